@@ -1,0 +1,99 @@
+"""Independent columns: noisy one-way marginals and nothing else. The example of a whole adapter.
+
+Every column is counted once, with an equal share of the budget; rows are drawn column by column. What it
+gets right is each column's distribution; it knows nothing of how columns go together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.mechanism import Public
+from stratsynth.models import Codes, State, Where
+from stratsynth.questions import Counts, NoisyTable, Program, Question, counts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class Independent:
+    """The mechanism: spend everything on the one-way marginals."""
+
+    name: ClassVar[str] = "independent"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts})
+
+    def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - any schema will do
+        """The whole budget."""
+        return budget.zcdp()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Product]:  # noqa: ARG002
+        """Ask for all one-way tables at once; no randomness of our own is needed."""
+        schema = public.schema
+        tables = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
+        return Product.of(schema, tables)
+
+
+@dataclass(frozen=True)
+class Product:
+    """The model: a distribution for each column, drawn independently."""
+
+    kind: ClassVar[str] = "product"
+    schema: Schema
+    probabilities: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, schema: Schema, tables: Sequence[NoisyTable]) -> Product:
+        """Noisy counts to probabilities: below zero becomes zero; nothing above zero becomes uniform."""
+        probabilities = {}
+        for table in tables:
+            weight = np.maximum(table.values, 0).astype(np.float64)
+            total = weight.sum()
+            probabilities[table.clique[0]] = weight / total if total > 0 else np.full(weight.size, 1 / weight.size)
+        return cls(schema, probabilities)
+
+    def mass(self, where: Where) -> float:
+        """The product of the columns' masses."""
+        return float(np.prod([self.probabilities[c][sorted(codes)].sum() for c, codes in where.items()]))
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Each column by inversion of its distribution, restricted to the levels that the condition allows."""
+        rows: Codes = {}
+        for column in self.schema.names:
+            weight = self.probabilities[column]
+            if where and column in where:
+                allowed = np.zeros(weight.size)
+                allowed[sorted(where[column])] = 1
+                weight = weight * allowed
+            possible = np.flatnonzero(weight)
+            if n and possible.size == 0:
+                raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+            cumulated = np.cumsum(weight[possible])
+            drawn = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
+            rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # a product may round up to the total
+        return rows
+
+    def state(self) -> State:
+        """One array for each column."""
+        return State({}, dict(self.probabilities))
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Product:
+        """Check what a file claims before believing it."""
+        probabilities: dict[str, NDArray[Any]] = {}
+        for column in schema.names:
+            array = np.asarray(state.arrays[column], dtype=np.float64)
+            if array.shape != (schema.size(column),) or not np.isfinite(array).all() or array.min() < 0:
+                raise ReleaseError(f"model: the stored distribution of {column} is damaged.")
+            probabilities[column] = array
+        return cls(schema, probabilities)

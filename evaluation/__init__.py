@@ -1,0 +1,1 @@
+"""Scores of synthetic tables, comparisons and reports. Nothing here fits or spends."""

@@ -1,0 +1,70 @@
+# shellcheck shell=bash
+# Sourced by scripts/demo, lock and test. Needs bash and a Python with venv; makes environments under .venv/.
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+unset PYTHONPATH PYTHONHOME # either could put another stratsynth before the installed one
+
+say() { printf '%s\n' "$*" >&2; }
+fail() { say "scripts/$(basename "$0"): $*"; exit 1; }
+
+# The path of the first Python that really runs (a version manager's stub may not), is supported, and has venv.
+find_python() {
+  local name
+  if [ -n "${PYTHON:-}" ]; then set -- "$PYTHON"; else set -- python3.13 python3.12 python3.11 python3; fi
+  for name in "$@"; do
+    "$name" -c 'import ensurepip, sys, venv; assert (3, 11) <= sys.version_info[:2] <= (3, 13); print(sys.executable)' \
+      2>/dev/null && return
+  done
+  fail "no Python 3.11 to 3.13 with venv among: $*. Install one (Debian: python3-venv), or set PYTHON to its path."
+}
+
+# On a terminal pip talks; elsewhere it is heard only when it fails.
+run_pip() {
+  if [ -t 2 ]; then
+    "$env/bin/python" -m pip --disable-pip-version-check "$@" >&2
+  elif ! "$env/bin/python" -m pip --disable-pip-version-check --no-input "$@" >"$scratch/pip.log" 2>&1; then
+    cat "$scratch/pip.log" >&2
+    return 1
+  fi
+}
+
+# make_env NAME LOCK: sets $env to .venv/NAME with LOCK's packages in it, remade when the lock or the Python changed.
+# The mark is written last, so an interrupted installation never counts. On return this process holds the
+# environment's lock (where flock exists), so that two runs do not install over each other.
+make_env() {
+  local python wanted lock=$root/locks/$2
+  env=$root/.venv/$1
+  python=$(find_python)
+  mkdir -p "$root/.venv"
+  if command -v flock >/dev/null; then
+    exec 9>"$env.lock"
+    flock -n 9 || { say "waiting for another run that uses .venv/$1"; flock 9; }
+  fi
+  wanted=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)' && echo "$root" && cat "$lock")
+  if [ "$wanted" != "$(cat "$env/ready" 2>/dev/null)" ]; then
+    say "making .venv/$1: the first run installs the pinned packages, which takes a minute or two"
+    rm -rf "$env"
+    "$python" -m venv "$env"
+    # Wheels only: building a source package would run code that no hash pins.
+    run_pip install --require-hashes --only-binary :all: -r "$lock"
+    printf '%s\n' "$wanted" >"$env/ready"
+  fi
+}
+
+# Builds the wheel from a clean copy of the sources and installs it in $env, unless these very sources are there.
+install_project() {
+  local sources=(pyproject.toml LICENSE stratsynth adapters evaluation) wanted
+  if [ -f "$root/README.md" ]; then sources+=(README.md); fi
+  wanted=$(cd "$root" && find "${sources[@]}" -type f ! -path '*/__pycache__/*' -exec cksum {} + | LC_ALL=C sort)
+  if [ "$wanted" != "$(cat "$env/installed" 2>/dev/null)" ]; then
+    rm -f "$env/installed"
+    mkdir "$scratch/source"
+    (cd "$root" && cp -R "${sources[@]}" "$scratch/source")
+    run_pip wheel --no-deps --no-index --no-build-isolation --wheel-dir "$scratch/wheel" "$scratch/source"
+    run_pip install --no-deps --no-index --force-reinstall "$scratch/wheel"/*.whl
+    printf '%s\n' "$wanted" >"$env/installed"
+  fi
+}

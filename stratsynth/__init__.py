@@ -1,0 +1,77 @@
+"""Stratified differentially private synthetic data.
+
+A table is split into declared groups, one mechanism is fitted in each under parallel composition, and the
+release is drawn by public group weights, so that small groups do not pay for everyone's privacy.
+
+    import stratsynth as ss
+    from stratsynth.adapters import Independent
+
+    table = ss.open_table("people.parquet", schema="schema.toml", declared_size=27_000)
+    how = ss.Stratified(Independent(), by=["SEX", "RAC1P"], weights=ss.Weights.public("shares.csv", citation="..."))
+    release = ss.fit(how, table, ss.Budget(epsilon=1, delta=1e-9))
+    people = release.sample(30_000, seed=7)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    __version__: str
+    from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.errors import StratsynthError
+    from stratsynth.fitting import fit
+    from stratsynth.recipe import Recipe
+    from stratsynth.release import Release
+    from stratsynth.schema import Categorical, Numeric, Schema
+    from stratsynth.stratified import Stratified
+    from stratsynth.table import open_table
+    from stratsynth.weights import Weights
+
+# Names are imported when they are first used: `import stratsynth` stays instant, and a name's cost is its own.
+_HOME = {
+    "Budget": "accounting.budget",
+    "Categorical": "schema",
+    "Neighbours": "accounting.budget",
+    "Numeric": "schema",
+    "Recipe": "recipe",
+    "Release": "release",
+    "Schema": "schema",
+    "StratsynthError": "errors",
+    "Stratified": "stratified",
+    "Weights": "weights",
+    "fit": "fitting",
+    "open_table": "table",
+}
+
+__all__ = [
+    "Budget",
+    "Categorical",
+    "Neighbours",
+    "Numeric",
+    "Recipe",
+    "Release",
+    "Schema",
+    "Stratified",
+    "StratsynthError",
+    "Weights",
+    "fit",
+    "open_table",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("stratsynth")
+    if name not in _HOME:
+        raise AttributeError(f"module 'stratsynth' has no attribute {name!r}")
+    value = getattr(import_module(f"stratsynth.{_HOME[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

@@ -1,0 +1,1 @@
+"""What was asked, what it costs, and who may still ask: budgets, charges, prices, ledgers."""

@@ -1,0 +1,109 @@
+"""The account of one fit: a filter that refuses a question before anything is read for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Protocol
+
+from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.standing import Standing
+from stratsynth.errors import BudgetRefused, Unsupported
+
+
+class Account(Protocol):
+    """What the driver charges, and where it keeps answers so that none is drawn twice."""
+
+    @property
+    def budget(self) -> Budget:
+        """What the user is willing to spend."""
+
+    @property
+    def allot(self) -> Allotment:
+        """What the mechanism may spend of it: the cap."""
+
+    @property
+    def spending(self) -> Spending:
+        """Everything charged so far."""
+
+    @property
+    def standing(self) -> Standing:
+        """The account of the data after this fit's reservation."""
+
+    @property
+    def seed(self) -> int:
+        """The seed of post-processing: a resumed fit must ask what the interrupted one asked."""
+
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """Record, for good, what is about to be answered; or refuse all of it."""
+
+    def recall(self, moment: int, asked: str) -> Any | None:
+        """The answers already given at this moment to the questions with this digest."""
+
+    def store(self, moment: int, asked: str, answers: Any) -> None:
+        """Keep answers, for good, before anybody sees them."""
+
+    def finish(self) -> None:
+        """The release is where its owner wants it: the same request is a new fit from now on."""
+
+    def close(self) -> None:
+        """Let go of locks; what was charged stays charged."""
+
+
+class FitAccount:
+    """An account in memory, capped by the fit's allotment. It forgets answers: there is nothing to resume."""
+
+    def __init__(self, budget: Budget, allot: Allotment, standing: Standing, seed: int) -> None:
+        """Open it for the budget's neighbours; nothing is spent yet."""
+        self.budget = budget
+        self.allot = allot
+        self.spending = Spending(budget.neighbours)
+        self.standing = standing
+        self.seed = seed
+        self._distance = 0.0
+
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:  # noqa: ARG002
+        """Refuse what would pass the allotment; otherwise record it."""
+        self.refuse(charges, distance)
+        self.record(charges, distance)
+
+    def refuse(self, charges: Sequence[Charge], distance: float) -> None:
+        """Raise if these charges would pass the allotment; nothing is recorded.
+
+        `distance` is the total variation between the noise as sampled, tails cut off, and as priced. A
+        mechanism within distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that
+        much of delta was set aside.
+        """
+        tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
+        if not tails <= self.budget.truncation_delta:
+            raise Unsupported("this asks for more noise than the part of delta set aside for cut-off tails covers.")
+        cap, before = Fraction(self.allot.rho), self.spending.rho()
+        self.spending.add(charges)
+        after = self.spending.rho()
+        self.spending.withdraw(charges)
+        if after > cap:
+            asked, left = float(after - before), float(cap - before)
+            raise BudgetRefused(
+                f"budget refused before reading: asked rho {asked:.6g}, remaining {left:.6g}, "
+                f"short of {asked - left:.6g}."
+            )
+
+    def record(self, charges: Sequence[Charge], distance: float) -> None:
+        """Record charges that were found to fit, or that were made before."""
+        self.spending.add(charges)
+        self._distance += distance
+
+    def recall(self, moment: int, asked: str) -> Any | None:  # noqa: ARG002 - the protocol
+        """Nothing is remembered."""
+        return None
+
+    def store(self, moment: int, asked: str, answers: Any) -> None:
+        """Nothing is kept."""
+
+    def finish(self) -> None:
+        """Nothing is open."""
+
+    def close(self) -> None:
+        """Nothing is locked."""

@@ -1,0 +1,278 @@
+"""The account of a data file, on disk: `people.ledger`, shared by every process that fits on the file.
+
+    people.ledger            the chain of reservations and charges, append-only
+    people.ledger.key        32 random bytes that key the data's fingerprint; never published
+    people.ledger.journal/   the answers given so far, a folder a fit
+
+Every line is on the disk before a row is read for it. A fit that was interrupted is resumed by the same
+request: its reservation and its charges stand, the answers in its journal are given again, and a question
+that was charged but whose answer never reached the journal is answered now, since nobody has seen the first
+draw. A question that differs from the one asked then is charged anew.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import fcntl
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth import storage
+from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.chain import Chain, sync_folder
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.ledger import Request, fresh_seed
+from stratsynth.accounting.standing import Reservation, Standing, afford, total
+from stratsynth.errors import LedgerError, ReleaseError, UsageError
+from stratsynth.noise import SystemEntropy
+from stratsynth.storage import State
+
+FORMAT = "stratsynth-ledger/1"
+_KEY_BYTES = 32
+
+
+class FileLedger:
+    """A ledger file, opened for one data file."""
+
+    def __init__(self, path: Path, fingerprint: Callable[[bytes], str], cap_epsilon: float | None = None) -> None:
+        """`fingerprint` identifies the data under a key; `cap_epsilon` is set by whoever makes the file."""
+        self.path = path
+        self._fingerprint = fingerprint
+        self._cap = cap_epsilon
+        self._chain = Chain(path)
+
+    def open(self, request: Request) -> FileAccount:
+        """Resume the interrupted fit of this request, or reserve a new one."""
+        with self._chain.locked() as writer:
+            data = self._fingerprint(_key(self.path, new=not self._chain.lines))
+            if not self._chain.lines:
+                facts = {"format": FORMAT, "cap_epsilon": self._cap, "delta": request.budget.delta, "data": data}
+                writer.append({"kind": "ledger", **facts})
+            head = _head(self.path, self._chain.lines)
+            self._check(head, data)
+            lines = self._chain.lines
+            finished = sum(line["kind"] == "done" and line["identity"] == request.identity for line in lines)
+            run = f"{request.identity[:16]}-{finished}"
+            made = [line for line in lines if line["kind"] == "reserve"]
+            mine = next((line for line in made if line["run"] == run), None)
+            if mine is None:
+                new = Reservation(request.budget, request.allot)
+                afford(head["cap_epsilon"], [_reservation(line) for line in made], new, head["delta"])
+            folder = _folder(self.path, run)
+            lock = _lock(folder, self.path)
+            try:
+                if mine is None:
+                    mine = _line(request, run)
+                    writer.append(mine)
+                    made.append(mine)
+                spent = total([_reservation(line) for line in made], head["delta"])
+                standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made))
+                account = FitAccount(request.budget, request.allot, standing, mine["seed"])
+                return FileAccount(self._chain, account, mine, folder, lock)
+            except BaseException:
+                os.close(lock)
+                raise
+
+    def _check(self, head: Mapping[str, Any], data: str) -> None:
+        if head["data"] != data:
+            raise LedgerError(f"ledger: {self.path} belongs to other data; each data file has a ledger of its own.")
+        if self._cap is not None and self._cap != head["cap_epsilon"]:
+            raise UsageError(
+                f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
+                "a cap is set once."
+            )
+
+
+class FileAccount:
+    """The account of a fit whose charges and answers are on disk."""
+
+    def __init__(
+        self, chain: Chain, account: FitAccount, reservation: Mapping[str, Any], folder: Path, lock: int
+    ) -> None:
+        """Take over what was charged before, if this is a resumed fit."""
+        self._chain = chain
+        self._account = account
+        self._reservation = reservation
+        self._folder = folder
+        self._lock: int | None = lock
+        self._paid: set[tuple[int, str]] = set()
+        for line in chain.lines:
+            if line["kind"] == "charge" and line["run"] == reservation["run"]:
+                account.record([Charge.from_dict(c) for c in line["charges"]], line["distance"])
+                self._paid.add((line["moment"], line["asked"]))
+
+    @property
+    def budget(self) -> Budget:
+        """The fit's budget."""
+        return self._account.budget
+
+    @property
+    def allot(self) -> Allotment:
+        """The cap."""
+        return self._account.allot
+
+    @property
+    def spending(self) -> Spending:
+        """Everything charged, before an interruption too."""
+        return self._account.spending
+
+    @property
+    def standing(self) -> Standing:
+        """The ledger's state after this fit's reservation."""
+        return self._account.standing
+
+    @property
+    def seed(self) -> int:
+        """The seed that was chosen when the fit was reserved."""
+        return self._account.seed
+
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """On the disk before this returns; a question that was charged before an interruption is not charged again."""
+        if (moment, asked) in self._paid:
+            return
+        self._account.refuse(charges, distance)
+        with self._chain.locked() as writer:
+            writer.append(
+                {
+                    "kind": "charge", "run": self._reservation["run"], "moment": moment, "asked": asked,
+                    "distance": distance, "charges": [charge.to_dict() for charge in charges],
+                }
+            )  # fmt: skip
+        self._account.record(charges, distance)
+        self._paid.add((moment, asked))
+
+    def recall(self, moment: int, asked: str) -> State | None:
+        """The journalled answers to exactly these questions, which must have been charged."""
+        path = self._answers(moment, asked)
+        if (moment, asked) not in self._paid or not path.exists():
+            return None
+        try:
+            return storage.read(path)
+        except ReleaseError as error:
+            raise LedgerError(f"ledger: the journal of this fit is damaged: {error} Nothing was read.") from None
+
+    def store(self, moment: int, asked: str, answers: State) -> None:
+        """On the disk before anybody sees them."""
+        try:
+            storage.write(self._answers(moment, asked), answers)
+            sync_folder(self._folder)
+        except OSError as error:
+            raise LedgerError(
+                f"ledger: the journal cannot be written ({error.strerror}). The charge stands; "
+                "run the same again when there is room, and it goes on from here."
+            ) from None
+
+    def finish(self) -> None:
+        """Mark the fit as done; its journal is no longer needed, since the release holds the answers."""
+        with self._chain.locked() as writer:
+            writer.append(
+                {"kind": "done", "run": self._reservation["run"], "identity": self._reservation["identity"],
+                 "at": _now()}
+            )  # fmt: skip
+        for path in self._folder.glob("*.npz"):
+            path.unlink(missing_ok=True)
+        self.close()
+
+    def close(self) -> None:
+        """Let another process resume."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def _answers(self, moment: int, asked: str) -> Path:
+        return self._folder / f"{moment:06d}-{asked[:32]}.npz"
+
+
+def read_ledger(path: Path) -> dict[str, Any]:
+    """What a ledger says, verified: cap, total, what is left, and its fits. For `stratsynth ledger show`."""
+    if not path.is_file():
+        raise UsageError(f"there is no ledger {path}.")
+    lines = Chain(path).read()
+    if not lines:
+        return {"ledger": path.name, "cap_epsilon": None, "delta": None, "spent_epsilon": 0.0, "fits": []}
+    head = _head(path, lines)
+    made = [line for line in lines if line["kind"] == "reserve"]
+    done = {line["run"] for line in lines if line["kind"] == "done"}
+    spent = total([_reservation(line) for line in made], head["delta"])
+    cap = head["cap_epsilon"]
+    fits = [
+        {
+            "run": line["run"], "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
+            **line["allot"], "state": "done" if line["run"] in done else "open",
+            "questions": sum(c["kind"] == "charge" and c["run"] == line["run"] for c in lines),
+        }
+        for line in made
+    ]  # fmt: skip
+    left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
+    return {
+        "ledger": path.name, "cap_epsilon": cap, "delta": head["delta"], "spent_epsilon": spent, **left, "fits": fits
+    }  # fmt: skip
+
+
+def _head(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    if lines[0].get("format") != FORMAT:
+        raise LedgerError(f"ledger: {path} is not a ledger of format {FORMAT}.")
+    return lines[0]
+
+
+def _line(request: Request, run: str) -> dict[str, Any]:
+    budget, allot = request.budget, request.allot
+    return {
+        "kind": "reserve", "run": run, "identity": request.identity, "at": _now(), "mechanism": request.mechanism,
+        "seed": fresh_seed(request),
+        "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours)},
+        "allot": {"currency": allot.currency, "rho": allot.rho},
+    }  # fmt: skip
+
+
+def _reservation(line: Mapping[str, Any]) -> Reservation:
+    return Reservation(Budget(**line["budget"]), Allotment(**line["allot"]))
+
+
+def _now() -> str:
+    return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")
+
+
+def _key(path: Path, *, new: bool) -> bytes:
+    """The key of the data's fingerprint; made with the ledger, and a ledger without its key is of no use."""
+    file = path.with_name(f"{path.name}.key")
+    if new and not file.exists():
+        try:
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            try:
+                os.write(handle, SystemEntropy().read(_KEY_BYTES))
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            raise LedgerError(f"ledger: {file} cannot be written ({error.strerror}).") from None
+    try:
+        key = file.read_bytes()
+    except OSError:
+        raise LedgerError(f"ledger: {file}, which identifies the data, is missing; restore it from a copy.") from None
+    if len(key) != _KEY_BYTES:
+        raise LedgerError(f"ledger: {file} is damaged; restore it from a copy.")
+    return key
+
+
+def _folder(path: Path, run: str) -> Path:
+    folder = path.with_name(f"{path.name}.journal") / run
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise LedgerError(f"ledger: {folder} cannot be made ({error.strerror}).") from None
+    return folder
+
+
+def _lock(folder: Path, path: Path) -> int:
+    """One process at a time may run a fit: two would draw different noise for the same answers."""
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(handle)
+        raise LedgerError(f"ledger: another process is running this very fit on {path}; wait for it.") from None
+    return handle

@@ -1,0 +1,70 @@
+"""The command line. Commands are thin: they read arguments, call the library and print.
+
+Nothing heavy is imported here, so that `stratsynth --help` answers at once; every command imports what it
+needs when it runs. Errors are one or two lines and an exit code: 0 done, 2 bad usage, recipe or existing
+output, 3 budget refused, 130 interrupted, 1 anything else.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from stratsynth.errors import StratsynthError
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """The entry point `stratsynth`."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code."""
+    debug = "--debug" in arguments
+    try:
+        code = _run([a for a in arguments if a != "--debug"])
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except BrokenPipeError:  # the reader of our output went away, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except StratsynthError as error:
+        if debug:
+            raise
+        _say(str(error))
+        return error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        # an unforeseen error may carry a private value in its message: name its kind only
+        _say(f"{type(error).__name__}. With --debug the details are shown; they may hold private values.")
+        return 1
+    if code == INTERRUPTED:
+        _say("interrupted. What was charged stays charged.")
+    return code
+
+
+def _run(arguments: list[str]) -> int:
+    from typer.exceptions import TyperException
+
+    from stratsynth.cli.app import app
+
+    try:
+        code = app(arguments, prog_name="stratsynth", standalone_mode=False)
+    except TyperException as mistake:
+        _say(f"{_text(mistake)} See --help.")
+        return 2
+    return code if isinstance(code, int) else 0
+
+
+def _text(mistake: Exception) -> str:
+    """What is wrong with the arguments: typer's exceptions differ in how they say it."""
+    formatted = getattr(mistake, "format_message", None)
+    return str(formatted()) if formatted is not None else str(mistake)
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"stratsynth: {message}\n")

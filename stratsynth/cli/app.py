@@ -1,0 +1,177 @@
+"""The commands and their arguments."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    name="stratsynth",
+    help="Differentially private synthetic tables whose small groups do not pay for everyone's privacy.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+schema_app = typer.Typer(
+    help="INTERNAL: draft a schema from private data, or check data against a schema. Not for publication.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+app.add_typer(schema_app, name="schema")
+
+ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(ledger_app, name="ledger")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]
+
+
+@app.callback()
+def _main(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
+    debug: Annotated[  # noqa: ARG001 - taken out of the arguments before they get here
+        bool, typer.Option("--debug", help="Show tracebacks; they may hold private values.")
+    ] = False,
+) -> None:
+    if version:
+        from stratsynth import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+
+
+@app.command()
+def fit(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe file (TOML).")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The release folder, instead of the recipe's."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Spend a recipe's budget and write a release folder."""
+    from stratsynth.cli.work import fit_recipe
+
+    folder, certificate = fit_recipe(recipe, out)
+    if as_json:
+        _print_json({"release": str(folder), "certificate": certificate})
+        return
+    from stratsynth.release.summary import summary
+
+    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}")
+
+
+@app.command()
+def sample(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
+    rows: Annotated[int, typer.Option("-n", "--rows", metavar="N", help="How many rows.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+    ] = None,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+) -> None:
+    """Draw synthetic rows from a release. Costs no privacy."""
+    from stratsynth.cli.work import sample_release
+
+    number = sample_release(release, rows, out, where or [], seed)
+    typer.echo(f"{number:,} rows written to {out}")
+
+
+@app.command()
+def certificate(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
+    as_json: AsJson = False,
+) -> None:
+    """Show what a release guarantees, and what it does not protect."""
+    from stratsynth.release.release import read_certificate
+    from stratsynth.release.summary import summary
+
+    record = read_certificate(release)
+    if as_json:
+        _print_json(record)
+    else:
+        typer.echo(summary(record))
+
+
+@app.command()
+def mechanisms(as_json: AsJson = False) -> None:
+    """List the installed mechanisms."""
+    from stratsynth.cli.work import list_mechanisms
+
+    found = list_mechanisms()
+    if as_json:
+        _print_json(found)
+        return
+    width = max((len(m["name"]) for m in found), default=0)
+    for m in found:
+        typer.echo(f"{m['name']:{width}}  {m['summary']}")
+
+
+@app.command()
+def demo(
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to put everything; by default a new folder here."),
+    ] = None,
+    rows: Annotated[int, typer.Option(metavar="N", min=100, help="How many people to simulate.")] = 20_000,
+) -> None:
+    """Run the whole job on a small simulated table: data, schema, recipe, release."""
+    from stratsynth.cli.demo import run_demo
+
+    run_demo(out, rows, typer.echo)
+
+
+@schema_app.command("draft")
+def schema_draft(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The schema file to write.")],
+) -> None:
+    """INTERNAL: write a draft schema from private data, for a person to review before anything is spent."""
+    from stratsynth.cli.work import draft_schema
+
+    draft_schema(data, out)
+    typer.echo(
+        f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
+        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
+    )
+
+
+@schema_app.command("check")
+def schema_check(
+    data: Data,
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
+    as_json: AsJson = False,
+) -> None:
+    """INTERNAL: count the values that a schema does not know."""
+    from stratsynth.cli.work import check_schema, describe_check
+
+    found = check_schema(data, schema)
+    if as_json:
+        _print_json(found)
+    else:
+        typer.echo(describe_check(found))
+
+
+@ledger_app.command("show")
+def ledger_show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")], as_json: AsJson = False
+) -> None:
+    """Show what was spent on a data file, by which fits, and what is left."""
+    from stratsynth.accounting.ledger_file import read_ledger
+    from stratsynth.cli.work import describe_ledger
+
+    found = read_ledger(file)
+    if as_json:
+        _print_json(found)
+    else:
+        typer.echo(describe_ledger(found))
+
+
+def _print_json(document: Any) -> None:
+    typer.echo(json.dumps(document, indent=1, ensure_ascii=False))

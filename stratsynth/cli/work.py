@@ -1,0 +1,116 @@
+"""What the commands do, between arguments and printing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import UsageError
+
+
+def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
+    """Refuse everything that can be refused, then fit and write the release folder."""
+    from stratsynth.recipe import Recipe
+    from stratsynth.release.release import check_new
+
+    recipe = Recipe.read(path)
+    folder = check_new(out if out is not None else recipe.directory)
+    return folder, recipe.run(folder).certificate
+
+
+def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], seed: int | None) -> int:
+    """Draw rows and write them."""
+    from stratsynth.release import Release
+    from stratsynth.sources import write_table
+
+    condition: dict[str, list[str]] = {}
+    for item in where:
+        column, equals, level = item.partition("=")
+        if not equals:
+            raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
+        condition.setdefault(column, []).append(level)
+    table = Release.load(folder).sample_arrow(rows, seed=seed, where=condition)
+    write_table(table, out)
+    return int(table.num_rows)
+
+
+def list_mechanisms() -> list[dict[str, str]]:
+    """The registered mechanisms with the first sentence of their module."""
+    from stratsynth.errors import StratsynthError
+    from stratsynth.mechanism import installed, load
+
+    found = []
+    for name, point in installed().items():
+        try:
+            load(name)
+            first = _first_sentence(point.module)
+        except StratsynthError as error:
+            first = str(error)
+        package = point.dist.name if point.dist is not None else ""
+        found.append({"name": name, "summary": first, "package": package})
+    return found
+
+
+def _first_sentence(module: str) -> str:
+    import sys
+
+    text = " ".join((sys.modules[module].__doc__ or "").split())
+    return text.split(". ")[0].rstrip(".")
+
+
+def draft_schema(data: Path, out: Path) -> None:
+    """INTERNAL: a draft beside the data, never in a release."""
+    from stratsynth.schema.draft import draft, refuse_release_folder
+    from stratsynth.sources import open_source
+
+    refuse_release_folder(out)
+    if out.exists():
+        raise UsageError(f"{out} exists already; a draft never overwrites a schema.")
+    out.write_text(draft(open_source(data)), encoding="utf-8")
+
+
+def check_schema(data: Path, schema: Path) -> dict[str, Any]:
+    """INTERNAL: what a schema does not know of some data."""
+    from stratsynth.schema import Schema
+    from stratsynth.schema.draft import check
+    from stratsynth.sources import open_source
+
+    return check(Schema.load(schema), open_source(data)).to_dict()
+
+
+def describe_ledger(found: Mapping[str, Any]) -> str:
+    """The ledger for a reader."""
+    if not found["fits"]:
+        return f"{found['ledger']}: nothing has been spent."
+    cap, left = found["cap_epsilon"], found.get("left_epsilon")
+    limit = "no cap was set" if cap is None else f"{left:.6g} left of {cap:g}"
+    lines = [
+        f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}",
+        "",
+    ]
+    lines.append(f"{'when':20}  {'mechanism':16} {'epsilon':>8} {'delta':>8}  {'questions':>9}  state")
+    lines.extend(
+        f"{fit['at'][:19]:20}  {fit['mechanism']:16} {fit['epsilon']:>8g} {fit['delta']:>8g}  {fit['questions']:>9}  "
+        + ("done" if fit["state"] == "done" else "open: the same recipe goes on from here")
+        for fit in found["fits"]
+    )
+    return "\n".join(lines)
+
+
+def describe_check(found: Mapping[str, Any]) -> str:
+    """The check for a reader."""
+    lines = [
+        "INTERNAL: computed from the data without a charge; not for publication.",
+        f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
+        "",
+        f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
+    ]
+    for name, column in found["columns"].items():
+        unseen = ", ".join(column["unseen"][:6]) + (
+            f" and {len(column['unseen']) - 6} more" if len(column["unseen"]) > 6 else ""
+        )
+        lines.append(
+            f"{name:20} {column['outside']:>9,} {column['clipped']:>9,} {column['missing']:>9,}  {unseen or '-'}"
+        )
+    return "\n".join(lines)

@@ -1,0 +1,1 @@
+"""The driver: the only code that holds private rows. Mechanisms ask, it answers."""

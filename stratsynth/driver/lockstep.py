@@ -1,0 +1,121 @@
+"""Running programs in lock-step: everything that is asked at the same moment is answered together.
+
+Nothing here knows rows, noise or budgets. `answer` is the one function that does; it is given all pending
+questions at once, in a fixed order that depends on the declared strata only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Answer, Program, Question, Split, Work
+from stratsynth.schema import Schema
+from stratsynth.strata import Path, Stratum, within
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question and where it was asked."""
+
+    path: Path
+    schema: Schema
+    """The columns that vary at this path."""
+    question: Question
+
+
+Answering = Callable[[Sequence[Asked]], Sequence[Answer]]
+"""Answers all questions that are pending at one moment, in order. Splits and work never reach it."""
+
+
+class _Frame:
+    """One running program: where it runs, and what it waits for."""
+
+    def __init__(self, program: Program[Any], path: Path, schema: Schema) -> None:
+        self.program = program
+        self.path = path
+        self.schema = schema
+        self.children: dict[Stratum, _Frame] = {}
+        """The programs of the split it waits for, in declared order."""
+        self.question: Question | None = None
+        """What it asks now; None once it is done."""
+        self.result: Any = None
+
+    def send(self, answer: Answer) -> None:
+        """Give it an answer and run it to its next question or its end."""
+        self.children = {}
+        try:
+            self.question = self.program.send(answer)
+        except StopIteration as stop:
+            self.question, self.result = None, stop.value
+            return
+        check = getattr(self.question, "check", None)
+        if check is None:
+            raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
+        check(self.schema)
+        if isinstance(self.question, Split):
+            for stratum, program in self.question.programs.items():
+                child = _Frame(program, (*self.path, stratum), within(self.schema, (stratum,)))
+                self.children[stratum] = child
+                child.send(None)
+
+    def waiting(self) -> list[_Frame]:
+        """The frames at and below this one that wait for an answer from outside, in declared order."""
+        if self.question is None:
+            return []
+        if not self.children:
+            return [self]
+        return [frame for child in self.children.values() for frame in child.waiting()]
+
+    def settle(self) -> None:
+        """Where all programs of a split are done, go on with their results; deepest first."""
+        while self.children:
+            for child in self.children.values():
+                child.settle()
+            if any(child.question is not None for child in self.children.values()):
+                return
+            self.send({stratum: child.result for stratum, child in self.children.items()})
+
+    def close(self) -> None:
+        """Leave no program hanging after an error or an interrupt."""
+        for child in self.children.values():
+            child.close()
+        self.program.close()
+
+
+def run(program: Program[R], schema: Schema, answer: Answering) -> R:
+    """Run a program, and the programs it splits into, to the end; return its result."""
+    root = _Frame(program, (), schema)
+    try:
+        root.send(None)
+        root.settle()
+        while frames := root.waiting():
+            for frame, reply in zip(frames, _replies(frames, answer), strict=True):
+                frame.send(reply)
+            root.settle()
+        return root.result  # type: ignore[no-any-return]
+    finally:
+        root.close()
+
+
+def _replies(frames: Sequence[_Frame], answer: Answering) -> list[Answer]:
+    """Work is solved together with all work of the same solver; everything else is answered in one batch."""
+    replies: dict[int, Answer] = {}
+    solvers: dict[Callable[..., Any], list[int]] = {}
+    asked: dict[int, Asked] = {}
+    for i, frame in enumerate(frames):
+        question = frame.question
+        if isinstance(question, Work):
+            solvers.setdefault(question.solver, []).append(i)
+        elif question is not None:
+            asked[i] = Asked(frame.path, frame.schema, question)
+    if asked:
+        replies.update(zip(asked, answer(list(asked.values())), strict=True))
+    for solver, members in solvers.items():
+        problems = [q.problem for i in members if isinstance(q := frames[i].question, Work)]
+        replies.update(zip(members, solver(problems), strict=True))
+    return [replies[i] for i in range(len(frames))]

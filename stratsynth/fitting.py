@@ -1,0 +1,98 @@
+"""Fitting: everything that can be refused is refused first, then a reservation is made, then questions are asked."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.ledger import Request
+from stratsynth.digest import digest
+from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.mechanism import Mechanism, Public, demand, title
+from stratsynth.table import Table
+
+if TYPE_CHECKING:
+    from stratsynth.noise import Entropy
+    from stratsynth.release import Release
+
+
+def fit(
+    mechanism: Mechanism[Any],
+    table: Table,
+    budget: Budget,
+    *,
+    seed: int | None = None,
+    entropy: Entropy | None = None,
+) -> Release:
+    """Spend a budget on a table and return a release.
+
+    `seed` reaches post-processing only. Noise comes from the operating system; another `entropy` is for tests,
+    and the certificate of what it made says NOT PRIVATE. With a ledger file, a fit that was interrupted is
+    resumed by calling this again with the same arguments.
+    """
+    with fitted(mechanism, table, budget, seed=seed, entropy=entropy) as release:
+        return release
+
+
+@contextlib.contextmanager
+def fitted(
+    mechanism: Mechanism[Any],
+    table: Table,
+    budget: Budget,
+    *,
+    seed: int | None = None,
+    entropy: Entropy | None = None,
+) -> Iterator[Release]:
+    """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
+
+    Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
+    """
+    import numpy as np
+
+    from stratsynth.driver.load import load_rows
+    from stratsynth.driver.lockstep import run
+    from stratsynth.driver.private import SERVED, PrivateAnswers
+    from stratsynth.models import TableModel
+    from stratsynth.noise import SystemEntropy
+    from stratsynth.release import Release
+    from stratsynth.release.certificate import certificate
+    from stratsynth.release.measurements import measurements_table
+
+    _check(table, budget)
+    demand(mechanism, SERVED)
+    public = Public(table.schema, table.declared_size, budget.neighbours)
+    allot = mechanism.price(public, budget)
+    source = entropy or SystemEntropy()
+    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed)
+    account = table.ledger.open(Request(identity, title(mechanism), budget, allot, seed))
+    try:
+        answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
+        steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
+        model = run(steps, table.schema, answers)
+        if not isinstance(model, TableModel):
+            raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
+        yield Release(
+            model,
+            certificate(mechanism, table, account, private=source.private),
+            measurements_table(answers.measurements),
+            table.declared_size,
+        )
+        account.finish()
+    finally:
+        account.close()
+
+
+def _check(table: Table, budget: Budget) -> None:
+    """Refuse what must not be fitted: an unreviewed schema, a unit not protected, a delta too large."""
+    table.schema.ready()
+    if table.schema.unit != "record":
+        raise Unsupported(
+            'schema: protecting a unit with several rows is not supported yet; use unit = "record" and say so.'
+        )
+    if table.declared_size is not None and budget.delta >= 1 / table.declared_size:
+        raise UsageError(
+            f"budget: delta {budget.delta:g} is not below 1/{table.declared_size}, one over the declared size: "
+            "it would allow releasing a record outright. 1e-9 is usual."
+        )

@@ -1,0 +1,122 @@
+"""A mixture of strata by public weights: how a stratified release draws rows for everybody."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.models.base import Codes, State, TableModel, Where
+from stratsynth.strata import Stratum, within
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.schema import Schema
+
+
+def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
+    """Share n rows out by weights: whole numbers that add up to n, each with expectation n * weight.
+
+    Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part
+    gets the floor or the ceiling of what is due to it, without bias.
+    """
+    order = rng.permutation(len(weights))
+    due = np.cumsum(weights[order] / weights.sum()) * n
+    due[-1] = n  # the last bit of the sum must not cost or add a row
+    marks = np.minimum(np.floor(due + rng.random()), n)
+    marks[-1] = n
+    counts = np.empty(len(weights), dtype=np.int64)
+    counts[order] = np.diff(marks, prepend=0).astype(np.int64)
+    return counts
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Draws a stratum by its weight, then a row of that stratum's model."""
+
+    kind: ClassVar[str] = "mixture"
+    schema: Schema
+    """All columns; those that define the strata are constant in each part."""
+    parts: Mapping[Stratum, TableModel]
+    weights: Mapping[Stratum, float]
+    """Public shares, adding up to one."""
+
+    def _constants(self, stratum: Stratum) -> dict[str, int]:
+        return {column: self.schema.index(column, level) for column, level in stratum.items}
+
+    def _within(self, stratum: Stratum, where: Where) -> Where | None:
+        """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
+        constants = self._constants(stratum)
+        if any(code not in where.get(column, (code,)) for column, code in constants.items()):
+            return None
+        return {column: codes for column, codes in where.items() if column not in constants}
+
+    def _masses(self, where: Where) -> dict[Stratum, tuple[float, Where]]:
+        masses = {}
+        for stratum, part in self.parts.items():
+            rest = self._within(stratum, where)
+            if rest is not None:
+                masses[stratum] = (self.weights[stratum] * part.mass(rest), rest)
+        return masses
+
+    def mass(self, where: Where) -> float:
+        """The weighted mass of the parts."""
+        return float(sum(mass for mass, _ in self._masses(where).values()))
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Rows of all parts, each part's number by unbiased rounding. The order is by stratum."""
+        masses = self._masses(where or {})
+        shares = np.array([mass for mass, _ in masses.values()])
+        if n and not shares.sum() > 0:
+            raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        numbers = allot(n, shares, rng) if n else np.zeros(len(masses), dtype=np.int64)
+        drawn: dict[str, list[np.ndarray[Any, Any]]] = {column: [] for column in self.schema.names}
+        for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
+            if number == 0:  # a part need not know how to draw nothing
+                continue
+            rows = self.parts[stratum].sample(int(number), rng, rest)
+            for column, code in self._constants(stratum).items():
+                drawn[column].append(np.full(number, code, dtype=np.int64))
+            for column, codes in rows.items():
+                drawn[column].append(codes)
+        return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
+
+    def state(self) -> State:
+        """The parts' states side by side, arrays named by the part's number."""
+        facts, arrays = [], {}
+        for i, (stratum, part) in enumerate(self.parts.items()):
+            state = part.state()
+            facts.append({
+                "stratum": stratum.to_dict(), "weight": self.weights[stratum], "kind": part.kind, "facts": state.facts
+            })  # fmt: skip
+            arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
+        return State({"parts": facts}, arrays)
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Mixture:
+        """Each part from its own facts and arrays."""
+        from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
+
+        parts, weights = {}, {}
+        for i, facts in enumerate(state.facts["parts"]):
+            stratum = Stratum.of(facts["stratum"])
+            prefix = f"{i}/"
+            arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
+            weight = float(facts["weight"])
+            if not 0 <= weight <= 1:
+                raise ReleaseError("model: a stratum's weight is not between 0 and 1.")
+            parts[stratum] = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
+            weights[stratum] = weight
+        return cls(schema, parts, weights)
+
+
+def mixture(schema: Schema, parts: Mapping[Stratum, Any], weights: Mapping[Stratum, float]) -> Mixture:
+    """Combine the strata's results into one: table models become a model that draws rows for everybody."""
+    for stratum, part in parts.items():
+        if not isinstance(part, TableModel):
+            raise MechanismError(f"a mixture of {type(part).__name__} is not known (stratum {stratum.label}).")
+    return Mixture(schema, dict(parts), dict(weights))

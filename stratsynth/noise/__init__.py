@@ -1,0 +1,22 @@
+"""Integer noise and exact random choices, from the operating system's entropy.
+
+>>> from stratsynth.noise import gaussian, laplace
+>>> gaussian.sample(5.8, (3, 4))     # int64 draws of the discrete Gaussian
+>>> gaussian.tv_error(5.8)           # what a draw can miss it by, to be charged as delta
+>>> laplace.sample(Fraction(3, 2), 10)    # exact: nothing to be charged
+"""
+
+from stratsynth.noise import gaussian, laplace
+from stratsynth.noise.bernoulli import poisson_coins
+from stratsynth.noise.choice import exponential_choice
+from stratsynth.noise.entropy import Entropy, SeededEntropy, SystemEntropy
+
+__all__ = [
+    "Entropy",
+    "SeededEntropy",
+    "SystemEntropy",
+    "exponential_choice",
+    "gaussian",
+    "laplace",
+    "poisson_coins",
+]

@@ -1,0 +1,65 @@
+"""Coins whose probability is exactly a given real number, from finitely many random bits.
+
+A uniform real U is compared with p by its binary digits, a few at a time: with the first b bits u of U
+known, U lies in [u, u + 1) 2^-b, and p in [lo, hi] 2^-b. If u + 1 <= lo then U < p, if u >= hi then U >= p,
+and otherwise both are refined. The comparison ends with probability one, and its answer is that of U < p:
+the coin has probability p, with no rounding. Refining is needed with probability at most (hi - lo) 2^-b.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.noise.entropy import SYSTEM, Entropy, chunks
+from stratsynth.noise.exponential import exp_bounds
+
+Bounds = Callable[[int], tuple[int, int]]
+"""A probability p: for each number of bits b, integers with lo <= 2^b p <= hi."""
+
+_STEP = 64
+
+
+def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
+    """Finish the comparison U < p when the first `bits` bits of U are known to be `u`."""
+    while True:
+        lo, hi = p(bits)
+        if u < lo:
+            return True
+        if u >= hi:
+            return False
+        u = (u << _STEP) | entropy.bits(_STEP)
+        bits += _STEP
+
+
+def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
+    """Toss `count` independent coins of probability p: 16 bits decide nearly all of them."""
+    lo, hi = p(16)
+    heads = np.empty(count, dtype=np.bool_)
+    for part in chunks(count):
+        u = entropy.uniform16(part.stop - part.start).astype(np.int32)
+        here = u < lo
+        for i in np.flatnonzero((u >= lo) & (u < hi)):
+            here[i] = settle(p, int(u[i]), 16, entropy)
+        heads[part] = here
+    return heads
+
+
+def decay(gamma: Fraction) -> Bounds:
+    """Return the probability exp(-gamma)."""
+    p, q = gamma.as_integer_ratio()
+    return lambda bits: exp_bounds(p, q, bits)
+
+
+def poisson_coins(count: int, rate: float | Fraction, entropy: Entropy = SYSTEM) -> NDArray[np.bool_]:
+    """Toss `count` independent coins that are True with probability exactly `rate`.
+
+    A float stands for the dyadic rational it stores: 0.1 is 0x1.999999999999ap-4, not one tenth.
+    """
+    if not 0 <= rate <= 1:
+        raise ValueError(f"a sampling rate lies in [0, 1], not {rate}")
+    p, q = Fraction(rate).as_integer_ratio()
+    return flips(lambda bits: ((p << bits) // q, -((-p << bits) // q)), count, entropy)

@@ -1,0 +1,93 @@
+"""The exponential mechanism, exactly: P(i) proportional to exp(epsilon score_i / 2).
+
+For integer scores of sensitivity 1 (in units of the score) the choice is epsilon-private and, its privacy
+loss having range epsilon, (epsilon^2 / 8)-zCDP. Those are theorems about the ideal law, and this is the
+ideal law: no floor, no rounding, no delta, so nothing has to be charged for the arithmetic.
+
+Method. Put the candidates' shares of [0, 1) side by side. Candidate i is drawn when a uniform real U falls
+in its share, that is, when i of the inner borders
+
+    b_j = (a_0 + ... + a_{j-1}) / (a_0 + ... + a_{N-1}),  a_j = exp(-epsilon (max - score_j) / 2),  0 < j < N,
+
+are <= U. With b bits of U and of every a_j, each comparison b_j <= U is certainly true, certainly false, or
+open. If none is open the answer is final. Otherwise (probability below 2^-128 at the first 192 bits) 64
+more are used. The a_j are integers with an error bound and U is a uniform integer: no floating point.
+
+A candidate with a weight far below 2^-192 keeps its true, positive probability: its share lies between two
+borders that look equal, and U falling there is settled by more bits.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from fractions import Fraction
+from itertools import accumulate
+from operator import index
+
+from stratsynth.noise.entropy import SYSTEM, Entropy
+from stratsynth.noise.exponential import exp_bounds
+
+_FIRST = 192
+_STEP = 64
+
+
+def exponential_choice(scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM) -> int:
+    """Return index i with probability exactly proportional to exp(epsilon * scores[i] / 2).
+
+    `epsilon` is the privacy price when one record changes no score by more than 1; a float stands for
+    exactly the number it stores.
+    """
+    if not scores:
+        raise ValueError("there is nothing to choose from")
+    if not 0 < epsilon < math.inf:
+        raise ValueError(f"epsilon must be positive and finite, not {epsilon}")
+    exactly = [index(score) for score in scores]  # a float is refused: it has been rounded
+    best = max(exactly)
+    gaps = [best - score for score in exactly]
+    bits, u = _FIRST, entropy.bits(_FIRST)
+    while True:
+        sums, off = _weights(gaps, Fraction(epsilon) / 2, bits)
+        fewest, most = _borders_passed(sums, off, u, bits)
+        if fewest == most:
+            return fewest
+        bits, u = bits + _STEP, (u << _STEP) | entropy.bits(_STEP)
+
+
+def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int], int]:
+    """Return the partial sums of exp(-rate * gap) in units of 2^-bits, each off by at most the second value.
+
+    exp(-rate gap) is the product of exp(-rate 2^k) over the binary digits k of the gap. Each factor is within
+    2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit.
+    """
+    p, q = rate.as_integer_ratio()
+    digits = max(gaps).bit_length()
+    # A factor that is zero to this precision makes the product zero, within the same error.
+    powers = [exp_bounds(p << k, q, bits)[0] for k in range(digits)]
+    known: dict[int, int] = {}
+    for gap in gaps:
+        if gap not in known:
+            known[gap] = _product(gap, powers, bits)
+    return list(accumulate(known[gap] for gap in gaps)), 4 * max(1, digits) * len(gaps)
+
+
+def _product(gap: int, powers: Sequence[int], bits: int) -> int:
+    product = 1 << bits
+    while gap and product:
+        k = gap.bit_length() - 1
+        product = (product * powers[k]) >> bits
+        gap ^= 1 << k
+    return product
+
+
+def _borders_passed(sums: Sequence[int], off: int, u: int, bits: int) -> tuple[int, int]:
+    """Return how many inner borders are certainly <= U, and how many may be, for U in [u, u + 1) 2^-bits.
+
+    A border is s / t with s and t each within `off` of an integer we hold. It is certainly passed if
+    (s + off) 2^bits <= u (t - off), and certainly not if (s - off) 2^bits >= (u + 1) (t + off).
+    """
+    inner, total = sums[:-1], sums[-1]
+    surely = ((u * (total - off)) >> bits) - off
+    maybe = -((-(u + 1) * (total + off)) >> bits) - 1 + off
+    return bisect_right(inner, surely), bisect_right(inner, maybe)

@@ -1,0 +1,108 @@
+"""Where random bits come from: the only module that reads randomness for noise, choices and samples.
+
+Every sampler of this package takes an `Entropy` and does exact integer work on its uniform bits. There is no
+global switch: noise can be seeded only by passing `SeededEntropy`, whose `private` flag is False and which
+whoever releases anything must look at.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+_CHUNK = 1 << 16
+
+
+class Entropy(ABC):
+    """A source of independent uniform bits. Subclasses say how to read bytes; the rest follows exactly."""
+
+    private: ClassVar[bool]
+    """Whether the bits are unpredictable. A release made with False must be stamped NOT PRIVATE."""
+
+    @abstractmethod
+    def read(self, count: int) -> bytes:
+        """Return `count` uniform bytes, never returned before and never kept."""
+
+    @final
+    def uniform16(self, count: int) -> NDArray[np.uint16]:
+        """Return `count` uniform 16-bit words."""
+        return np.frombuffer(self.read(2 * count), dtype=np.uint16)
+
+    @final
+    def uniform64(self, count: int) -> NDArray[np.uint64]:
+        """Return `count` uniform 64-bit words."""
+        return np.frombuffer(self.read(8 * count), dtype=np.uint64)
+
+    @final
+    def bits(self, count: int) -> int:
+        """Return a uniform integer of `count` bits, that is in [0, 2^count)."""
+        size = (count + 7) // 8
+        return int.from_bytes(self.read(size), "little") >> (8 * size - count)
+
+    @final
+    def below(self, bound: int) -> int:
+        """Return an exactly uniform integer in [0, bound): draw enough bits until they fit."""
+        if bound < 1:
+            raise ValueError(f"nothing lies in [0, {bound})")
+        width = (bound - 1).bit_length()
+        while (drawn := self.bits(width)) >= bound:
+            pass
+        return drawn
+
+    @final
+    def permutation(self, count: int) -> NDArray[np.intp]:
+        """Return an exactly uniform permutation of range(count): the ranks of distinct 64-bit keys.
+
+        Independent keys are exchangeable, and they stay so given that no two are equal, so every order is
+        equally likely. Keys with a repeat are drawn again as a whole.
+        """
+        while True:
+            keys = self.uniform64(count)
+            order = np.argsort(keys)
+            ranked = keys[order]
+            if not np.any(ranked[1:] == ranked[:-1]):
+                return order
+
+
+@final
+class SystemEntropy(Entropy):
+    """The operating system's cryptographic generator.
+
+    Each call goes to the kernel and nothing is buffered, so a forked child never repeats its parent's noise.
+    """
+
+    private = True
+
+    def read(self, count: int) -> bytes:
+        """Return `count` bytes of os.urandom."""
+        return os.urandom(count)
+
+
+@final
+class SeededEntropy(Entropy):
+    """NOT PRIVATE: noise that anyone who knows the seed can subtract. For tests and demonstrations only."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        """Start the stream that belongs to `seed`."""
+        self._generator = np.random.Generator(np.random.PCG64(seed))
+
+    def read(self, count: int) -> bytes:
+        """Return the next `count` bytes of the seeded stream."""
+        return self._generator.bytes(count)
+
+
+SYSTEM = SystemEntropy()
+"""The default of every sampler."""
+
+
+def chunks(count: int) -> Iterator[slice]:
+    """Cut range(count) into the slices that samplers work on, small enough for the cache."""
+    for start in range(0, count, _CHUNK):
+        yield slice(start, min(start + _CHUNK, count))

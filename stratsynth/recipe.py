@@ -1,0 +1,175 @@
+"""Recipes: a fit written down, to be reviewed before it is run.
+
+`Recipe.read` judges everything that can be judged without data; nothing is spent by a recipe that is refused.
+Paths are relative to the recipe's folder.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.errors import RecipeError, nearest
+from stratsynth.fitting import fitted
+from stratsynth.mechanism import Mechanism, make
+from stratsynth.stratified import Stratified
+from stratsynth.table import Table, open_table
+from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    from stratsynth.release import Release
+
+MAX_BYTES = 1 << 20
+
+Kind = type | tuple[type, ...]
+_KEYS: Mapping[str, Mapping[str, Kind]] = {
+    "data": {"path": str, "schema": str, "declared_size": int, "public": bool},
+    "strata": {"by": list},
+    "weights": {"source": str, "path": str, "citation": str},
+    "budget": {"epsilon": (int, float), "delta": (int, float), "neighbours": str, "ledger": str,
+               "ledger_epsilon": (int, float)},
+    "release": {"rows": int, "directory": str, "seed": int, "csv": bool},
+}  # fmt: skip
+"""Every section's keys and their types; `[mechanism]` has `name` and the settings of that mechanism."""
+_NEEDED = {
+    "data": ("path", "schema"),
+    "budget": ("epsilon", "delta"),
+    "weights": ("source",),
+    "strata": ("by",),
+}
+_NAMES = {
+    int: "a whole number",
+    str: "a text",
+    list: "a list",
+    bool: "true or false",
+    (int, float): "a number",
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe whose words are understood. The data's header is checked when `table` is called."""
+
+    folder: Path
+    data: Mapping[str, Any]
+    strata: Mapping[str, Any] | None
+    weights: Mapping[str, Any] | None
+    mechanism: Mapping[str, Any]
+    budget_: Mapping[str, Any] = dataclasses.field(repr=False)
+    release: Mapping[str, Any]
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """Parse and check a recipe file."""
+        document = _parse(path)
+        sections = {"mechanism", *_KEYS}
+        for name in document:
+            if name not in sections:
+                raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, sections)}.")
+            if not isinstance(document[name], dict):
+                raise RecipeError(f"{path.name}: {name} must be a section, [{name}].")
+        for name in ("data", "mechanism", "budget"):
+            if name not in document:
+                raise RecipeError(f"{path.name}: the section [{name}] is missing.")
+        for name, section in document.items():
+            if name in _KEYS:
+                _check(path.name, name, section)
+        if not isinstance(document["mechanism"].get("name"), str):
+            raise RecipeError(f'{path.name}: [mechanism] name is missing; for example name = "independent".')
+        if ("strata" in document) != ("weights" in document):
+            has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
+            raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by public weights.")
+        return cls(
+            path.parent,
+            document["data"],
+            document.get("strata"),
+            document.get("weights"),
+            document["mechanism"],
+            document["budget"],
+            document.get("release", {}),
+        )
+
+    def budget(self) -> Budget:
+        """The budget of the fit."""
+        wanted = {k: self.budget_[k] for k in ("epsilon", "delta", "neighbours") if k in self.budget_}
+        return Budget(**wanted)
+
+    def table(self) -> Table:
+        """The private table, its header checked; no row is read."""
+        ledger = self.budget_.get("ledger")
+        return open_table(
+            self.folder / self.data["path"],
+            schema=self.folder / self.data["schema"],
+            ledger=None if ledger is None else self.folder / ledger,
+            ledger_epsilon=self.budget_.get("ledger_epsilon"),
+            declared_size=self.data.get("declared_size"),
+            public=self.data.get("public", False),
+        )
+
+    def how(self) -> Mechanism[Any]:
+        """The mechanism, stratified if the recipe says so."""
+        settings = {k: v for k, v in self.mechanism.items() if k != "name"}
+        mechanism = make(self.mechanism["name"], settings)
+        if self.strata is None or self.weights is None:
+            return mechanism
+        return Stratified(mechanism, self.strata["by"], self._weights(self.weights))
+
+    def _weights(self, weights: Mapping[str, Any]) -> Weights:
+        if weights["source"] != "public":
+            raise RecipeError(f"[weights] source: {weights['source']!r} is not supported; it has to be 'public'.")
+        if "path" not in weights:
+            raise RecipeError("[weights] path is missing: a CSV file with the strata's columns and `share`.")
+        return Weights.public(self.folder / weights["path"], citation=weights.get("citation", ""))
+
+    def run(self, folder: Path) -> Release:
+        """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there."""
+        rows, seed = self.rows, self.release.get("seed")
+        with fitted(self.how(), self.table(), self.budget(), seed=seed) as release:
+            release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
+        return release
+
+    @property
+    def directory(self) -> Path:
+        """Where the release goes when the command line does not say."""
+        return self.folder / str(self.release.get("directory", "release"))
+
+    @property
+    def rows(self) -> int:
+        """How many synthetic rows to write."""
+        rows = self.release.get("rows", self.data.get("declared_size"))
+        if rows is None:
+            raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
+        if rows < 0:
+            raise RecipeError("[release] rows must be at least 0.")
+        return int(rows)
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise RecipeError(f"there is no recipe {path}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise RecipeError(f"{path.name} is larger than a recipe can be.")
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except UnicodeDecodeError:
+        raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RecipeError(f"{path.name} is not TOML: {error}.") from None
+
+
+def _check(file: str, name: str, section: Mapping[str, Any]) -> None:
+    kinds = _KEYS[name]
+    for key, value in section.items():
+        if key not in kinds:
+            raise RecipeError(f"{file}: [{name}] has no key {key!r}{nearest(key, kinds)}.")
+        kind = kinds[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise RecipeError(f"{file}: [{name}] {key} must be {_NAMES[kind]}.")
+    for key in _NEEDED.get(name, ()):
+        if key not in section:
+            raise RecipeError(f"{file}: [{name}] {key} is missing.")

@@ -1,0 +1,87 @@
+"""The certificate: what was guaranteed, and everything needed to recompute it."""
+
+from __future__ import annotations
+
+import datetime as dt
+import platform
+from typing import TYPE_CHECKING, Any
+
+from stratsynth import __version__
+from stratsynth.mechanism import Mechanism, describe
+from stratsynth.strata import crossing
+from stratsynth.stratified import Stratified
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.account import Account
+    from stratsynth.table import Table
+
+FORMAT = "stratsynth-certificate/1"
+PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
+SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
+COMPOSITION = "sum along a path, maximum over the strata of a split"
+
+
+def certificate(mechanism: Mechanism[Any], table: Table, account: Account, *, private: bool) -> dict[str, Any]:
+    """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
+
+    `private` says whether the noise was unpredictable.
+    """
+    budget, allot = account.budget, account.allot
+    warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
+    delta = budget.delta - budget.truncation_delta
+    return {
+        "format": FORMAT,
+        "created": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+        "software": {"stratsynth": __version__, "python": platform.python_version()},
+        "private": not warnings,
+        **({"warning": " ".join(warnings)} if warnings else {}),
+        "unverified": [],
+        "unit": _unit(table),
+        "neighbours": str(budget.neighbours),
+        "guarantee": {
+            "epsilon": budget.epsilon,
+            "delta": budget.delta,
+            "currency": allot.currency,
+            "rho": allot.rho,
+            "truncation_delta": budget.truncation_delta,
+        },
+        "prices": account.spending.prices(allot.rho, delta),
+        "ledger": account.standing.to_dict(),
+        "strata": _strata(mechanism, table),
+        "weights": _weights(mechanism, table),
+        "unprotected": ["declared_size"] if table.declared_size is not None else [],
+        "schema": {
+            "sha256": table.schema.sha256,
+            "origin": table.schema.origin,
+            "reviewed_by": table.schema.reviewed_by,
+        },
+        "mechanism": _inner(mechanism),
+        "composition": COMPOSITION,
+        "charges": [charge.to_dict() for charge in account.spending.charges],
+    }
+
+
+def _unit(table: Table) -> Any:
+    unit = table.schema.unit
+    return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
+
+
+def _strata(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
+    if not isinstance(mechanism, Stratified):
+        return {"by": [], "cells": 1, "merged": []}
+    cells = crossing(table.schema, mechanism.by)
+    return {"by": list(mechanism.by), "cells": len(cells), "merged": []}
+
+
+def _weights(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
+    if not isinstance(mechanism, Stratified):
+        return {"source": "none", "citation": None}
+    weights = mechanism.weights
+    resolved = weights.resolve(crossing(table.schema, mechanism.by))
+    renormalised = {} if resolved.total == 1 else {"renormalised_from": resolved.total}
+    return {"source": weights.source, "citation": weights.citation, **renormalised}
+
+
+def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
+    """The mechanism that was fitted: strata and weights have their own keys."""
+    return describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)

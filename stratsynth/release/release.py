@@ -1,0 +1,136 @@
+"""A release: a model, its certificate and its measurements, in memory or in a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models import TableModel, files
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Release:
+    """Everything in it may be published: it was made from noisy answers and public facts alone."""
+
+    model: TableModel
+    certificate: Mapping[str, Any]
+    """What was guaranteed; `json.dumps` writes it as `certificate.json` has it."""
+    measurements: pa.Table
+    """Every noisy answer, with its noise."""
+    declared_size: int | None = None
+    """How many rows `save` writes when nobody says."""
+
+    def sample(
+        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+    ) -> pd.DataFrame:
+        """Exactly n synthetic rows, in random order; only rows that have the levels of `where`, if given.
+
+        Drawing costs no privacy. The same release and seed give the same rows.
+        """
+        from stratsynth.schema.codec import to_pandas
+
+        return to_pandas(self.sample_arrow(n, seed=seed, where=where))
+
+    def sample_arrow(
+        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+    ) -> pa.Table:
+        """The same as an Arrow table."""
+        from stratsynth.schema.codec import decode
+
+        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+            raise UsageError("the number of rows must be a whole number of at least 0.")
+        schema, rng = self.model.schema, np.random.default_rng(seed)
+        condition = {
+            column: frozenset(schema.index(column, v) for v in ([levels] if isinstance(levels, str) else levels))
+            for column, levels in (where or {}).items()
+        }
+        if condition and not self.model.mass(condition) > 0:
+            wanted = ", ".join(f"{c}={v if isinstance(v, str) else '|'.join(v)}" for c, v in (where or {}).items())
+            raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
+        codes = self.model.sample(int(n), rng, condition)
+        order = rng.permutation(int(n))
+        return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
+
+    def save(
+        self,
+        folder: str | os.PathLike[str],
+        *,
+        rows: int | None = None,
+        seed: int | None = None,
+        csv: bool = False,
+    ) -> Path:
+        """Write the release folder, whole or not at all; `rows` defaults to the declared size."""
+        from stratsynth.sources import write_table
+
+        target = check_new(folder)
+        if rows is None and self.declared_size is None:
+            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
+        synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
+        parts = target.with_name(f".{target.name}.{os.getpid()}.part")
+        try:
+            parts.mkdir(parents=True)
+            write_json(parts / "certificate.json", self.certificate)
+            write_table(self.measurements, parts / "measurements.parquet")
+            write_table(synthetic, parts / "synthetic.parquet")
+            if csv:
+                write_table(synthetic, parts / "synthetic.csv")
+            files.save(self.model, parts / "model")
+            parts.rename(target)
+        finally:
+            shutil.rmtree(parts, ignore_errors=True)
+        return target
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Release:
+        """Read a release folder back."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = Path(folder)
+        record = read_certificate(path)
+        try:
+            measurements = pq.read_table(path / "measurements.parquet")
+        except (OSError, pa.ArrowException) as error:
+            raise ReleaseError(
+                f"{path}: measurements.parquet is damaged or missing ({type(error).__name__})."
+            ) from None
+        return cls(files.load(path / "model"), record, measurements)
+
+
+def check_new(folder: str | os.PathLike[str]) -> Path:
+    """A release never overwrites anything: refuse a path that exists."""
+    target = Path(folder)
+    if target.exists() or target.is_symlink():
+        raise UsageError(f"{target} exists already; a release never overwrites one. Name another with -o.")
+    return target
+
+
+def read_certificate(folder: Path) -> dict[str, Any]:
+    """The certificate of a release folder."""
+    try:
+        record = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
+    if not isinstance(record, dict) or not str(record.get("format", "")).startswith("stratsynth-certificate/"):
+        raise ReleaseError(f"{folder}: certificate.json is not a stratsynth certificate.")
+    return record
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """JSON that a person can read and that holds no NaN."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")

@@ -1,0 +1,68 @@
+"""A certificate in words, for whoever signs it or reads it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+
+def summary(certificate: Mapping[str, Any]) -> str:
+    """The guarantee, its prices under other notions of neighbour, the groups, and what is not protected."""
+    guarantee, prices, ledger = certificate["guarantee"], certificate["prices"], certificate["ledger"]
+    moved, exchanged = f"moves between groups {prices['move']:.4g}", f"is exchanged {prices['replace']:.4g}"
+    lines = [
+        "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
+        f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
+        f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
+        f"Price if      a record is added or removed {prices['add-remove']:.4g}, {moved}, {exchanged} (epsilon)",
+        f"Strata        {_strata(certificate['strata'])}",
+        f"Weights       {_weights(certificate['weights'])}",
+        f"Account       {_account(ledger)}",
+        f"Not protected {', '.join(certificate['unprotected']) or 'nothing was declared'}",
+        f"Schema        {_schema(certificate['schema'])}",
+        f"Charges       {_charges(certificate['charges'])}",
+    ]
+    if certificate["unverified"]:
+        lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
+    return "\n".join(line for line in lines if line)
+
+
+def _guarantee(guarantee: Mapping[str, Any]) -> str:
+    return f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in {guarantee['currency']},"
+
+
+def _settings(settings: Mapping[str, Any]) -> str:
+    return f" ({', '.join(f'{k} {v}' for k, v in settings.items())})" if settings else ""
+
+
+def _unit(certificate: Mapping[str, Any]) -> str:
+    unit = certificate["unit"]
+    return unit if isinstance(unit, str) else f"{unit['column']} of at most {unit['max_rows']} rows"
+
+
+def _strata(strata: Mapping[str, Any]) -> str:
+    return f"{strata['cells']} by {' x '.join(strata['by'])}" if strata["by"] else "none: everybody together"
+
+
+def _weights(weights: Mapping[str, Any]) -> str:
+    if weights["citation"] is None:
+        return "none needed"
+    scaled = f", scaled from a sum of {weights['renormalised_from']:.6g}" if "renormalised_from" in weights else ""
+    return f"{weights['source']}: {weights['citation']}{scaled}"
+
+
+def _account(ledger: Mapping[str, Any]) -> str:
+    cap = f" of at most {ledger['cap_epsilon']:g}" if ledger["cap_epsilon"] is not None else ""
+    name = ledger["name"] or "this process only, no ledger file"
+    return f"{name}: epsilon {ledger['spent_epsilon']:.6g}{cap} over {ledger['releases']} release(s)"
+
+
+def _schema(schema: Mapping[str, Any]) -> str:
+    reviewed = f", reviewed by {schema['reviewed_by']}" if schema["reviewed_by"] else ""
+    return f"{schema['origin']}{reviewed}, sha256 {schema['sha256'][:12]}"
+
+
+def _charges(charges: list[Mapping[str, Any]]) -> str:
+    kinds = Counter(charge["kind"] for charge in charges)
+    return ", ".join(f"{number} {kind}" for kind, number in sorted(kinds.items())) or "none"

@@ -1,0 +1,10 @@
+"""The public statement of what a table can hold: columns, levels, bounds, the unit protected.
+
+Reading rows against a schema is in `stratsynth.schema.codec`, which is imported only where rows are read.
+"""
+
+from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.rules import Rule
+from stratsynth.schema.schema import Schema, Unit
+
+__all__ = ["Categorical", "Column", "Numeric", "Rule", "Schema", "Unit"]

@@ -1,0 +1,195 @@
+"""Rows to codes and back, by the schema alone: no row's code depends on any other row."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+from numpy.random import Generator
+from numpy.typing import ArrayLike, NDArray
+
+from stratsynth.errors import SchemaError, nearest
+from stratsynth.schema import values
+from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.schema import Schema
+from stratsynth.schema.text import MISSING
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Rows as codes: private, and never to leave the driver."""
+
+    codes: Mapping[str, NDArray[Any]]
+    """For each column, the code of each row, in the smallest of uint8, uint16 and uint32 that holds them."""
+
+    numbers: Mapping[str, NDArray[np.float64]]
+    """For the columns asked, each value clipped to its bounds; NaN where missing or not applicable."""
+
+    n: int
+    """The number of rows that the schema's policy lets in."""
+
+
+def check_columns(schema: Schema, names: Iterable[str]) -> None:
+    """Refuse a table that lacks a column of the schema or has it twice; other columns are ignored."""
+    locate(schema.names, names)
+
+
+def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
+    """Refuse, from a table's structure alone, what `encode` could not read."""
+    places = locate(schema.names, names)
+    if types is not None:
+        for name, place in zip(schema.names, places, strict=True):
+            values.check_type(name, types.field(place).type)
+
+
+def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
+    """The place of each wanted column among `names`; SchemaError when it is absent or there twice."""
+    have = list(names)
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(have):
+        places.setdefault(name, []).append(place)
+    for name in wanted:
+        found = len(places.get(name, ()))
+        if found != 1:
+            how = "more than once" if found else f"nowhere{nearest(name, have)}"
+            raise SchemaError(f"column {name} must be in the data once, and is there {how}")
+    return [places[name][0] for name in wanted]
+
+
+def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = ()) -> Coded:
+    """Turn rows into codes; rows with a value that the schema neither knows nor admits are left out.
+
+    `numbers` names numeric columns whose clipped values are wanted as well.
+    """
+    check_columns(schema, data.column_names)
+    for name in numbers:
+        if not isinstance(schema.column(name), Numeric):
+            raise SchemaError(f"column {name} is not numeric, so it has no numbers")
+    for name in schema.names:
+        values.check_type(name, data.column(name).type)
+    kept = np.ones(data.num_rows, bool)
+    codes: dict[str, NDArray[Any]] = {}
+    reals: dict[str, NDArray[np.float64]] = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Categorical):
+            coded = encode_categorical(column, data.column(name))
+        else:
+            coded, real = encode_numeric(column, data.column(name))
+            if name in numbers:
+                reals[name] = real
+        kept &= coded >= 0
+        codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
+    if not kept.all():
+        codes = {name: coded[kept] for name, coded in codes.items()}
+        reals = {name: real[kept] for name, real in reals.items()}
+    return Coded(codes, reals, int(kept.sum()))
+
+
+def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The code of each row; -1 where the row is to be left out."""
+    codes = values.codes(column, data)
+    if column.outside is not None:
+        codes[codes < 0] = column.codes[column.outside]
+    return codes
+
+
+def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The code of each row, -1 where it is to be left out; and its number within the bounds, or NaN."""
+    reals, is_own = values.floats(column, data)
+    if column.outside == MISSING:
+        reals[(reals < column.lower) | (reals > column.upper)] = np.nan
+    np.clip(reals, column.lower, column.upper, out=reals)
+    codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
+    np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
+    codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
+    if column.not_applicable is not None:
+        codes[is_own] = column.codes[column.not_applicable]
+    return codes, reals
+
+
+def smallest(size: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds the codes of `size` categories."""
+    return np.min_scalar_type(size - 1)
+
+
+def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
+    """Turn codes into a table with the columns, order, types and labels that the schema says.
+
+    Numbers are drawn uniformly within their bin and the bounds. Missing becomes null, unless it is one of the
+    levels that the schema itself lists.
+    """
+    arrays, fields = [], []
+    for name, column in schema.columns.items():
+        if name not in codes:
+            raise SchemaError(f"there are no codes for column {name}")
+        coded = np.asarray(codes[name])
+        if coded.size and not 0 <= coded.min() <= coded.max() < column.size:
+            raise SchemaError(f"codes of column {name} must lie from 0 to {column.size - 1}")
+        coded = coded.astype(np.int64)
+        array = _categories(column, coded) if isinstance(column, Categorical) else _draw(column, coded, rng)
+        arrays.append(array)
+        labels = {b"labels": json.dumps(dict(column.labels)).encode()} if column.labels else None
+        fields.append(pa.field(name, array.type, nullable=_has_null(column), metadata=labels))
+    return pa.table(arrays, schema=pa.schema(fields))
+
+
+def to_pandas(table: pa.Table) -> pd.DataFrame:
+    """The table as a pandas frame that loses nothing.
+
+    Text becomes pandas strings, dictionaries become categories with all their levels, and whole numbers and
+    truth values that may be null become "Int64" and "boolean". Whether they may be null is the schema's
+    say, not the rows', so that frames of one schema have one set of types.
+    """
+    return pd.DataFrame({field.name: _series(table.column(field.name), field) for field in table.schema})
+
+
+def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
+    kinds: dict[pa.DataType, Any] = {pa.string(): pd.StringDtype(), pa.large_string(): pd.StringDtype()}
+    if field.nullable:
+        kinds |= {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    series: pd.Series[Any] = data.to_pandas(types_mapper=kinds.get)
+    return series
+
+
+def _categories(column: Categorical, codes: NDArray[np.int64]) -> pa.Array:
+    if column.dtype == "category":
+        null = codes >= len(column.levels)  # "missing", where the schema added it
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes.astype(np.int32), mask=null), pa.array(column.levels, pa.string())
+        )
+    return pa.array(column.values, _ARROW[column.dtype]).take(pa.array(codes))
+
+
+def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
+    bins = len(column.extents)
+    real = codes < bins
+    low, top = np.asarray(column.extents, np.float64)[np.minimum(codes, bins - 1)].T
+    if column.integer:
+        drawn = rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
+    else:
+        share = rng.random(len(codes))
+        # Not low + share * (top - low), whose difference can overflow; rounding must not leave the bin.
+        drawn = np.clip(low * (1 - share) + top * share, low, top)
+    numbers = pa.array(drawn, mask=~real)
+    if column.dtype != "string":
+        return numbers.cast(_ARROW[str(column.dtype)])
+    texts = numbers.cast(pa.string())
+    if column.not_applicable is None:
+        return texts
+    own = pa.array(codes == column.codes[column.not_applicable])
+    return pa.compute.if_else(own, column.not_applicable, texts)
+
+
+def _has_null(column: Column) -> bool:
+    """Whether some level comes back as null."""
+    if isinstance(column, Categorical):
+        return None in column.values
+    return column.missing or (column.not_applicable is not None and column.dtype != "string")
+
+
+_ARROW = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}

@@ -1,0 +1,89 @@
+"""Structural zeros: combinations of values that no record can have."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, TypeAlias
+
+from stratsynth.errors import SchemaError
+from stratsynth.schema.columns import Column, Numeric
+from stratsynth.schema.text import number
+
+if TYPE_CHECKING:
+    from stratsynth.schema.schema import Schema
+
+Condition: TypeAlias = str | tuple[str, ...]
+"""A level, some levels, or for a numeric column a comparison with a number such as "< 15" or ">= 65"."""
+
+_COMPARISON = re.compile(r"\s*(<=|>=|<|>)(.*)", re.DOTALL)
+_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rule:
+    """A record that meets every condition of `when` never meets any condition of `never`.
+
+    Rules are checked against the columns and kept with the schema. Nothing enforces them yet: a synthetic
+    table may still hold forbidden combinations.
+    """
+
+    when: Mapping[str, Condition] = field(hash=False)
+    """Conditions by column, all of which must hold for the rule to apply."""
+
+    never: Mapping[str, Condition] = field(hash=False)
+    """Conditions by column, each of which is then impossible."""
+
+    def __post_init__(self) -> None:
+        for key in ("when", "never"):
+            object.__setattr__(self, key, _conditions(key, getattr(self, key)))
+        if both := self.when.keys() & self.never.keys():
+            raise SchemaError(f"when and never must not both name column {min(both)}")
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The columns that the rule mentions."""
+        return frozenset(self.when.keys() | self.never.keys())
+
+    def cells(self, schema: Schema) -> tuple[dict[str, frozenset[int]], ...]:
+        """The forbidden boxes, one for each column of `never`: no cell has all its codes in one.
+
+        A bin counts for a comparison only where all of it meets the comparison, so that forbidden cells are
+        certainly empty. Not applicable and missing meet no comparison.
+        """
+        when = {name: _codes(schema, name, condition) for name, condition in self.when.items()}
+        return tuple({**when, name: _codes(schema, name, condition)} for name, condition in self.never.items())
+
+
+def _conditions(key: str, conditions: object) -> dict[str, Condition]:
+    if not isinstance(conditions, Mapping) or not conditions:
+        raise SchemaError(f"{key} must be a table from column to levels, with at least one column")
+    return {name: _condition(key, name, condition) for name, condition in conditions.items()}
+
+
+def _condition(key: str, name: object, condition: object) -> Condition:
+    if isinstance(condition, str):
+        return condition
+    if isinstance(condition, (list, tuple)) and condition and all(isinstance(c, str) for c in condition):
+        return tuple(condition)
+    raise SchemaError(f"{key}: the condition on {name} must be a level, a list of levels, or a comparison in quotes")
+
+
+def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
+    column = schema.column(name)
+    if isinstance(condition, str):
+        compared = None if condition in column.codes else _compared(column, condition)
+        return compared if compared is not None else frozenset({schema.index(name, condition)})
+    return frozenset(schema.index(name, level) for level in condition)
+
+
+def _compared(column: Column, condition: str) -> frozenset[int] | None:
+    """The bins that lie wholly inside a comparison; None when `condition` is not one."""
+    match = _COMPARISON.fullmatch(condition)
+    bound = number(match[2]) if match else None
+    if match is None or bound is None or not isinstance(column, Numeric):
+        return None
+    compare = _COMPARE[match[1]]
+    return frozenset(code for code, ends in enumerate(column.extents) if all(compare(end, bound) for end in ends))

@@ -1,0 +1,217 @@
+"""`Schema`: every column of a table in order, the unit of privacy, and where the statement comes from."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+from stratsynth.errors import SchemaError, UsageError, nearest
+from stratsynth.schema import toml
+from stratsynth.schema.checks import MAX_LEVELS
+from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.rules import Rule
+from stratsynth.schema.text import check_text
+
+PUBLIC = "public"
+PRIVATE = "private data"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unit:
+    """What is protected when one person can have several rows: all rows with the same value of a column."""
+
+    column: str
+    """The column that identifies a person; it need not be among the columns of the schema."""
+
+    max_rows: int
+    """The most rows that one person contributes; the others are left out."""
+
+    def __post_init__(self) -> None:
+        check_text("unit: column", self.column)
+        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+            raise SchemaError("unit: max_rows must be a whole number, at least 1")
+
+
+@dataclass(frozen=True, eq=False)
+class Schema:
+    """A public statement of what a table can hold, written or reviewed by a person.
+
+    Two schemas are equal when they say the same, columns in the same order.
+    """
+
+    columns: Mapping[str, Column]
+    """The columns by name, in the order of the table. A stratum that is defined by all of them has none."""
+
+    origin: str = PUBLIC
+    """Where levels and bounds come from: "public", or "private data" for a draft made from the data."""
+
+    reviewed_by: str | None = None
+    """Who has checked that a draft made from private data reveals nothing; None when nobody has."""
+
+    unit: str | Unit = "record"
+    """What is protected: "record", one row; or a `Unit`, all rows of one person."""
+
+    rules: tuple[Rule, ...] = ()
+    """Combinations of values that cannot occur. They are kept, and not enforced yet."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            raise SchemaError("columns must be a table from names to columns")
+        object.__setattr__(self, "columns", dict(self.columns))
+        object.__setattr__(self, "rules", tuple(self.rules))
+        for name, column in self.columns.items():
+            _check_name(name)
+            if not isinstance(column, (Categorical, Numeric)):
+                raise SchemaError(f"column {name} must be Categorical or Numeric")
+        if self.origin not in (PUBLIC, PRIVATE):
+            raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
+        if self.reviewed_by is not None:
+            check_text("reviewed_by", self.reviewed_by)
+        if self.unit != "record" and not isinstance(self.unit, Unit):
+            raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
+        for i, rule in enumerate(self.rules, start=1):
+            if not isinstance(rule, Rule):
+                raise SchemaError("rules must be a list of Rule")
+            with toml.blame(f"rule {i}"):
+                rule.cells(self)  # refuses levels and columns that do not exist
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self.sha256 == other.sha256
+
+    def __hash__(self) -> int:
+        return hash(self.sha256)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(self.columns)
+
+    @property
+    def oneways(self) -> tuple[tuple[str], ...]:
+        """Every clique of one column."""
+        return tuple((name,) for name in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column of that name; SchemaError when there is none."""
+        if name not in self.columns:
+            raise SchemaError(f"there is no column {name!r} in the schema{nearest(str(name), self.names)}")
+        return self.columns[name]
+
+    def levels(self, name: str) -> tuple[str, ...]:
+        """The categories of a column, in the order of their codes."""
+        return self.column(name).all_levels
+
+    def size(self, name: str) -> int:
+        """The number of categories of a column."""
+        return self.column(name).size
+
+    def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
+        """The sizes of the columns of a clique."""
+        return tuple(self.size(name) for name in clique)
+
+    def cells(self, clique: Iterable[str]) -> int:
+        """The number of cells of a clique's contingency table."""
+        return math.prod(self.shape(clique))
+
+    def index(self, name: str, level: str) -> int:
+        """The code of a level; SchemaError when the column has no such level."""
+        codes = self.column(name).codes
+        if level not in codes:
+            raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
+        return codes[level]
+
+    def restrict(self, names: Iterable[str]) -> Schema:
+        """The schema of these columns alone, in the order they have here; rules on others are dropped."""
+        kept = set(names)
+        for name in kept:
+            self.column(name)
+        columns = {name: column for name, column in self.columns.items() if name in kept}
+        return replace(self, columns=columns, rules=tuple(r for r in self.rules if r.names <= kept))
+
+    def without(self, names: Iterable[str]) -> Schema:
+        """The schema of all other columns; rules that mention a column gone are dropped."""
+        gone = set(names)
+        for name in gone:
+            self.column(name)
+        return self.restrict(name for name in self.columns if name not in gone)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of what the schema says: of its columns in order, whatever the order of labels."""
+        said = toml.to_tables(self)
+        said["columns"] = list(said["columns"].items())
+        return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+
+    def ready(self) -> None:
+        """Refuse a draft that nobody has reviewed: to be called before anything is spent."""
+        if self.origin == PRIVATE and self.reviewed_by is None:
+            raise SchemaError(
+                "this schema was drafted from private data; check that its levels and bounds are public "
+                "knowledge, then set reviewed_by to your name"
+            )
+
+    def to_toml(self) -> str:
+        """The schema as TOML text, which `from_toml_text` reads back."""
+        return toml.dumps(self)
+
+    def write_toml(self, path: str | Path) -> None:
+        """Write the schema to a TOML file."""
+        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
+
+    @staticmethod
+    def from_toml(path: str | Path) -> Schema:
+        """Read a schema from a TOML file."""
+        return Schema.from_toml_text(toml.read_text(path), name=Path(path).name)
+
+    @staticmethod
+    def from_toml_text(text: str, name: str = "schema") -> Schema:
+        """Read a schema from TOML text; `name` is what error messages call it."""
+        with toml.blame(name):
+            said = toml.parse(text)
+            unit = Unit(**said.unit) if isinstance(said.unit, dict) else said.unit
+            if not said.columns:
+                raise SchemaError("columns must name at least one column")
+            return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules)
+
+    @staticmethod
+    def from_domain_json(path: str | Path) -> Schema:
+        """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0."""
+        with toml.blame(Path(path).name):
+            try:
+                domain = json.loads(toml.read_text(path))
+            except (ValueError, RecursionError):
+                domain = None
+            if not isinstance(domain, dict):
+                raise SchemaError("a domain file must be a JSON table from column to number of values")
+            columns = {}
+            for name, size in domain.items():
+                with toml.blame(f"column {name}"):
+                    columns[name] = _counting(size)
+            return Schema(columns)
+
+    @staticmethod
+    def load(path: str | Path) -> Schema:
+        """Read a schema file: TOML, or mbi's domain file when the name ends in .json."""
+        ending = Path(path).suffix.lower()
+        if ending == ".toml":
+            return Schema.from_toml(path)
+        if ending == ".json":
+            return Schema.from_domain_json(path)
+        raise UsageError(f"{path}: a schema is a .toml file, or a domain .json file")
+
+
+def _check_name(name: object) -> None:
+    text = check_text("a column name", name)
+    if any(c in text for c in ",|="):
+        raise SchemaError(f"column name {text!r} must not hold ',', '|' or '=', which join names in released files")
+
+
+def _counting(size: object) -> Categorical:
+    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_LEVELS:
+        raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
+    return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")

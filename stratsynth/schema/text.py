@@ -1,0 +1,58 @@
+"""Which text may be a level, a label or a name, and which text is a number."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from decimal import Decimal, InvalidOperation
+
+from stratsynth.errors import SchemaError
+
+MAX_TEXT = 1000
+"""The longest level, label, name or number, in characters; longer text in a file matches nothing."""
+
+MISSING = "missing"
+"""The level that missing values have where a column declares one."""
+
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_TRUTH = {"true": Decimal(1), "false": Decimal(0)}
+
+
+def number(text: str) -> float | None:
+    """The finite number that `text` spells, or None.
+
+    Sign, digits, fraction and exponent, with spaces around; no underscores, "nan", "inf" or hexadecimal.
+    """
+    text = text.strip(" \t")
+    if len(text) > MAX_TEXT or not _NUMBER.fullmatch(text):
+        return None
+    value = float(text)
+    return value + 0.0 if abs(value) != float("inf") else None  # + 0.0 turns -0.0 into 0.0
+
+
+def meaning(text: str) -> Decimal | None:
+    """What two spellings of one level have in common: "3", "3.0" and "3e0" are 3, "True" and "true" are 1."""
+    text = text.strip(" \t")
+    if len(text) > MAX_TEXT or not _NUMBER.fullmatch(text):
+        return _TRUTH.get(text.lower())
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of twenty digits
+        return None
+
+
+def check_text(what: str, text: object) -> str:
+    """`text` itself when it is fit to be shown, stored and opened in a spreadsheet; SchemaError otherwise."""
+    if not isinstance(text, str):
+        raise SchemaError(f"{what} must be text, in quotes, not {text!r}")
+    if not text:
+        raise SchemaError(f"{what} must not be empty text: an empty field is a missing value")
+    if len(text) > MAX_TEXT:
+        raise SchemaError(f"{what} must have at most {MAX_TEXT} characters")
+    if any(unicodedata.category(c) in {"Cc", "Cs"} for c in text):
+        raise SchemaError(f"{what} must not hold control characters: {text!r}")
+    if text[0] in "=+-@" and not _NUMBER.fullmatch(text):
+        raise SchemaError(
+            f"{what} {text!r} would run as a formula in a spreadsheet; spell it without the first character"
+        )
+    return text

@@ -1,0 +1,166 @@
+"""Schema files: TOML in and out, with errors that name the file, the column and the key."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.errors import SchemaError, nearest
+from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.rules import Rule
+
+if TYPE_CHECKING:
+    from stratsynth.schema.schema import Schema
+
+FORMAT = "stratsynth-schema/1"
+MAX_BYTES = 16_000_000
+"""The largest schema file that is read."""
+
+_KINDS: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric}
+_REQUIRED = {"categorical": ("levels",), "numeric": ("lower", "upper")}
+_TOP = ("format", "origin", "reviewed_by", "unit", "columns", "forbid")
+
+
+@dataclass(frozen=True)
+class Said:
+    """What a schema file says, its columns and rules already checked."""
+
+    columns: Mapping[str, Column]
+    origin: str
+    reviewed_by: str | None
+    unit: str | dict[str, Any]
+    rules: tuple[Rule, ...]
+
+
+@contextmanager
+def blame(place: str) -> Iterator[None]:
+    """Say in any SchemaError raised inside that it was found in `place`."""
+    try:
+        yield
+    except SchemaError as error:
+        raise SchemaError(f"{place}: {error}") from None
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
+    with blame(str(path)):
+        try:
+            with Path(path).open("rb") as file:
+                content = file.read(MAX_BYTES + 1)
+        except OSError as error:
+            raise SchemaError(f"cannot be read ({error.strerror})") from None
+        if len(content) > MAX_BYTES:
+            raise SchemaError(f"a schema file has at most {MAX_BYTES // 1_000_000} MB")
+        try:
+            return content.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            line = content.count(b"\n", 0, error.start) + 1
+            raise SchemaError(f"line {line} is not UTF-8 text") from None
+
+
+def parse(text: str) -> Said:
+    """Read TOML text; SchemaError says which line, or which column and key, is wrong."""
+    try:
+        said = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a huge number
+        reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = reason.replace("at end of document", f"at line {text.count(chr(10)) + 1}, the end")
+        raise SchemaError(f"not valid TOML: {reason}") from None
+    if said.get("format") != FORMAT:
+        raise SchemaError(f'format must be "{FORMAT}"')
+    _known(said, _TOP)
+    unit = said.get("unit", "record")
+    if isinstance(unit, dict):
+        with blame("unit"):
+            _known(unit, ("column", "max_rows"))
+            _present(unit, ("column", "max_rows"))
+    return Said(
+        columns={name: _column(name, keys) for name, keys in _table("columns", said.get("columns")).items()},
+        origin=said.get("origin", "public"),
+        reviewed_by=said.get("reviewed_by"),
+        unit=unit,
+        rules=_rules(said.get("forbid", [])),
+    )
+
+
+def dumps(schema: Schema) -> str:
+    """The schema as TOML text."""
+    import tomli_w  # only writers need it
+
+    return tomli_w.dumps(to_tables(schema))
+
+
+def to_tables(schema: Schema) -> dict[str, Any]:
+    """The schema as plain tables, lists, texts and numbers, keys at their defaults left out."""
+    said: dict[str, Any] = {"format": FORMAT, "origin": schema.origin}
+    if schema.reviewed_by is not None:
+        said["reviewed_by"] = schema.reviewed_by
+    said["unit"] = schema.unit if isinstance(schema.unit, str) else dict(vars(schema.unit))
+    said["columns"] = {name: _keys(column) for name, column in schema.columns.items()}
+    if schema.rules:
+        said["forbid"] = [{"when": dict(rule.when), "never": dict(rule.never)} for rule in schema.rules]
+    return said
+
+
+def _keys(column: Column) -> dict[str, Any]:
+    kind = next(kind for kind, cls in _KINDS.items() if isinstance(column, cls))
+    keys: dict[str, Any] = {"kind": kind}
+    for key in fields(column):
+        value = getattr(column, key.name)
+        if value not in (key.default, {}):
+            keys[key.name] = dict(value) if isinstance(value, dict) else _plain(value)
+    return keys
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    return value
+
+
+def _column(name: str, keys: object) -> Column:
+    with blame(f"column {name}"):
+        given = dict(_table("its entry", keys))
+        kind = given.pop("kind", None)
+        if not isinstance(kind, str) or kind not in _KINDS:
+            raise SchemaError(f'kind must be "categorical" or "numeric"{nearest(str(kind), _KINDS)}')
+        _known(given, [key.name for key in fields(_KINDS[kind])])
+        _present(given, _REQUIRED[kind])
+        return _KINDS[kind](**given)
+
+
+def _rules(entries: object) -> tuple[Rule, ...]:
+    if not isinstance(entries, list):
+        raise SchemaError("forbid must be a list of tables: write [[forbid]]")
+    rules = []
+    for i, entry in enumerate(entries, start=1):
+        with blame(f"rule {i} of forbid"):
+            given = _table("its entry", entry)
+            _known(given, ("when", "never"))
+            _present(given, ("when", "never"))
+            rules.append(Rule(**given))
+    return tuple(rules)
+
+
+def _table(what: str, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise SchemaError(f"{what} must be a table")
+    return value
+
+
+def _known(given: Mapping[str, object], known: tuple[str, ...] | list[str]) -> None:
+    for key in given:
+        if key not in known:
+            raise SchemaError(f"unknown key {key!r}{nearest(key, known)}")
+
+
+def _present(given: Mapping[str, object], required: tuple[str, ...]) -> None:
+    for key in required:
+        if key not in given:
+            raise SchemaError(f"{key} is missing")

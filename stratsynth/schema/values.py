@@ -1,0 +1,189 @@
+"""Single values of an Arrow column, read as text or as numbers.
+
+Each function works on the distinct values of a slice and spreads the answers over its rows: what a row gets
+is a function of that row's value alone, and a value is worked out once however often it occurs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stratsynth.errors import SchemaError
+from stratsynth.schema.columns import Categorical, Numeric
+from stratsynth.schema.text import MAX_TEXT, meaning, number
+
+Array: TypeAlias = NDArray[Any]
+
+SLICE = 1 << 18
+"""Rows worked on at a time: enough to be fast, few enough that texts of any length fit in memory."""
+
+MAX_BYTES = 4 * MAX_TEXT
+"""Longer values are no level and no number: they count as unreadable before anything is done with them."""
+
+# The everyday spelling of a number, short enough that it cannot overflow: Arrow reads it as `number` does.
+_PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
+
+
+def check_type(name: str, kind: pa.DataType) -> None:
+    """Refuse a column whose type holds no single values; the message tells of structure, not of values."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    readable = (
+        pa.types.is_null(kind)
+        or pa.types.is_boolean(kind)
+        or pa.types.is_integer(kind)
+        or pa.types.is_floating(kind)
+        or pa.types.is_decimal(kind)
+        or _is_bytes(kind)
+        or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
+    )
+    if not readable:
+        raise SchemaError(f"column {name} has type {kind}; it must hold text, numbers, truth values or dates")
+
+
+def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The code of each value among `column.levels`; -1 for null and for every value that is no level."""
+    levels = pa.array(column.levels, pa.large_string())
+    known = _meanings(column)
+
+    def match(texts: pa.LargeStringArray) -> Array:
+        found: Array = pc.index_in(texts, levels, skip_nulls=True).fill_null(-1).to_numpy().astype(np.int32)
+        if known:
+            for i in np.flatnonzero(found < 0):
+                text = texts[i].as_py()
+                found[i] = -1 if text is None else known.get(meaning(text), -1)
+        return found
+
+    return _spread(data, match, -1, np.dtype(np.int32))
+
+
+def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Each value as a finite number, NaN where it is none; and whether it is the not-applicable text."""
+    own = column.not_applicable
+    own_number = number(own) if own is not None else None
+    kind = data.type
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        values = _to_float(data)
+        is_own = np.zeros(len(values), bool)
+    else:
+        values = _spread(data, _numbers, np.nan, np.dtype(np.float64))
+        match = lambda texts: pc.equal(texts, own).fill_null(False).to_numpy(zero_copy_only=False)  # noqa: E731
+        is_own = _spread(data, match, False, np.dtype(bool)) if own is not None else np.zeros(len(values), bool)
+    if own_number is not None:
+        is_own |= values == own_number
+    values[is_own] = np.nan
+    return values, is_own
+
+
+def distinct(data: pa.ChunkedArray) -> set[str]:
+    """INTERNAL. The different texts of a column; null and unreadable values left out."""
+    texts = (text for piece in _distinct(data) for text in _texts(piece.dictionary).to_pylist())
+    return {text for text in texts if text is not None}
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+        or pa.types.is_binary_view(kind)
+    )
+
+
+def _meanings(column: Categorical) -> dict[object, int]:
+    """The code of each number or truth value that exactly one level spells."""
+    spelt = [meaning(level) for level in column.levels]
+    once: dict[object, int] = {}
+    for code, value in enumerate(spelt):
+        if value is not None:
+            once[value] = -1 if value in once else code
+    return once
+
+
+def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
+    if pa.types.is_boolean(data.type):
+        data = data.cast(pa.uint8())
+    data = data.cast(pa.float64(), safe=False)
+    values = np.array(data.to_numpy(), np.float64)  # a copy: Arrow's memory may be read-only
+    values[~np.isfinite(values)] = np.nan
+    return values
+
+
+def _numbers(texts: pa.LargeStringArray) -> Array:
+    plain = pc.match_substring_regex(texts, _PLAIN)
+    values = np.array(pc.if_else(plain, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)) + 0.0
+    for i in np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False)):
+        value = number(texts[i].as_py())
+        values[i] = np.nan if value is None else value
+    return values
+
+
+def _spread(
+    data: pa.ChunkedArray,
+    answer: Callable[[pa.LargeStringArray], Array],
+    default: object,
+    dtype: np.dtype[Any],
+) -> Array:
+    """`answer` of the text of each value, and `default` for null; `answer` sees each distinct value once."""
+    parts = [np.empty(0, dtype)]
+    for distinct in _distinct(data):
+        answers = np.append(np.asarray(answer(_texts(distinct.dictionary)), dtype), np.array([default], dtype))
+        # null is an index past the end of the dictionary, where the default stands
+        where = distinct.indices.cast(pa.int64()).fill_null(len(distinct.dictionary))
+        parts.append(answers[where.to_numpy()])
+    return np.concatenate(parts)
+
+
+def _distinct(data: pa.ChunkedArray) -> Iterator[pa.DictionaryArray]:
+    """The rows in order, as indices into their distinct values."""
+    for chunk in data.chunks:
+        if pa.types.is_dictionary(chunk.type):
+            yield pa.DictionaryArray.from_arrays(chunk.indices, _hashable(chunk.dictionary))
+            continue
+        for start in range(0, len(chunk), SLICE):
+            yield _hashable(chunk.slice(start, SLICE)).dictionary_encode()
+
+
+def _hashable(piece: pa.Array) -> pa.Array:
+    """The values in a type whose equal values have equal texts, none of them too long."""
+    kind = piece.type
+    if pa.types.is_null(kind):
+        return piece.cast(pa.string())
+    if _is_bytes(kind):
+        # As bytes, since text from a file need not be valid.
+        piece = piece.cast(pa.large_binary())
+        return pc.if_else(pc.less_equal(pc.binary_length(piece), MAX_BYTES), piece, None)
+    if pa.types.is_floating(kind):
+        piece = piece.cast(pa.float32()) if pa.types.is_float16(kind) else piece
+        piece = pc.add(piece, pa.scalar(0.0, piece.type))  # -0.0 becomes 0.0
+        return pc.if_else(pc.is_nan(piece), None, piece)
+    if pa.types.is_timestamp(kind):
+        return piece.cast(pa.timestamp(kind.unit))  # in UTC, so that no time-zone table is asked
+    return piece
+
+
+def _texts(distinct: pa.Array) -> pa.LargeStringArray:
+    """The text of each value; null where bytes are not UTF-8."""
+    if pa.types.is_timestamp(distinct.type):
+        midnight = r" 00:00:00(\.0*)?$"  # a date that was stored as a moment
+        return pc.replace_substring_regex(distinct.cast(pa.large_string()), midnight, "")
+    try:
+        return distinct.cast(pa.large_string())
+    except pa.ArrowInvalid:
+        return pa.array([_decoded(value) for value in distinct.to_pylist()], pa.large_string())
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return value.decode() if value is not None else None
+    except UnicodeDecodeError:
+        return None

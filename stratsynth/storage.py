@@ -1,0 +1,70 @@
+"""Arrays and facts in one npz file: written whole or not at all, read as data and never as code."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from stratsynth.errors import ReleaseError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MAX_BYTES = 2**31
+"""What would unpack to more than this is refused, whatever its header claims."""
+_FACTS = "facts.json"
+
+
+@dataclass(frozen=True)
+class State:
+    """Something stored without its code: plain facts, and arrays of numbers. Never a pickle."""
+
+    facts: Any = field(default_factory=dict)
+    arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def write(path: Path, state: State) -> None:
+    """Write a state beside its place, have it on the disk, and put it in its place."""
+    import numpy as np
+
+    document = json.dumps(state.facts, allow_nan=False).encode()
+    members = {_FACTS: np.frombuffer(document, dtype=np.uint8), **state.arrays}
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with part.open("wb") as handle:
+            # the stub takes the array names for options
+            np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
+            handle.flush()
+            os.fsync(handle.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def read(path: Path) -> State:
+    """Read a state back; anything but a sound file is a ReleaseError."""
+    import numpy as np
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        _refuse_large(path, size)
+        with np.load(path, allow_pickle=False) as members:
+            arrays = {name: members[name] for name in members.files}
+        facts = json.loads(arrays.pop(_FACTS).astype(np.uint8).tobytes())
+    except FileNotFoundError:
+        raise ReleaseError(f"{path} is missing.") from None
+    except ReleaseError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a mutated archive raises whatever numpy and zlib like to
+        raise ReleaseError(f"{path} is damaged ({type(error).__name__}).") from None
+    return State(facts, arrays)
+
+
+def _refuse_large(path: Path, size: int) -> None:
+    if size > MAX_BYTES:
+        raise ReleaseError(f"{path.name} would unpack to more than {MAX_BYTES:,} bytes.")

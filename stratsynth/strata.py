@@ -1,0 +1,65 @@
+"""Strata: the declared groups, and the paths of splits that lead to them.
+
+Every declared group exists, whatever its count: the strata of some columns are the full crossing of their
+levels in the schema, never what happens to occur in the rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, order=True)
+class Stratum:
+    """One group: a level for each of the columns that a split divides by."""
+
+    items: tuple[tuple[str, str], ...]
+    """The (column, level) pairs, in the order of the split."""
+
+    @classmethod
+    def of(cls, levels: Mapping[str, str]) -> Stratum:
+        """The stratum that has these levels."""
+        return cls(tuple(levels.items()))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that define it."""
+        return tuple(column for column, _ in self.items)
+
+    @property
+    def label(self) -> str:
+        """Its levels joined by `|`, as released files write it."""
+        return "|".join(level for _, level in self.items)
+
+    def to_dict(self) -> dict[str, str]:
+        """Column to level."""
+        return dict(self.items)
+
+
+Path = tuple[Stratum, ...]
+"""The splits that lead from everybody (the empty path) to the rows a question is asked of."""
+
+
+def label(path: Path) -> str:
+    """The label of a path: its strata's labels joined by `|`; empty for everybody."""
+    return "|".join(stratum.label for stratum in path)
+
+
+def crossing(schema: Schema, by: Sequence[str]) -> tuple[Stratum, ...]:
+    """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels."""
+    if not by:
+        raise UsageError("strata: name at least one column to stratify by.")
+    if len(set(by)) < len(by):
+        raise UsageError("strata: a column is named twice in `by`.")
+    levels = [schema.levels(column) for column in by]
+    return tuple(Stratum(tuple(zip(by, combination, strict=True))) for combination in itertools.product(*levels))
+
+
+def within(schema: Schema, path: Path) -> Schema:
+    """The schema that the rows of a path vary in: the columns that the path holds constant are gone."""
+    return schema.without([column for stratum in path for column in stratum.columns])

@@ -1,0 +1,76 @@
+"""A private table as users hold it: where the rows are, what is publicly known, and the account they hang on.
+
+Opening a table reads its header and nothing else. Rows are read by the driver, after a charge.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.ledger import Ledger, ProcessLedger, UnchargedLedger
+from stratsynth.errors import SchemaError, UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from stratsynth.sources import Source
+
+
+@dataclass(frozen=True)
+class Table:
+    """Private rows behind their public facts. Make one with `open_table`."""
+
+    source: Source
+    """Where the rows are; read by the driver only."""
+    schema: Schema
+    declared_size: int | None
+    """Public knowledge of about how many records there are; never checked against the rows."""
+    ledger: Ledger
+    """The account that every fit on this table reserves from."""
+    public: bool = False
+    """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
+
+
+def open_table(
+    data: Any,
+    *,
+    schema: Schema | str | PathLike[str],
+    ledger: str | PathLike[str] | None = None,
+    ledger_epsilon: float | None = None,
+    declared_size: int | None = None,
+    public: bool = False,
+) -> Table:
+    """A table to fit on: a path, a pandas frame or an Arrow table. Its header must have the schema's columns.
+
+    `ledger` is the file that keeps the account of these data, and `ledger_epsilon` the most that may ever be
+    spent on them; it is set when the ledger is made. Without a ledger the account lasts for the process, and
+    certificates say so. `public=True` is for research on public data: nothing is charged, and every release
+    says that it is not a private one.
+    """
+    from stratsynth.schema.codec import check_source
+    from stratsynth.sources import open_source
+
+    if declared_size is not None and (
+        isinstance(declared_size, bool) or not isinstance(declared_size, int) or declared_size < 1
+    ):
+        raise UsageError("declared_size must be a whole number of at least 1, or left out.")
+    if ledger_epsilon is not None and not (math.isfinite(ledger_epsilon) and ledger_epsilon > 0):
+        raise UsageError("ledger_epsilon must be a finite number above 0.")
+    if public and (ledger is not None or ledger_epsilon is not None):
+        raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
+    known = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
+    source = open_source(data)
+    if not known.names:
+        raise SchemaError("the schema has no columns")
+    check_source(known, source.columns(), source.types())
+    account: Ledger = UnchargedLedger() if public else ProcessLedger(ledger_epsilon)
+    if ledger is not None:
+        from stratsynth.accounting.ledger_file import FileLedger
+        from stratsynth.driver.fingerprint import fingerprint
+
+        account = FileLedger(Path(ledger), partial(fingerprint, source), ledger_epsilon)
+    return Table(source, known, declared_size, account, public)

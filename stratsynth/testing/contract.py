@@ -1,0 +1,176 @@
+"""The contract every mechanism must pass, as one function that returns what it found wrong."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.digest import digest
+from stratsynth.driver.load import load_rows
+from stratsynth.driver.private import PrivateAnswers
+from stratsynth.mechanism import Mechanism
+from stratsynth.questions import Counts
+from stratsynth.sources import open_source
+from stratsynth.testing.record import Driver, Run, record, same
+from stratsynth.testing.worlds import World, worlds
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from stratsynth.driver.rows import Rows
+
+Build = Callable[[World, "pd.DataFrame"], Mechanism[Any]]
+"""Makes the mechanism for a world. It is handed the private rows so that tests can build one that cheats."""
+
+KINDS = ("any", "empty", "one", "constant", "lopsided", "any", "any")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One way in which a mechanism or a driver broke the contract."""
+
+    kind: str
+    """`questions`, `sensitivity`, `charges`, `noise`, `answers`, `result`, `output`, `failure`, `state`."""
+    detail: str
+
+
+def check_contract(
+    build: Build,
+    *,
+    driver: Driver = PrivateAnswers,
+    load: Callable[..., Rows] = load_rows,
+    tables: int = 20,
+    neighbours: int = 10,
+    seed: int = 0,
+) -> list[Finding]:
+    """Every way found in which the mechanism depends on rows without paying; empty when it is sound.
+
+    For each of `tables` tables: fit once and record. For each of its neighbouring tables, check that the exact
+    answers to the recorded questions differ by no more than was charged. Then fit again with the recorded
+    answers: questions, shapes, charges, output and result must be the same, and nothing may fail. Any table
+    will do for that, since a chain of neighbours leads to it: every second one is a stranger, which finds
+    thresholds that a single record seldom crosses.
+    """
+    rng = np.random.default_rng(seed)
+    found: dict[Finding, None] = {}
+    budget = Budget(epsilon=3, delta=1e-6)
+    settings = list(worlds())
+    noise: list[NDArray[np.float64]] = []
+    for i in range(tables):
+        world = settings[i % len(settings)]
+        rows = world.table(rng, KINDS[(i // len(settings)) % len(KINDS)])
+        first, wrong = _quietly(build, world, rows, budget, driver, i)
+        found.update(dict.fromkeys(wrong))
+        if wrong:
+            continue
+        noise.extend(_noise(first, world, rows, load))
+        for j in range(neighbours):
+            other = world.neighbour(rows, rng)
+            found.update(dict.fromkeys(_sensitivity(first, world, rows, other, load, budget)))
+            if j % 2:
+                other = world.table(rng, KINDS[j % len(KINDS)])
+            second = record(build(world, other), world, other, budget, driver, frozen=first)
+            found.update(dict.fromkeys(_compare(first, second)))
+    found.update(dict.fromkeys(_spread(noise)))
+    return list(found)
+
+
+def _quietly(
+    build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
+) -> tuple[Run, list[Finding]]:
+    """Fit once, and look whether global state or the caller's table was touched."""
+    before, copy = _global_state(), rows.copy(deep=True)
+    first = record(build(world, rows), world, rows, budget, driver, seed=seed)
+    wrong = [Finding("failure", first.failure)] if first.failure else []
+    if before != _global_state():
+        wrong.append(Finding("state", "global random state was used"))
+    if not rows.equals(copy):
+        wrong.append(Finding("state", "the caller's table was changed"))
+    if not first.failure and not first.charges:
+        wrong.append(Finding("charges", "nothing was charged"))
+    for _, question, answer in _asked(first):
+        if [t.clique for t in answer] != list(question.cliques):
+            wrong.append(Finding("answers", "a question was not answered in full"))
+            break
+    return first, wrong
+
+
+def _global_state() -> str:
+    return digest(random.getstate(), np.random.get_state(legacy=False)["state"])  # noqa: NPY002 - looked at, not used
+
+
+def _asked(run: Run) -> Iterator[tuple[Any, Counts, Any]]:
+    for batch, answers in zip(run.batches, run.answers, strict=True):
+        for asked, answer in zip(batch, answers, strict=True):
+            if isinstance(asked.question, Counts):
+                yield asked, asked.question, answer
+
+
+def _sensitivity(
+    run: Run, world: World, rows: pd.DataFrame, other: pd.DataFrame, load: Callable[..., Rows], budget: Budget
+) -> Iterator[Finding]:
+    """The exact answers of neighbouring tables, priced by the noise they got, against what was charged."""
+    asked = list(_asked(run))
+    wanted = [(a.path, q.cliques) for a, q, _ in asked]
+    here, there = (load(world.schema, open_source(t)).counts(wanted) for t in (rows, other))
+    moved = []
+    for (a, question, answer), one, two in zip(asked, here, there, strict=True):
+        distances = [int(((x - y).astype(object) ** 2).sum()) for x, y in zip(one, two, strict=True)]
+        rho = sum(
+            (Fraction(d) / (2 * Fraction(t.sigma) ** 2) for d, t in zip(distances, answer, strict=True)),
+            Fraction(0),
+        )
+        charged = sum((Fraction(c.rho) for c in question.charges(a.path, budget.neighbours)), Fraction(0))
+        if rho > charged:
+            yield Finding("sensitivity", f"{question.cliques} at {a.path}: moved more than was charged")
+        if any(d > 1 for d in distances):
+            yield Finding("sensitivity", "one record moved a table by more than one count")
+        moved.append(Charge(a.path, "counts", float(rho), dict.fromkeys(Neighbours, 1.0)))
+    total = Spending(budget.neighbours, run.charges).rho()
+    # all strata together: one record moves one of them, so what moved anywhere is within the cost of the whole
+    if sum((Fraction(m.rho) for m in moved), Fraction(0)) > total * Fraction(1 + 1e-9):
+        yield Finding("sensitivity", "all questions together moved more than the whole fit was charged")
+
+
+def _noise(run: Run, world: World, rows: pd.DataFrame, load: Callable[..., Rows]) -> Iterator[NDArray[np.float64]]:
+    """The noise that was added to each table, in units of the noise that was declared."""
+    asked = list(_asked(run))
+    exact = load(world.schema, open_source(rows)).counts([(a.path, q.cliques) for a, q, _ in asked])
+    for (_, _, answer), truths in zip(asked, exact, strict=True):
+        for table, truth in zip(answer, truths, strict=True):
+            yield (table.values - truth).ravel() / table.sigma
+
+
+def _spread(noise: Sequence[NDArray[np.float64]]) -> Iterator[Finding]:
+    """The mean square of standard noise is 1, give or take sqrt(2 / n)."""
+    pooled = np.concatenate([*noise, np.zeros(0)])
+    if pooled.size and abs(np.mean(pooled**2) - 1) > 6 * (2 / pooled.size) ** 0.5:
+        yield Finding("noise", "the noise that was added is not the noise that was declared and charged")
+
+
+def _compare(first: Run, second: Run) -> Iterator[Finding]:
+    """With the answers frozen, nothing may differ between neighbouring tables."""
+    if second.failure:
+        yield Finding("failure", second.failure)
+    asked = [[(a.path, a.schema, a.question) for a in batch] for batch in first.batches]
+    again = [[(a.path, a.schema, a.question) for a in batch] for batch in second.batches]
+    if asked != again:
+        if not second.failure:
+            yield Finding("questions", "neighbouring tables are asked different questions")
+        return
+    if first.shapes != second.shapes:
+        yield Finding("answers", "answers to neighbouring tables differ in shape, type or noise")
+    if first.charges != second.charges:
+        yield Finding("charges", "neighbouring tables are charged differently")
+    if first.heard != second.heard:
+        yield Finding("output", "logs, warnings or terminal output differ between neighbouring tables")
+    if not same(first.result, second.result):
+        yield Finding("result", "the same answers gave different results on neighbouring tables")

@@ -1,0 +1,82 @@
+"""Small worlds to test in: public facts that stay fixed, and tables of rows that differ by one record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.strata import crossing
+from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+MOST_ROWS = 300
+
+
+@dataclass(frozen=True)
+class World:
+    """What is public: a schema, groups, their shares, and about how many rows there are."""
+
+    schema: Schema
+    by: tuple[str, ...]
+    """The columns to stratify by."""
+    weights: Weights
+    declared_size: int = 100
+
+    def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
+        """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, or `any`."""
+        number = {"empty": 0, "one": 1}.get(kind, int(rng.integers(0, MOST_ROWS)))
+        columns = {}
+        for name in self.schema.names:
+            levels = _values(self.schema, name)
+            odds = np.full(len(levels), 1.0)
+            if kind == "constant":
+                odds[1:] = 0
+            elif kind == "lopsided":  # most groups nearly or wholly empty
+                odds = 0.05 ** np.arange(len(levels))
+            columns[name] = rng.choice(np.array(levels, dtype=object), size=number, p=odds / odds.sum())
+        return pd.DataFrame(columns)
+
+    def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
+        """The same rows with one more or one fewer; the new one is as likely to be rare as common."""
+        if len(table) and rng.random() < 0.5:
+            return table.drop(index=int(rng.integers(len(table)))).reset_index(drop=True)
+        row = pd.DataFrame({c: [_pick(rng, _values(self.schema, c))] for c in self.schema.names})
+        return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
+
+
+def _pick(rng: Generator, values: list[str | None]) -> str | None:
+    return values[int(rng.integers(len(values)))]
+
+
+def _values(schema: Schema, name: str) -> list[str | None]:
+    """What a file may hold in a column: its levels, nothing at all, and what the schema has never heard of."""
+    column = schema.columns[name]
+    if isinstance(column, Categorical):
+        return [*column.levels, None, "zebra"]
+    return [*(str(int(v)) for v in np.linspace(column.lower - 3, column.upper + 3, 9)), None, "NaN", "1e308"]
+
+
+def worlds() -> Iterator[World]:
+    """A few worlds of four columns with at most five levels each."""
+    sex = Categorical(levels=("1", "2"))
+    group = Categorical(levels=("1", "2", "8", "9"), outside="missing")
+    work = Categorical(levels=("N", "yes", "no"), not_applicable="N", outside="no")
+    age = Numeric(lower=0, upper=40, edges=(0, 10, 20, 41), integer=True, missing=True)
+    constant = Categorical(levels=("only",), outside="only")
+    yield _world(Schema({"SEX": sex, "GROUP": group, "WORK": work, "AGE": age}), ("GROUP",))
+    yield _world(Schema({"AGE": age, "SEX": sex, "CONSTANT": constant, "GROUP": group}), ("SEX", "GROUP"))
+    yield _world(Schema({"SEX": sex, "WORK": work}), ("WORK",))
+
+
+def _world(schema: Schema, by: tuple[str, ...]) -> World:
+    strata = crossing(schema, by)
+    odds = 0.4 ** np.arange(len(strata))
+    shares = pd.DataFrame([{**s.to_dict(), "share": w} for s, w in zip(strata, odds / odds.sum(), strict=True)])
+    return World(schema, by, Weights.public(shares, citation="made up for testing"))

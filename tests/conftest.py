@@ -1,0 +1,52 @@
+"""What every test shares: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles.
+
+Shared helpers live in this folder, which is on the path (`pythonpath` in pyproject.toml):
+`from strategies import schemas`, `from helpers.tables import small`. The repository's root never is, because
+the `stratsynth/` there would hide the installed package, which alone has the adapters and the evaluation.
+"""
+
+import importlib.util
+import os
+import sysconfig
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", help="run the long audits and simulations too")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "STRATSYNTH_TEST_INSTALLED" in os.environ:  # set by scripts/test
+        refuse_all_but_the_installed_wheel()
+    # Fresh examples on every run, and no deadline, since continuous integration shares its cores. A failure
+    # prints the blob that repeats it.
+    for profile, examples in {"suite": 60, "slow": 1000}.items():
+        hypothesis.settings.register_profile(
+            profile,
+            derandomize=False,
+            deadline=None,
+            print_blob=True,
+            max_examples=examples,
+            suppress_health_check=[hypothesis.HealthCheck.too_slow],
+        )
+    hypothesis.settings.load_profile("slow" if config.getoption("slow") else "suite")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("slow"):
+        skip = pytest.mark.skip(reason="slow: runs with --slow")
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(skip)
+
+
+def refuse_all_but_the_installed_wheel() -> None:
+    spec = importlib.util.find_spec("stratsynth")
+    if spec is None or spec.origin is None:
+        raise pytest.UsageError("stratsynth is not installed; scripts/test installs it")
+    installed = Path(sysconfig.get_path("purelib")).resolve()
+    if not Path(spec.origin).resolve().is_relative_to(installed):
+        raise pytest.UsageError(f"stratsynth comes from {spec.origin}, not from the wheel in {installed}")

@@ -1,0 +1,275 @@
+"""Mechanisms and drivers that are broken on purpose. Each must be caught, and for what is wrong with it."""
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from stratsynth.adapters import Independent
+from stratsynth.adapters.independent import Product
+
+from stratsynth import Stratified, Weights
+from stratsynth.driver.load import load_rows
+from stratsynth.driver.private import PrivateAnswers
+from stratsynth.mechanism import Mechanism
+from stratsynth.models import mixture
+from stratsynth.questions import Counts, NoisyTable, counts, split
+from stratsynth.schema import Categorical
+from stratsynth.strata import crossing
+from stratsynth.testing import check_contract
+
+
+@dataclass(frozen=True, eq=False)
+class Cheat:
+    """An Independent that has been slipped the private rows."""
+
+    rows: pd.DataFrame
+    name = "cheat"
+    needs = frozenset({Counts})
+
+    def price(self, public, budget):
+        return budget.zcdp()
+
+
+class DomainFromData(Cheat):
+    """Reads the levels that occur from the rows, as many libraries do."""
+
+    def steps(self, public, allot, rng):
+        seen = {
+            name: replace(column, levels=tuple(x for x in column.levels if (self.rows[name] == x).any()) or ("?",))
+            if isinstance(column, Categorical) and column.outside is None and column.not_applicable is None
+            else column
+            for name, column in public.schema.columns.items()
+        }
+        schema = replace(public.schema, columns=seen)
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        kept = [replace(t, values=t.values.ravel()[: schema.size(t.clique[0])]) for t in tables]
+        return Product.of(schema, kept)
+
+
+class GroupsFromData(Cheat):
+    """Fits only the groups that occur."""
+
+    by: tuple = ()
+
+    def steps(self, public, allot, rng):
+        column = public.schema.names[0]
+        strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.items[0][1]).any()]
+        strata = strata or list(crossing(public.schema, [column]))
+        parts = yield from split({s: Independent().steps(public.within(s, 0.5), allot, rng) for s in strata})
+        return mixture(public.schema, parts, dict.fromkeys(parts, 1 / len(parts)))
+
+
+def weights_from_data(world, rows):
+    strata = crossing(world.schema, world.by)
+    sizes = [
+        1 + int((rows[list(world.by)].astype(object) == list(dict(s.items).values())).all(axis=1).sum()) for s in strata
+    ]
+    shares = [{**s.to_dict(), "share": n / sum(sizes)} for s, n in zip(strata, sizes, strict=True)]
+    return Stratified(Independent(), world.by, Weights.public(pd.DataFrame(shares), citation="trust me"))
+
+
+class SizeIsPublic(Cheat):
+    """Takes the number of rows for granted."""
+
+    def steps(self, public, allot, rng):
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        scaled = [replace(t, values=t.values + len(self.rows)) for t in tables]
+        return Product.of(public.schema, scaled)
+
+
+class SizeSetsThePrice(Cheat):
+    """Spends less on small tables."""
+
+    def steps(self, public, allot, rng):
+        tables = yield from counts(public.schema.oneways, rho=allot.rho * (1 if len(self.rows) > 20 else 0.5))
+        return Product.of(public.schema, tables)
+
+
+class SmallTableSkipped(Cheat):
+    """Does not bother to ask about few rows."""
+
+    def steps(self, public, allot, rng):
+        asked = public.schema.oneways if len(self.rows) > 30 else public.schema.oneways[:1]
+        tables = yield from counts(asked, rho=allot.rho)
+        missing = [
+            NoisyTable(c, np.ones(public.schema.shape(c), np.int64), 1.0) for c in public.schema.oneways[len(asked) :]
+        ]
+        return Product.of(public.schema, [*tables, *missing])
+
+
+class CrashesWhenEmpty(Cheat):
+    """Divides by the number of rows."""
+
+    def steps(self, public, allot, rng):
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        _ = 1 / len(self.rows)
+        return Product.of(public.schema, tables)
+
+
+class Chatty(Cheat):
+    """Logs how many rows there are."""
+
+    def steps(self, public, allot, rng):
+        logging.getLogger("cheat").warning("fitting %d rows", len(self.rows))
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        return Product.of(public.schema, tables)
+
+
+class GlobalRandomness(Cheat):
+    """Draws from numpy's global state."""
+
+    def steps(self, public, allot, rng):
+        np.random.random()  # noqa: NPY002
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        return Product.of(public.schema, tables)
+
+
+class WritesInTheTable(Cheat):
+    """Changes the caller's rows."""
+
+    def steps(self, public, allot, rng):
+        self.rows.loc[len(self.rows)] = [None] * self.rows.shape[1]
+        tables = yield from counts(public.schema.oneways, rho=allot.rho)
+        return Product.of(public.schema, tables)
+
+
+class AsksNothing(Cheat):
+    """Returns the exact counts."""
+
+    def steps(self, public, allot, rng):
+        yield from ()
+        exact = [
+            NoisyTable(c, np.array([(self.rows[c[0]] == x).sum() for x in public.schema.levels(c[0])]), 1.0)
+            for c in public.schema.oneways
+        ]
+        return Product.of(public.schema, exact)
+
+
+MECHANISMS: dict[Any, set[str]] = {
+    DomainFromData: {"result"},
+    GroupsFromData: {"questions"},
+    SizeIsPublic: {"result"},
+    SizeSetsThePrice: {"questions"},
+    SmallTableSkipped: {"questions"},
+    CrashesWhenEmpty: {"failure"},
+    Chatty: {"output"},
+    GlobalRandomness: {"state"},
+    WritesInTheTable: {"state"},
+    AsksNothing: {"charges"},
+}
+
+
+@pytest.mark.parametrize("cheat", MECHANISMS, ids=lambda c: c.__name__)
+def test_broken_mechanisms_are_caught(cheat):
+    found = {finding.kind for finding in check_contract(lambda world, rows: cheat(rows))}
+    assert found >= MECHANISMS[cheat]
+
+
+def test_weights_from_data_are_caught():
+    assert {f.kind for f in check_contract(weights_from_data)} == {"result"}
+
+
+class Honest(PrivateAnswers):
+    """The real driver, so that the mutants below differ from it by one thing each."""
+
+
+class DrawsLessThanItCharges(PrivateAnswers):
+    """Divides the noise by the weight and records the undivided sigma."""
+
+    def _noisy(self, question, exact):
+        dearer = replace(question, rho=question.rho * 4)
+        tables = super()._noisy(dearer, exact)
+        return tuple(replace(t, sigma=2 * t.sigma) for t in tables)
+
+
+class WrongWeightCharged(PrivateAnswers):
+    """Adds noise for the weights as asked, and charges an equal split of half of it."""
+
+    def __call__(self, asked):
+        charged = self._account.charge
+        self._account.charge = lambda moment, name, charges, distance: charged(
+            moment, name, [replace(c, rho=c.rho / 2) for c in charges], distance
+        )
+        try:
+            return super().__call__(asked)
+        finally:
+            self._account.charge = charged
+
+
+class SmallStratumSkipped(PrivateAnswers):
+    """Gives no table where there are few rows."""
+
+    def _noisy(self, question, exact):
+        if exact[0].sum() < 5:
+            return ()
+        return super()._noisy(question, exact)
+
+
+class CrashesOnAnEmptyStratum(PrivateAnswers):
+    """Says that a group is empty."""
+
+    def _noisy(self, question, exact):
+        if not exact[0].any():
+            raise ValueError("cannot fit an empty group")
+        return super()._noisy(question, exact)
+
+
+class WarnsOfFewRows(PrivateAnswers):
+    """Warns about small groups from their exact size."""
+
+    def _noisy(self, question, exact):
+        if exact[0].sum() < 5:
+            logging.getLogger("driver").warning("small group")
+        return super()._noisy(question, exact)
+
+
+DRIVERS = {
+    DrawsLessThanItCharges: "noise",
+    WrongWeightCharged: "sensitivity",
+    SmallStratumSkipped: "answers",
+    CrashesOnAnEmptyStratum: "failure",
+    WarnsOfFewRows: "output",
+}
+
+
+def stratified(world, rows) -> Mechanism[Any]:
+    return Stratified(Independent(), world.by, world.weights)
+
+
+@pytest.mark.parametrize("driver", DRIVERS, ids=lambda d: d.__name__)
+def test_broken_drivers_are_caught(driver):
+    assert DRIVERS[driver] in {f.kind for f in check_contract(stratified, driver=driver)}
+
+
+def test_the_same_checks_pass_the_real_driver():
+    assert check_contract(stratified, driver=Honest) == []
+
+
+@dataclass
+class Backend:
+    """The real rows, with the tables changed on their way out."""
+
+    rows: Any
+    change: Any
+
+    def counts(self, asked):
+        return [[self.change(t) for t in tables] for tables in self.rows.counts(asked)]
+
+
+BACKENDS = {
+    "normalised by n": lambda t: (1000 * t) // max(1, int(t.sum())),
+    "counted twice": lambda t: 2 * t,
+    "small cells merged": lambda t: np.where(t < 3, 0, t) + np.where(t < 3, t, 0).sum(),
+    "rounded to tens": lambda t: 10 * np.round(t / 10).astype(np.int64),
+}
+
+
+@pytest.mark.parametrize("change", BACKENDS)
+def test_broken_counting_is_caught(change):
+    def load(*arguments):
+        return Backend(load_rows(*arguments), BACKENDS[change])
+
+    assert "sensitivity" in {f.kind for f in check_contract(stratified, load=load, tables=20, neighbours=10)}

@@ -1,0 +1,173 @@
+"""The arrows between the parts, and the few things that only one part may do, read from the source tree."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PARTS = {"stratsynth": "stratsynth", "stratsynth.adapters": "adapters", "stratsynth.evaluation": "evaluation"}
+FORBIDDEN = {
+    "stratsynth": {"stratsynth.adapters", "stratsynth.evaluation"},
+    "stratsynth.adapters": {"stratsynth.evaluation"},
+    "stratsynth.evaluation": {"stratsynth.adapters"},
+}
+PICKLES = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "shelve", "marshal"}
+UNPICKLERS = {"joblib.dump", "joblib.load", "torch.load", "mbi.load"}
+ENTROPY = {"os.urandom", "os.getrandom", "random.SystemRandom"}
+SEEDED = {"BitGenerator", "Generator", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence", "default_rng"}
+WATCHES = {"random", "random.getstate", "numpy.random.get_state"}  # how stratsynth.testing catches their use
+BY_STRING = {"__import__", "find_spec", "import_module"}
+HEAVY = {"duckdb", "jax", "matplotlib", "mbi", "pandas", "pyarrow", "scipy", "sklearn", "typer"}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    """Every module of the source tree, with the name it has once installed."""
+    for part, folder in PARTS.items():
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            inner = path.relative_to(ROOT / folder).with_suffix("").parts
+            yield ".".join([part, *inner]), path
+
+
+def part_of(module: str) -> str:
+    return max((part for part in PARTS if f"{module}.".startswith(f"{part}.")), key=len)
+
+
+def imported(module: str, tree: ast.AST) -> Iterator[tuple[int, str, str]]:
+    """Line, dotted name with relative imports spelled out, and the local name, of each import."""
+    package = module.split(".")[:-1]  # right for __init__ too, whose name here ends in .__init__
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for name in node.names:
+                yield node.lineno, name.name, name.asname or name.name
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            source = [*above, *([node.module] if node.module else [])]
+            for name in node.names:
+                yield node.lineno, ".".join([*source, name.name]), name.asname or name.name
+
+
+def uses(module: str, tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Line and full dotted name of whatever the code imports, by statement or by string, or takes from it."""
+    real: dict[str, str] = {}
+    for line, name, local in imported(module, tree):
+        real[local.split(".")[0]] = name if "." not in local else name.split(".")[0]
+        yield line, name
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute | ast.Name):
+            first, *rest = ast.unparse(node).split(".")
+            # The head of a chain with a call in it comes by itself.
+            if first in real and all(part.isidentifier() for part in rest):
+                yield node.lineno, ".".join([real[first], *rest])
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] in BY_STRING:
+            for argument in node.args[:1]:
+                if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+                    yield node.lineno, argument.value
+
+
+def breaches(module: str, name: str) -> Iterator[str]:
+    """What is wrong with this module using that name."""
+    top, *rest = name.split(".")
+    if module.startswith("stratsynth.testing.") and name in WATCHES:
+        return
+    if any(f"{name}.".startswith(f"{target}.") for target in FORBIDDEN[part_of(module)]):
+        yield f"{part_of(module)} may not import {name}"
+    if (top == "secrets" or name in ENTROPY) and not module.startswith("stratsynth.noise."):
+        yield f"{name}: only stratsynth.noise reads the system's entropy"
+    if top == "random" and name not in ENTROPY:
+        yield f"{name}: randomness is an argument"
+    if name.startswith("numpy.random.") and rest[1] not in SEEDED:
+        yield f"{name}: numpy's global generator"
+    if top in PICKLES or name in UNPICKLERS:
+        yield f"{name}: no pickle"
+
+
+def is_false(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is False
+
+
+def problems(module: str, source: str) -> list[str]:
+    tree = ast.parse(source)
+    used = uses(module, tree)
+    found = [f"{module}:{line}: {what}" for line, name in used for what in breaches(module, name)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and node.value in {"/dev/random", "/dev/urandom"}:
+            found.append(f"{module}:{node.lineno}: {node.value}")
+        if isinstance(node, ast.Attribute) and node.attr in {"to_pickle", "read_pickle"}:
+            found.append(f"{module}:{node.lineno}: {node.attr}: no pickle")
+        if isinstance(node, ast.keyword) and node.arg == "allow_pickle" and not is_false(node.value):
+            found.append(f"{module}:{node.lineno}: allow_pickle")
+    return sorted(set(found))
+
+
+@pytest.mark.parametrize(("module", "path"), [pytest.param(*found, id=found[0]) for found in modules()])
+def test_every_module_keeps_to_its_layer(module: str, path: Path):
+    assert problems(module, path.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("stratsynth.cli", "import stratsynth.adapters"),
+        ("stratsynth.cli", "from stratsynth import evaluation"),
+        ("stratsynth.cli", "from . import adapters"),
+        ("stratsynth.driver.local", "from ..adapters.mst import MST"),
+        ("stratsynth.driver.__init__", "from ..adapters import MST"),
+        ("stratsynth.__init__", "from .adapters import MST"),
+        ("stratsynth.cli", "def f():\n    from stratsynth.evaluation import parity_error"),
+        ("stratsynth.cli", "from importlib import import_module\nimport_module('stratsynth.adapters.mst')"),
+        ("stratsynth.adapters.mst", "import stratsynth.evaluation.scores"),
+        ("stratsynth.evaluation.scores", "import stratsynth\nstratsynth.adapters.MST()"),
+        ("stratsynth.driver", "import secrets"),
+        ("stratsynth.driver", "import os as o\no.urandom(8)"),
+        ("stratsynth.driver", "from os import urandom"),
+        ("stratsynth.driver", "open('/dev/urandom')"),
+        ("stratsynth.noisework", "import secrets"),
+        ("stratsynth.noise.table", "import random"),
+        ("stratsynth.adapters.mst", "from random import choice"),
+        ("stratsynth.adapters.mst", "import numpy as np\nnp.random.seed(0)"),
+        ("stratsynth.adapters.mst", "import numpy as np\nnp.random.RandomState(0).normal()"),
+        ("stratsynth.adapters.mst", "from numpy.random import normal"),
+        ("stratsynth.adapters.mst", "from numpy import random as r\nr.shuffle([])"),
+        ("stratsynth.testing.contract", "import random\nrandom.seed(1)"),
+        ("stratsynth.release", "import pickle"),
+        ("stratsynth.release", "from joblib import dump"),
+        ("stratsynth.release", "import importlib\nimportlib.import_module('pickle')"),
+        ("stratsynth.release", "def f(frame):\n    frame.to_pickle('x')"),
+        ("stratsynth.release", "import numpy as np\nnp.load('x', allow_pickle=True)"),
+        ("stratsynth.release", "import numpy as np\nnp.load('x', allow_pickle=flag)"),
+    ],
+)
+def test_the_checker_sees_each_breach(module: str, source: str):
+    assert problems(module, source) != []
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("stratsynth.noise.entropy", "import os, secrets\nos.urandom(8)"),
+        ("stratsynth.adapters.mst", "from stratsynth.adapters._mbi import fit\nfrom . import independent"),
+        ("stratsynth.adapters.mst", "from stratsynth import counts\nfrom stratsynth.schema import Schema"),
+        ("stratsynth.evaluation.scores", "from ._frames import tidy\nimport stratsynth as ss\nss.Schema"),
+        (
+            "stratsynth.driver",
+            "import numpy as np\ndef f(rng: np.random.Generator):\n    return rng.random()",
+        ),
+        (
+            "stratsynth.driver",
+            "import numpy as np\nnp.random.default_rng(np.random.SeedSequence(7)).normal()",
+        ),
+        ("stratsynth.release", "import numpy as np\nnp.load('x', allow_pickle=False)"),
+    ],
+)
+def test_the_checker_lets_sound_code_pass(module: str, source: str):
+    assert problems(module, source) == []
+
+
+def test_importing_the_package_loads_no_heavy_library():
+    code = "import stratsynth, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert set(run.stdout.split()) & HEAVY == set()
