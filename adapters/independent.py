@@ -92,8 +92,9 @@ class Product:
         """Check what a file claims before believing it."""
         probabilities: dict[str, NDArray[Any]] = {}
         for column in schema.names:
-            array = np.asarray(state.arrays[column], dtype=np.float64)
-            if array.shape != (schema.size(column),) or not np.isfinite(array).all() or array.min() < 0:
+            array = np.asarray(state.arrays[column])
+            sound = array.dtype == np.float64 and array.shape == (schema.size(column),)
+            if not (sound and (array >= 0).all() and (array <= 1).all() and abs(array.sum() - 1) < 1e-9):
                 raise ReleaseError(f"model: the stored distribution of {column} is damaged.")
             probabilities[column] = array
         return cls(schema, probabilities)

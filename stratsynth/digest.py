@@ -20,13 +20,16 @@ def digest(*contents: Any) -> str:
     return state.hexdigest()
 
 
-def _feed(state: HASH, value: Any) -> None:
+def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
     """Every value is written with its kind and its length, so that no two contents run into each other."""
     if isinstance(value, Enum):
         _feed(state, str(value.value))
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         named = cast("Callable[..., Any]", value)
         _write(state, "name", f"{named.__module__}.{named.__qualname__}".encode())
+        code = getattr(value, "__code__", None)
+        if code is not None:  # two lambdas have one name
+            _write(state, "code", code.co_code + repr(code.co_consts).encode())
     elif value is None or isinstance(value, bool | int | str):
         _write(state, type(value).__name__, str(value).encode())
     elif isinstance(value, float):

@@ -61,6 +61,7 @@ def fitted(
     from stratsynth.release.measurements import measurements_table
 
     _check(table, budget)
+    check_seed(seed)
     demand(mechanism, SERVED)
     public = Public(table.schema, table.declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
@@ -75,13 +76,21 @@ def fitted(
             raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
         yield Release(
             model,
-            certificate(mechanism, table, account, private=source.private),
+            certificate(
+                mechanism, table, account, private=type(source) is SystemEntropy, unverified=answers.unverified
+            ),
             measurements_table(answers.measurements),
             table.declared_size,
         )
         account.finish()
     finally:
         account.close()
+
+
+def check_seed(seed: int | None) -> None:
+    """A seed for post-processing is a whole number of at least 0."""
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        raise UsageError("the seed must be a whole number of at least 0.")
 
 
 def _check(table: Table, budget: Budget) -> None:

@@ -96,11 +96,22 @@ def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """Name and settings, as the certificate and the journal state them."""
     settings = {
-        f.name: getattr(mechanism, f.name)
+        f.name: _plain(getattr(mechanism, f.name))
         for f in dataclasses.fields(cast("Any", mechanism))
         if f.init and f.metadata.get("describe", True)
     }
     return {"name": mechanism.name, "settings": settings}
+
+
+def _plain(value: Any) -> Any:
+    """A setting as JSON has it: inner mechanisms are described, weights cited, functions named."""
+    if hasattr(value, "steps"):
+        return describe(value)
+    if hasattr(value, "citation"):
+        return {"source": value.source, "citation": value.citation}
+    if callable(value):
+        return getattr(value, "__qualname__", type(value).__name__)
+    return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 
 def title(mechanism: Mechanism[Any]) -> str:

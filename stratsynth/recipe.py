@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, nearest
-from stratsynth.fitting import fitted
+from stratsynth.fitting import check_seed, fitted
 from stratsynth.mechanism import Mechanism, make
 from stratsynth.stratified import Stratified
 from stratsynth.table import Table, open_table
@@ -84,6 +84,7 @@ class Recipe:
         if ("strata" in document) != ("weights" in document):
             has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
             raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by public weights.")
+        check_seed(document.get("release", {}).get("seed"))
         return cls(
             path.parent,
             document["data"],
@@ -128,7 +129,7 @@ class Recipe:
 
     def run(self, folder: Path) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there."""
-        rows, seed = self.rows, self.release.get("seed")
+        rows, seed = self.rows, self.seed
         with fitted(self.how(), self.table(), self.budget(), seed=seed) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
@@ -137,6 +138,11 @@ class Recipe:
     def directory(self) -> Path:
         """Where the release goes when the command line does not say."""
         return self.folder / str(self.release.get("directory", "release"))
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of post-processing, if the recipe has one."""
+        return self.release.get("seed")
 
     @property
     def rows(self) -> int:

@@ -31,12 +31,14 @@ def write(path: Path, state: State) -> None:
     """Write a state beside its place, have it on the disk, and put it in its place."""
     import numpy as np
 
-    document = json.dumps(state.facts, allow_nan=False).encode()
-    members = {_FACTS: np.frombuffer(document, dtype=np.uint8), **state.arrays}
+    # arrays are numbered, and their names, which may be any text, kept in the facts
+    document = json.dumps({"facts": state.facts, "names": list(state.arrays)}, allow_nan=False).encode()
+    members = {str(i): array for i, array in enumerate(state.arrays.values())}
+    members[_FACTS] = np.frombuffer(document, dtype=np.uint8)
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("wb") as handle:
-            # the stub takes the array names for options
+            # the stub takes the numbers for options
             np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
             handle.flush()
             os.fsync(handle.fileno())
@@ -54,8 +56,9 @@ def read(path: Path) -> State:
             size = sum(info.file_size for info in archive.infolist())
         _refuse_large(path, size)
         with np.load(path, allow_pickle=False) as members:
-            arrays = {name: members[name] for name in members.files}
-        facts = json.loads(arrays.pop(_FACTS).astype(np.uint8).tobytes())
+            document = json.loads(members[_FACTS].astype(np.uint8).tobytes())
+            arrays = {name: members[str(i)] for i, name in enumerate(document["names"])}
+            facts = document["facts"]
     except FileNotFoundError:
         raise ReleaseError(f"{path} is missing.") from None
     except ReleaseError:

@@ -7,11 +7,15 @@ levels in the schema, never what happens to occur in the rows.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Schema
+
+MOST_STRATA = 100_000
+"""Each stratum is a program and a model of its own."""
 
 
 @dataclass(frozen=True, order=True)
@@ -54,9 +58,16 @@ def crossing(schema: Schema, by: Sequence[str]) -> tuple[Stratum, ...]:
     """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels."""
     if not by:
         raise UsageError("strata: name at least one column to stratify by.")
+    if not all(isinstance(column, str) for column in by):
+        raise UsageError("strata: `by` is a list of column names.")
     if len(set(by)) < len(by):
         raise UsageError("strata: a column is named twice in `by`.")
     levels = [schema.levels(column) for column in by]
+    if math.prod(map(len, levels)) > MOST_STRATA:
+        raise Unsupported(f"strata: {' x '.join(by)} has more than {MOST_STRATA:,} groups; use fewer columns or bins.")
+    barred = [level for column in levels for level in column if "|" in level]
+    if barred:
+        raise UsageError(f"strata: the level {barred[0]!r} holds a |, which joins levels in released files.")
     return tuple(Stratum(tuple(zip(by, combination, strict=True))) for combination in itertools.product(*levels))
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Mechanism, Public
 from stratsynth.models import Mixture, mixture
 from stratsynth.questions import Program, Question, split
@@ -41,6 +41,11 @@ class Stratified:
             raise UsageError(f'stratified: `by` is a list of columns; write ["{self.by}"].')
         if not isinstance(self.weights, Weights):
             raise UsageError("stratified: weights come from Weights.public(shares, citation=...).")
+        if getattr(self.mechanism, "counts_rows", False):
+            raise Unsupported(
+                f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
+                "publish the size of every group. Fit it on the whole table."
+            )
         object.__setattr__(self, "by", tuple(self.by))
 
     @property
@@ -53,7 +58,7 @@ class Stratified:
         strata = crossing(public.schema, self.by)
         shares = self.weights.resolve(strata).shares
         prices = [self.mechanism.price(public.within(s, shares[s]), budget) for s in strata]
-        return max(prices, key=lambda allot: allot.rho)
+        return max(prices, key=lambda allot: allot.amount)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""

@@ -35,6 +35,20 @@ class Table:
     """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
 
 
+_PROCESS: dict[Path, ProcessLedger] = {}
+"""The accounts of files that have no ledger: a file opened twice in a process has one."""
+
+
+def _process_ledger(source: Source, cap: float | None) -> ProcessLedger:
+    path = getattr(source, "path", None)
+    if not isinstance(path, Path):
+        return ProcessLedger(cap)
+    ledger = _PROCESS.setdefault(path.resolve(), ProcessLedger(cap))
+    if cap is not None and ledger.cap_epsilon != cap:
+        raise UsageError(f"{path} was opened before in this process, with ledger_epsilon {ledger.cap_epsilon}.")
+    return ledger
+
+
 def open_table(
     data: Any,
     *,
@@ -67,7 +81,7 @@ def open_table(
     if not known.names:
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
-    account: Ledger = UnchargedLedger() if public else ProcessLedger(ledger_epsilon)
+    account: Ledger = UnchargedLedger() if public else _process_ledger(source, ledger_epsilon)
     if ledger is not None:
         from stratsynth.accounting.ledger_file import FileLedger
         from stratsynth.driver.fingerprint import fingerprint

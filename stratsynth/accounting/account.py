@@ -79,15 +79,20 @@ class FitAccount:
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self.budget.truncation_delta:
             raise Unsupported("this asks for more noise than the part of delta set aside for cut-off tails covers.")
-        cap, before = Fraction(self.allot.rho), self.spending.rho()
+        wrong = [c for c in charges if c.currency != self.allot.currency]
+        if wrong:
+            raise Unsupported(
+                f"this fit spends in {self.allot.currency}; a {wrong[0].kind} asked in {wrong[0].currency}."
+            )
+        cap, before = Fraction(self.allot.amount), self.spending.spent()
         self.spending.add(charges)
-        after = self.spending.rho()
+        after = self.spending.spent()
         self.spending.withdraw(charges)
         if after > cap:
             asked, left = float(after - before), float(cap - before)
             raise BudgetRefused(
-                f"budget refused before reading: asked rho {asked:.6g}, remaining {left:.6g}, "
-                f"short of {asked - left:.6g}."
+                f"budget refused before reading: asked {self.allot.currency.unit} {asked:.6g}, "
+                f"remaining {left:.6g}, short of {asked - left:.6g}."
             )
 
     def record(self, charges: Sequence[Charge], distance: float) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
 from stratsynth.errors import UsageError
 
-TRUNCATION_SHARE = 1e-9
-"""The share of delta set aside for the samplers' cut-off tails. It changes epsilon in the tenth digit."""
+TRUNCATION_SHARE = 1e-6
+"""The share of delta set aside for the samplers' cut-off tails. It changes epsilon in the eighth digit."""
+MOST_EPSILON = 25.0
+"""Above it a guarantee means nothing, and cut-off tails would no longer fit into their share of delta."""
+LEAST_DELTA = 1e-100
 
 
 class Neighbours(StrEnum):
@@ -20,6 +24,24 @@ class Neighbours(StrEnum):
     """One record more or fewer."""
     REPLACE = "replace"
     """One record exchanged for any other, its stratum included."""
+
+
+class Currency(StrEnum):
+    """What a fit counts its spending in. A fit has one, fixed before its first question."""
+
+    ZCDP = "zcdp"
+    """rho of zero-concentrated DP; adaptive, and converted to epsilon once, optimally."""
+    PURE = "pure"
+    """epsilon with delta 0; adds up as such."""
+    SAMPLED = "sampled"
+    """Steps on Poisson samples, all of one noise multiplier and rate, reserved in full."""
+    CLAIMED = "claimed"
+    """What third-party code says of itself; nothing is checked."""
+
+    @property
+    def unit(self) -> str:
+        """What an amount of it is called in certificates and ledgers."""
+        return {"zcdp": "rho", "sampled": "steps"}.get(self.value, "epsilon")
 
 
 @dataclass(frozen=True)
@@ -36,11 +58,11 @@ class Budget:
     def __post_init__(self) -> None:
         """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
         for key, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
                 raise UsageError(f"budget: {key} must be a finite number.")
-        if self.epsilon <= 0:
-            raise UsageError(f"budget: epsilon must be above 0, not {self.epsilon:g}.")
-        if not 0 < self.delta < 1:
+        if not 0 < self.epsilon <= MOST_EPSILON:
+            raise UsageError(f"budget: epsilon must be above 0 and at most {MOST_EPSILON:g}, not {self.epsilon:g}.")
+        if not LEAST_DELTA <= self.delta < 1:
             raise UsageError(f"budget: delta must be above 0 and below 1, not {self.delta:g}; 1e-9 is usual.")
         try:
             object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
@@ -55,14 +77,57 @@ class Budget:
 
     def zcdp(self) -> Allotment:
         """The whole budget as rho, by the optimal conversion at what delta is left."""
-        return Allotment(rho=rho_of(self.epsilon, self.delta - self.truncation_delta))
+        return Allotment(Currency.ZCDP, rho_of(self.epsilon, self.delta - self.truncation_delta), self)
+
+    def pure(self) -> Allotment:
+        """The whole epsilon, with delta 0: for noise whose tail is exact."""
+        return Allotment(Currency.PURE, self.epsilon, self)
+
+    def sampled(self, *, rate: float, steps: int) -> Allotment:
+        """So many steps on Poisson samples, with the least noise that keeps to the budget."""
+        from stratsynth.accounting.sampled import least_noise
+
+        noise = least_noise(self, rate=rate, steps=steps)
+        return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate)
+
+    def claimed(self) -> Allotment:
+        """Whatever third-party code makes of this budget."""
+        return Allotment(Currency.CLAIMED, self.epsilon, self)
 
 
 @dataclass(frozen=True)
 class Allotment:
     """What a mechanism may spend, in the currency of the fit: the cap that the driver enforces."""
 
-    rho: float
-    """Zero-concentrated DP: what all questions along a path may cost together."""
-    currency: str = "zcdp"
-    """The one currency of the fit, fixed before its first question."""
+    currency: Currency
+    amount: float
+    """rho, epsilon, or a number of steps: what all questions along a path may cost together."""
+    promise: Budget
+    """The (epsilon, delta) that the amount keeps to; what a ledger adds up where it cannot add amounts."""
+    noise: float | None = None
+    """For `sampled`: the noise multiplier of every step."""
+    rate: float | None = None
+    """For `sampled`: the probability with which a row takes part in a step."""
+
+    @property
+    def rho(self) -> float:
+        """The amount of a zCDP allotment."""
+        if self.currency != Currency.ZCDP:
+            raise UsageError(f"a fit that spends in {self.currency} has no rho.")
+        return self.amount
+
+    @property
+    def delta(self) -> float:
+        """What of delta the promise uses: pure epsilon uses none."""
+        return 0.0 if self.currency == Currency.PURE else self.promise.delta
+
+    def to_dict(self) -> dict[str, Any]:
+        """For the ledger and the certificate."""
+        extra = {"noise": self.noise, "rate": self.rate} if self.currency == Currency.SAMPLED else {}
+        return {"currency": str(self.currency), self.currency.unit: self.amount, **extra}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any], promise: Budget) -> Allotment:
+        """The allotment that `to_dict` wrote."""
+        currency = Currency(record["currency"])
+        return cls(currency, record[currency.unit], promise, record.get("noise"), record.get("rate"))

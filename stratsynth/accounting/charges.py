@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import Neighbours
-from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.strata import Path, Stratum
+
+_POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
+"""How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
 
 
 @dataclass(frozen=True)
@@ -26,39 +28,41 @@ class Charge:
     """The stratum it was asked of; empty for everybody."""
     kind: str
     """The kind of question."""
-    rho: float
-    """Its price for the declared neighbours."""
+    amount: float
+    """Its price for the declared neighbours, in the fit's currency."""
     sensitivity: Mapping[Neighbours, float]
     """The most that one step of each notion of neighbour can move the answer before noise."""
     details: Mapping[str, Any] = field(default_factory=dict)
     """What else is needed to check the price: sigma and the number of cliques, or the epsilon of a choice."""
+    currency: Currency = Currency.ZCDP
 
     def factor(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """How many times the price the same answer costs under another notion: sensitivities squared."""
+        """How many times the price the same answer costs under another notion of neighbour."""
         if declared == other:
             return Fraction(1)
-        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** 2
+        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** _POWER[self.currency]
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
         return {
             "path": [stratum.to_dict() for stratum in self.path],
             "kind": self.kind,
-            "rho": self.rho,
+            self.currency.unit: self.amount,
             **self.details,
             "sensitivity": {str(k): v for k, v in self.sensitivity.items()},
         }
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Charge:
-        """The charge that `to_dict` wrote."""
-        named = ("path", "kind", "rho", "sensitivity")
+    def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
+        """The charge that `to_dict` wrote, in the currency of its fit."""
+        named = ("path", "kind", currency.unit, "sensitivity")
         return cls(
             tuple(Stratum.of(step) for step in record["path"]),
             record["kind"],
-            record["rho"],
+            record[currency.unit],
             {Neighbours(k): v for k, v in record["sensitivity"].items()},
             {k: v for k, v in record.items() if k not in named},
+            currency,
         )
 
 
@@ -76,7 +80,7 @@ class _Node:
             strata = node.splits.setdefault(tuple(sorted(stratum.columns)), {})
             node = strata.setdefault(tuple(sorted(stratum.items)), _Node())
         for notion in Neighbours:
-            node.own[notion] += times * Fraction(charge.rho) * charge.factor(declared, notion)
+            node.own[notion] += times * Fraction(charge.amount) * charge.factor(declared, notion)
 
     def add_remove(self) -> Fraction:
         """One record more or fewer: it lies in one stratum of each split."""
@@ -89,8 +93,12 @@ class _Node:
         return self.own[Neighbours.REPLACE] + sum(below)
 
     def move(self) -> Fraction:
-        """One record that only changes its stratum: whoever sees all strata sees it exchanged."""
-        return self.own[Neighbours.REPLACE] + sum(_two_dearest(s) for s in self.splits.values())
+        """One record that only changes its stratum, at some split; whoever sees all its strata sees it exchanged."""
+        if len(self.splits) != 1:  # whoever moves in one split may stay, and be seen changed, in another
+            return self.replace()
+        (strata,) = self.splits.values()
+        inside = (n.move() for n in strata.values() if n.splits)
+        return self.own[Neighbours.REPLACE] + max(_two_dearest(strata), *inside, Fraction(0))
 
 
 def _two_dearest(strata: Mapping[tuple[tuple[str, str], ...], _Node]) -> Fraction:
@@ -120,21 +128,11 @@ class Spending:
         for charge in charges:
             self._root.add(charge, self.neighbours, times=-1)
 
-    def rho(self) -> Fraction:
+    def spent(self) -> Fraction:
         """What has been spent for the declared neighbours."""
-        return self._root.add_remove() if self.neighbours == Neighbours.ADD_REMOVE else self._root.replace()
+        return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
 
-    def prices(self, reserved: float, delta: float) -> dict[str, float]:
-        """Epsilon at `delta` of what was reserved, if one record is added or removed, moves, or is exchanged.
-
-        Charges that were made are priced one by one. What was reserved and not spent could have gone to the
-        dearest kind of question, one whose sensitivity doubles when a record is exchanged: four times the rho.
-        """
-        unspent = max(Fraction(0), Fraction(reserved) - self.rho())
-        dearest = 4 if self.neighbours == Neighbours.ADD_REMOVE else 1
-        rho = {
-            "add-remove": self._root.add_remove() + unspent,
-            "move": self._root.move() + dearest * unspent,
-            "replace": self._root.replace() + dearest * unspent,
-        }
-        return {step: epsilon_of(float(value), delta) for step, value in rho.items()}
+    def step(self, name: str) -> Fraction:
+        """What has been spent if one record is added or removed (`add-remove`), moves, or is exchanged."""
+        steps = {"add-remove": self._root.add_remove, "move": self._root.move, "replace": self._root.replace}
+        return steps[name]()

@@ -7,12 +7,14 @@ long as the process; `ledger_file` keeps one on disk.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from stratsynth.accounting.account import Account, FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.standing import Reservation, Standing, afford
+from stratsynth.accounting.standing import Standing, afford
+from stratsynth.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -42,13 +44,17 @@ class ProcessLedger:
 
     cap_epsilon: float | None = None
     note: str = "no ledger file: this account lasted for one process"
-    _made: list[Reservation] = field(default_factory=list, init=False)
+    _made: list[Allotment] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """A cap is a positive number."""
+        if self.cap_epsilon is not None and not 0 < self.cap_epsilon < math.inf:
+            raise UsageError("ledger_epsilon must be a finite number above 0.")
 
     def open(self, request: Request) -> FitAccount:
         """Add the fit's reservation; the total is read at the fit's delta."""
-        new = Reservation(request.budget, request.allot)
-        spent = afford(self.cap_epsilon, self._made, new, request.budget.delta)
-        self._made.append(new)
+        spent = afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
+        self._made.append(request.allot)
         standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note)
         return FitAccount(request.budget, request.allot, standing, fresh_seed(request))
 

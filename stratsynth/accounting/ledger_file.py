@@ -25,7 +25,7 @@ from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.chain import Chain, sync_folder
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
-from stratsynth.accounting.standing import Reservation, Standing, afford, total
+from stratsynth.accounting.standing import Standing, afford, total
 from stratsynth.errors import LedgerError, ReleaseError, UsageError
 from stratsynth.noise import SystemEntropy
 from stratsynth.storage import State
@@ -59,8 +59,7 @@ class FileLedger:
             made = [line for line in lines if line["kind"] == "reserve"]
             mine = next((line for line in made if line["run"] == run), None)
             if mine is None:
-                new = Reservation(request.budget, request.allot)
-                afford(head["cap_epsilon"], [_reservation(line) for line in made], new, head["delta"])
+                afford(head["cap_epsilon"], [_allotment(line) for line in made], request.allot, head["delta"])
             folder = _folder(self.path, run)
             lock = _lock(folder, self.path)
             try:
@@ -68,7 +67,7 @@ class FileLedger:
                     mine = _line(request, run)
                     writer.append(mine)
                     made.append(mine)
-                spent = total([_reservation(line) for line in made], head["delta"])
+                spent = total([_allotment(line) for line in made], head["delta"])
                 standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made))
                 account = FitAccount(request.budget, request.allot, standing, mine["seed"])
                 return FileAccount(self._chain, account, mine, folder, lock)
@@ -101,7 +100,8 @@ class FileAccount:
         self._paid: set[tuple[int, str]] = set()
         for line in chain.lines:
             if line["kind"] == "charge" and line["run"] == reservation["run"]:
-                account.record([Charge.from_dict(c) for c in line["charges"]], line["distance"])
+                charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
+                account.record(charges, line["distance"])
                 self._paid.add((line["moment"], line["asked"]))
 
     @property
@@ -196,7 +196,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     head = _head(path, lines)
     made = [line for line in lines if line["kind"] == "reserve"]
     done = {line["run"] for line in lines if line["kind"] == "done"}
-    spent = total([_reservation(line) for line in made], head["delta"])
+    spent = total([_allotment(line) for line in made], head["delta"])
     cap = head["cap_epsilon"]
     fits = [
         {
@@ -224,12 +224,12 @@ def _line(request: Request, run: str) -> dict[str, Any]:
         "kind": "reserve", "run": run, "identity": request.identity, "at": _now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request),
         "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours)},
-        "allot": {"currency": allot.currency, "rho": allot.rho},
+        "allot": allot.to_dict(),
     }  # fmt: skip
 
 
-def _reservation(line: Mapping[str, Any]) -> Reservation:
-    return Reservation(Budget(**line["budget"]), Allotment(**line["allot"]))
+def _allotment(line: Mapping[str, Any]) -> Allotment:
+    return Allotment.from_dict(line["allot"], Budget(**line["budget"]))
 
 
 def _now() -> str:

@@ -1,13 +1,17 @@
-"""How an account stands: what all fits on a data file have reserved together."""
+"""How an account stands: what all fits on a data file have reserved together.
+
+Fits priced in rho add up in rho and are converted once; all others add up as (epsilon, delta).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import BudgetRefused
 
@@ -37,28 +41,27 @@ class Standing:
         }
 
 
-@dataclass(frozen=True)
-class Reservation:
-    """What one fit has set aside for good: its whole allotment."""
+def total(reserved: Sequence[Allotment], delta: float) -> float:
+    """The epsilon at `delta` of everything reserved; infinite where delta does not suffice."""
+    counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
+    others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
+    left = delta - math.fsum(allot.delta for allot in others)
+    epsilon = math.fsum(allot.promise.epsilon for allot in others)
+    if counted:
+        left -= math.fsum(allot.promise.truncation_delta for allot in counted)
+        rho = sum((Fraction(allot.amount) for allot in counted), Fraction(0))
+        epsilon += epsilon_of(float(rho), left) if left > 0 else math.inf
+    # a lone fit may use the whole delta; the sum of floats may exceed it in its last bit
+    return epsilon if left >= -1e-12 * delta else math.inf
 
-    budget: Budget
-    allot: Allotment
 
-
-def total(reservations: Iterable[Reservation], delta: float) -> float:
-    """The epsilon at `delta` of everything reserved: zCDP fits add in rho first and are converted once."""
-    made = list(reservations)
-    rho = sum((Fraction(r.allot.rho) for r in made), Fraction(0))
-    return epsilon_of(float(rho), delta - sum(r.budget.truncation_delta for r in made))
-
-
-def afford(cap: float | None, made: list[Reservation], new: Reservation, delta: float) -> float:
+def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
     """What would be spent with a new reservation; refuses what passes the cap."""
-    after = total([*made, new], delta)
+    after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
-        before = total(made, delta)
+        asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
+        why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
         raise BudgetRefused(
-            f"ledger: refused before reading: asked epsilon {new.budget.epsilon:.6g}, remaining "
-            f"{max(0.0, cap - before):.6g} of {cap:g}; it would make {after:.6g}, {after - cap:.6g} too much."
+            f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}."
         )
     return after

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 
 from stratsynth.errors import StratsynthError
 
@@ -33,12 +34,13 @@ def run(arguments: list[str]) -> int:
         return 1
     except StratsynthError as error:
         if debug:
-            raise
+            traceback.print_exc()
         _say(str(error))
         return error.exit_code
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - the last resort
         if debug:
-            raise
+            traceback.print_exc()
+            return 1
         # an unforeseen error may carry a private value in its message: name its kind only
         _say(f"{type(error).__name__}. With --debug the details are shown; they may hold private values.")
         return 1

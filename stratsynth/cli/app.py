@@ -12,7 +12,6 @@ app = typer.Typer(
     name="stratsynth",
     help="Differentially private synthetic tables whose small groups do not pay for everyone's privacy.",
     add_completion=False,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
@@ -30,8 +29,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]
 
 
-@app.callback()
+@app.callback(invoke_without_command=True)
 def _main(
+    context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version and stop.", is_eager=True)] = False,
     debug: Annotated[  # noqa: ARG001 - taken out of the arguments before they get here
         bool, typer.Option("--debug", help="Show tracebacks; they may hold private values.")
@@ -42,6 +42,9 @@ def _main(
 
         typer.echo(__version__)
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+        raise typer.Exit(2)
 
 
 @app.command()
@@ -89,7 +92,7 @@ def certificate(
     as_json: AsJson = False,
 ) -> None:
     """Show what a release guarantees, and what it does not protect."""
-    from stratsynth.release.release import read_certificate
+    from stratsynth.release.certificate import read_certificate
     from stratsynth.release.summary import summary
 
     record = read_certificate(release)

@@ -24,6 +24,8 @@ def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], see
     from stratsynth.release import Release
     from stratsynth.sources import write_table
 
+    if out.exists():
+        raise UsageError(f"{out} exists already; name another file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
         column, equals, level = item.partition("=")

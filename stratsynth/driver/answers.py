@@ -2,31 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
-from stratsynth.questions import Answer, NoisyTable
+from stratsynth.questions import Answer, NoisySum, NoisyTable
 from stratsynth.storage import State
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 def to_state(answers: Sequence[Answer]) -> State:
-    """The answers of one moment."""
+    """The answers of one moment: a candidate's number, or noisy parts with an array each."""
     facts: list[Any] = []
     arrays = {}
     for i, answer in enumerate(answers):
-        facts.append([{"clique": list(table.clique), "sigma": table.sigma} for table in answer])
-        arrays.update({f"{i}/{j}": table.values for j, table in enumerate(answer)})
+        if isinstance(answer, int):
+            facts.append(answer)
+            continue
+        parts = []
+        for j, part in enumerate(answer):
+            if isinstance(part, NoisyTable):
+                parts.append({"clique": list(part.clique), "sigma": part.sigma})
+                arrays[f"{i}/{j}"] = part.values
+            else:
+                parts.append({"grid": part.grid, "sigma": part.sigma})
+                arrays[f"{i}/{j}"] = part.units
+        facts.append(parts)
     return State(facts, arrays)
 
 
 def from_state(state: State) -> list[Answer]:
     """The same answers again."""
-    answers: list[Answer] = []
-    for i, tables in enumerate(state.facts):
-        noisy = []
-        for j, table in enumerate(tables):
-            values = state.arrays[f"{i}/{j}"]
-            values.flags.writeable = False
-            noisy.append(NoisyTable(tuple(table["clique"]), values, table["sigma"]))
-        answers.append(tuple(noisy))
-    return answers
+    return [
+        fact if isinstance(fact, int) else tuple(_part(part, state.arrays[f"{i}/{j}"]) for j, part in enumerate(fact))
+        for i, fact in enumerate(state.facts)
+    ]
+
+
+def _part(fact: Mapping[str, Any], values: NDArray[Any]) -> NoisyTable | NoisySum:
+    values.flags.writeable = False
+    if "clique" in fact:
+        return NoisyTable(tuple(fact["clique"]), values, fact["sigma"])
+    return NoisySum(values, fact["grid"], fact["sigma"])

@@ -54,7 +54,7 @@ class _Frame:
             self.question, self.result = None, stop.value
             return
         check = getattr(self.question, "check", None)
-        if check is None:
+        if check is None or isinstance(self.question, type):
             raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
         check(self.schema)
         if isinstance(self.question, Split):

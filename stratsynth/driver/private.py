@@ -1,12 +1,12 @@
 """Answering from private rows: charge, then read, then add noise.
 
 The order is the guarantee. Charges of everything that is asked together are recorded, or all refused, before
-the rows are touched for the first time; a failure after that leaves the charge standing.
+the rows are touched for the first time; a failure after that leaves the charge standing. Answers are kept in
+the account's journal before anybody sees them.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,20 +14,17 @@ from typing import TYPE_CHECKING
 from stratsynth.digest import digest
 from stratsynth.driver.answers import from_state, to_state
 from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.noisy import Answerer, distance
 from stratsynth.driver.rows import Rows
 from stratsynth.errors import Unsupported
-from stratsynth.noise import Entropy, gaussian
-from stratsynth.questions import Answer, Counts, NoisyTable, Question, Split, Work
+from stratsynth.noise import Entropy
+from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Question, Raw, Split, Total, Work
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stratsynth.accounting.account import Account
-    from stratsynth.accounting.budget import Neighbours
 
-SERVED: frozenset[type[Question]] = frozenset({Counts, Split, Work})
+SERVED: frozenset[type[Question]] = frozenset({Counts, Choose, Total, Raw, Split, Work})
 """The questions that rows in memory can answer."""
 
 
@@ -46,64 +43,55 @@ class PrivateAnswers:
     def __init__(self, load: Callable[[], Rows], account: Account, entropy: Entropy) -> None:
         """`load` makes the rows; it is called at most once, after the first charge."""
         self._load = load
-        self._rows: Rows | None = None
         self._account = account
         self._entropy = entropy
+        self._answerer: Answerer | None = None
         self._moment = 0
         self._questions = 0
         self.measurements: list[Measurement] = []
+        self.unverified: list[str] = []
+        """What in the certificate nobody has checked."""
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Answer everything that was asked at one moment."""
         moment, self._moment = self._moment, self._moment + 1
-        questions = [_served(a.question) for a in asked]
+        for a in asked:
+            if type(a.question) not in SERVED:
+                raise Unsupported(f"these rows cannot answer {type(a.question).__name__}.")
         neighbours = self._account.budget.neighbours
         name = digest([(a.path, a.question) for a in asked])
-        charges = [c for a, q in zip(asked, questions, strict=True) for c in q.charges(a.path, neighbours)]
-        distance = math.fsum(_distance(a, q, neighbours) for a, q in zip(asked, questions, strict=True))
-        self._account.charge(moment, name, charges, distance)
+        charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
+        self._account.charge(moment, name, charges, distance(asked, neighbours))
         state = self._account.recall(moment, name)
-        if state is None:
-            answers = self._answer(asked, questions)
-            self._account.store(moment, name, to_state(answers))
-        else:
+        if state is not None:
             answers = from_state(state)
-        for a, answer in zip(asked, answers, strict=True):
-            self.measurements.extend(Measurement(a.path, self._questions, table) for table in answer)
-            self._questions += 1
+        else:
+            answers = self._answer(asked)
+            if not any(isinstance(a.question, Raw) for a in asked):  # rows are kept nowhere
+                self._account.store(moment, name, to_state(answers))
+        self._keep(asked, answers)
         return answers
 
-    def _answer(self, asked: Sequence[Asked], questions: Sequence[Counts]) -> list[Answer]:
-        """Read the rows once for everybody, and add noise."""
-        if self._rows is None:
-            self._rows = self._load()
-        exact = self._rows.counts([(a.path, q.cliques) for a, q in zip(asked, questions, strict=True)])
-        return [self._noisy(question, tables) for question, tables in zip(questions, exact, strict=True)]
+    def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
+        if self._answerer is None:
+            self._answerer = Answerer(self._load(), self._account.budget.neighbours, self._entropy)
+        return self._answerer.answer(asked)
 
-    def _noisy(self, question: Counts, exact: Sequence[NDArray[np.int64]]) -> tuple[NoisyTable, ...]:
-        """Integers plus integers: the discrete Gaussian noise that each table's share of rho pays for."""
-        sigmas = question.sigmas(self._account.budget.neighbours)
-        return tuple(
-            NoisyTable(clique, _frozen(table + gaussian.sample(sigma, table.shape, self._entropy)), sigma)
-            for clique, table, sigma in zip(question.cliques, exact, sigmas, strict=True)
-        )
-
-
-def _frozen(values: NDArray[np.int64]) -> NDArray[np.int64]:
-    values.flags.writeable = False
-    return values
+    def _keep(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
+        """Tables are part of the release."""
+        for a, answer in zip(asked, answers, strict=True):
+            unchecked = _unverified(a.question)
+            if unchecked and unchecked not in self.unverified:
+                self.unverified.append(unchecked)
+            if isinstance(a.question, Counts):
+                self.measurements.extend(Measurement(a.path, self._questions, table) for table in answer)
+            self._questions += 1
 
 
-def _served(question: Question) -> Counts:
-    if isinstance(question, Counts):
-        return question
-    raise Unsupported(f"these rows cannot answer {type(question).__name__}.")
-
-
-def _distance(asked: Asked, question: Counts, neighbours: Neighbours) -> float:
-    """Total variation between the noise as sampled and as priced, over all cells of a question."""
-    sigmas = question.sigmas(neighbours)
-    return math.fsum(
-        asked.schema.cells(clique) * gaussian.tv_error(sigma)
-        for clique, sigma in zip(question.cliques, sigmas, strict=True)
-    )
+def _unverified(question: Question) -> str:
+    """What a reader must be told of a question whose privacy rests on somebody's word."""
+    if isinstance(question, Raw):
+        return f"{question.claim.by}: its own claim of epsilon {question.claim.epsilon:g}"
+    if isinstance(question, Total) and not question.query.verified:
+        return "row vectors by a function that was tested for row-locality, not proven"
+    return ""

@@ -24,12 +24,13 @@ def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[A
     Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part
     gets the floor or the ceiling of what is due to it, without bias.
     """
-    order = rng.permutation(len(weights))
+    parts = np.flatnonzero(weights)  # what has no weight gets no row, whatever is rounded
+    order = parts[rng.permutation(parts.size)]
     due = np.cumsum(weights[order] / weights.sum()) * n
     due[-1] = n  # the last bit of the sum must not cost or add a row
     marks = np.minimum(np.floor(due + rng.random()), n)
     marks[-1] = n
-    counts = np.empty(len(weights), dtype=np.int64)
+    counts = np.zeros(len(weights), dtype=np.int64)
     counts[order] = np.diff(marks, prepend=0).astype(np.int64)
     return counts
 
@@ -104,6 +105,8 @@ class Mixture:
         parts, weights = {}, {}
         for i, facts in enumerate(state.facts["parts"]):
             stratum = Stratum.of(facts["stratum"])
+            for column, level in stratum.items:
+                schema.index(column, level)
             prefix = f"{i}/"
             arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
             weight = float(facts["weight"])
@@ -111,6 +114,10 @@ class Mixture:
                 raise ReleaseError("model: a stratum's weight is not between 0 and 1.")
             parts[stratum] = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
             weights[stratum] = weight
+        if len(parts) < len(state.facts["parts"]) or len({stratum.columns for stratum in parts}) != 1:
+            raise ReleaseError("model: its strata are not those of one split.")
+        if abs(sum(weights.values()) - 1) > 1e-9:
+            raise ReleaseError("model: the strata's weights do not add up to 1.")
         return cls(schema, parts, weights)
 
 

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import platform
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth import __version__
+from stratsynth.accounting.prices import prices
+from stratsynth.errors import ReleaseError
 from stratsynth.mechanism import Mechanism, describe
 from stratsynth.strata import crossing
 from stratsynth.stratified import Stratified
@@ -16,36 +21,41 @@ if TYPE_CHECKING:
     from stratsynth.table import Table
 
 FORMAT = "stratsynth-certificate/1"
+KEYS = (
+    "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices", "ledger", "strata",
+    "weights", "unprotected", "schema", "mechanism", "composition", "charges",
+)  # fmt: skip
+"""Every certificate has these."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
-def certificate(mechanism: Mechanism[Any], table: Table, account: Account, *, private: bool) -> dict[str, Any]:
+def certificate(
+    mechanism: Mechanism[Any], table: Table, account: Account, *, private: bool, unverified: Sequence[str] = ()
+) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
     `private` says whether the noise was unpredictable.
     """
     budget, allot = account.budget, account.allot
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
-    delta = budget.delta - budget.truncation_delta
     return {
         "format": FORMAT,
         "created": dt.datetime.now(tz=dt.UTC).date().isoformat(),
         "software": {"stratsynth": __version__, "python": platform.python_version()},
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
-        "unverified": [],
+        "unverified": list(unverified),
         "unit": _unit(table),
         "neighbours": str(budget.neighbours),
         "guarantee": {
             "epsilon": budget.epsilon,
-            "delta": budget.delta,
-            "currency": allot.currency,
-            "rho": allot.rho,
+            "delta": allot.delta,
+            **allot.to_dict(),
             "truncation_delta": budget.truncation_delta,
         },
-        "prices": account.spending.prices(allot.rho, delta),
+        "prices": prices(account.spending, budget, allot),
         "ledger": account.standing.to_dict(),
         "strata": _strata(mechanism, table),
         "weights": _weights(mechanism, table),
@@ -85,3 +95,19 @@ def _weights(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
 def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """The mechanism that was fitted: strata and weights have their own keys."""
     return describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+
+
+def read_certificate(folder: Path) -> dict[str, Any]:
+    """The certificate of a release folder."""
+    try:
+        record = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
+    except (OSError, ValueError, RecursionError) as error:
+        raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
+    if not isinstance(record, dict) or record.get("format") != FORMAT:
+        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}.")
+    lacking = [key for key in KEYS if key not in record]
+    if lacking:
+        raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
+    return record

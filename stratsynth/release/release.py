@@ -14,6 +14,7 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import TableModel, files
+from stratsynth.release.certificate import read_certificate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -51,13 +52,13 @@ class Release:
 
         if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
             raise UsageError("the number of rows must be a whole number of at least 0.")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+            raise UsageError("the seed must be a whole number of at least 0.")
         schema, rng = self.model.schema, np.random.default_rng(seed)
-        condition = {
-            column: frozenset(schema.index(column, v) for v in ([levels] if isinstance(levels, str) else levels))
-            for column, levels in (where or {}).items()
-        }
+        allowed = {column: _levels(column, levels) for column, levels in (where or {}).items()}
+        condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if condition and not self.model.mass(condition) > 0:
-            wanted = ", ".join(f"{c}={v if isinstance(v, str) else '|'.join(v)}" for c, v in (where or {}).items())
+            wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
             raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
         codes = self.model.sample(int(n), rng, condition)
         order = rng.permutation(int(n))
@@ -109,25 +110,22 @@ class Release:
         return cls(files.load(path / "model"), record, measurements)
 
 
+def _levels(column: str, levels: str | Sequence[str]) -> tuple[str, ...]:
+    several = (levels,) if isinstance(levels, str) else levels
+    if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
+        raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
+    return tuple(several)
+
+
 def check_new(folder: str | os.PathLike[str]) -> Path:
-    """A release never overwrites anything: refuse a path that exists."""
+    """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
     target = Path(folder)
     if target.exists() or target.is_symlink():
         raise UsageError(f"{target} exists already; a release never overwrites one. Name another with -o.")
+    above = next(parent for parent in target.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
     return target
-
-
-def read_certificate(folder: Path) -> dict[str, Any]:
-    """The certificate of a release folder."""
-    try:
-        record = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
-    except (OSError, ValueError, RecursionError) as error:
-        raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
-    if not isinstance(record, dict) or not str(record.get("format", "")).startswith("stratsynth-certificate/"):
-        raise ReleaseError(f"{folder}: certificate.json is not a stratsynth certificate.")
-    return record
 
 
 def write_json(path: Path, document: Mapping[str, Any]) -> None:

@@ -186,7 +186,7 @@ class Schema:
                 domain = json.loads(toml.read_text(path))
             except (ValueError, RecursionError):
                 domain = None
-            if not isinstance(domain, dict):
+            if not isinstance(domain, dict) or not domain:
                 raise SchemaError("a domain file must be a JSON table from column to number of values")
             columns = {}
             for name, size in domain.items():

@@ -14,11 +14,13 @@ import numpy as np
 
 from stratsynth.accounting.account import Account
 from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.digest import digest
 from stratsynth.driver.load import load_rows
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.mechanism import Mechanism, Public
 from stratsynth.noise import SeededEntropy
+from stratsynth.questions import NoisyTable
 from stratsynth.table import open_table
 
 if TYPE_CHECKING:
@@ -51,6 +53,10 @@ class Run:
     """The model's state."""
     failure: str = ""
     """The exception, if there was one."""
+
+    def questions(self) -> list[str]:
+        """What was asked, moment by moment, as digests."""
+        return [_what(batch) for batch in self.batches]
 
 
 class _Parted(Exception):
@@ -113,13 +119,20 @@ def _listen(fit: Callable[[], None], seen: Run) -> str:
     return stream.getvalue() + "".join(f"{w.category.__name__}: {w.message}\n" for w in warned)
 
 
-def _what(asked: Sequence[Asked]) -> list[Any]:
-    return [(a.path, a.schema, a.question) for a in asked]
+def _what(asked: Sequence[Asked]) -> str:
+    return digest([(a.path, a.schema.sha256, a.question) for a in asked])
 
 
 def _shape(answer: Answer) -> Any:
     """What may be known of an answer without its values."""
-    return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
+    if isinstance(answer, int):
+        return "a candidate"
+    return [
+        (part.clique, part.values.shape, str(part.values.dtype), part.sigma)
+        if isinstance(part, NoisyTable)
+        else (part.units.shape, str(part.units.dtype), part.grid, part.sigma)
+        for part in answer
+    ]
 
 
 def same(a: Any, b: Any) -> bool:

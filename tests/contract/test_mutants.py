@@ -12,6 +12,7 @@ from stratsynth.adapters.independent import Product
 
 from stratsynth import Stratified, Weights
 from stratsynth.driver.load import load_rows
+from stratsynth.driver.noisy import Answerer
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.mechanism import Mechanism
 from stratsynth.models import mixture
@@ -175,23 +176,34 @@ def test_weights_from_data_are_caught():
 class Honest(PrivateAnswers):
     """The real driver, so that the mutants below differ from it by one thing each."""
 
+    answerer: type[Answerer] = Answerer
 
-class DrawsLessThanItCharges(PrivateAnswers):
-    """Divides the noise by the weight and records the undivided sigma."""
+    def _answer(self, asked):
+        if self._answerer is None:
+            self._answerer = self.answerer(self._load(), self._account.budget.neighbours, self._entropy)
+        return self._answerer.answer(asked)
 
+
+class QuietAnswers(Answerer):
     def _noisy(self, question, exact):
         dearer = replace(question, rho=question.rho * 4)
         tables = super()._noisy(dearer, exact)
         return tuple(replace(t, sigma=2 * t.sigma) for t in tables)
 
 
-class WrongWeightCharged(PrivateAnswers):
-    """Adds noise for the weights as asked, and charges an equal split of half of it."""
+class DrawsLessThanItCharges(Honest):
+    """Divides the noise by the weight and records the undivided sigma."""
+
+    answerer = QuietAnswers
+
+
+class WrongWeightCharged(Honest):
+    """Adds noise for the weights as asked, and charges half of it."""
 
     def __call__(self, asked):
         charged = self._account.charge
         self._account.charge = lambda moment, name, charges, distance: charged(
-            moment, name, [replace(c, rho=c.rho / 2) for c in charges], distance
+            moment, name, [replace(c, amount=c.amount / 2) for c in charges], distance
         )
         try:
             return super().__call__(asked)
@@ -199,31 +211,41 @@ class WrongWeightCharged(PrivateAnswers):
             self._account.charge = charged
 
 
-class SmallStratumSkipped(PrivateAnswers):
+class SkippingAnswers(Answerer):
+    def _noisy(self, question, exact):
+        return () if exact[0].sum() < 5 else super()._noisy(question, exact)
+
+
+class SmallStratumSkipped(Honest):
     """Gives no table where there are few rows."""
 
-    def _noisy(self, question, exact):
-        if exact[0].sum() < 5:
-            return ()
-        return super()._noisy(question, exact)
+    answerer = SkippingAnswers
 
 
-class CrashesOnAnEmptyStratum(PrivateAnswers):
-    """Says that a group is empty."""
-
+class CrashingAnswers(Answerer):
     def _noisy(self, question, exact):
         if not exact[0].any():
             raise ValueError("cannot fit an empty group")
         return super()._noisy(question, exact)
 
 
-class WarnsOfFewRows(PrivateAnswers):
-    """Warns about small groups from their exact size."""
+class CrashesOnAnEmptyStratum(Honest):
+    """Says that a group is empty."""
 
+    answerer = CrashingAnswers
+
+
+class WarningAnswers(Answerer):
     def _noisy(self, question, exact):
         if exact[0].sum() < 5:
             logging.getLogger("driver").warning("small group")
         return super()._noisy(question, exact)
+
+
+class WarnsOfFewRows(Honest):
+    """Warns about small groups from their exact size."""
+
+    answerer = WarningAnswers
 
 
 DRIVERS = {
@@ -257,6 +279,9 @@ class Backend:
 
     def counts(self, asked):
         return [[self.change(t) for t in tables] for tables in self.rows.counts(asked)]
+
+    def sums(self, asked, entropy):
+        return self.rows.sums(asked, entropy)
 
 
 BACKENDS = {

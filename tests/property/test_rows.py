@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stratsynth.driver import rows as module
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.schema import Categorical, Schema
@@ -39,6 +40,10 @@ def codes(table):
     }
 
 
+def memory(columns, size):
+    return MemoryRows(SCHEMA, columns, {}, size)
+
+
 def by_hand(table, path, clique):
     names = list(SIZES)
     wanted = {c: SCHEMA.index(c, level) for stratum in path for c, level in stratum.items}
@@ -51,7 +56,7 @@ def by_hand(table, path, clique):
 
 @given(records, st.lists(paths_and_cliques(), min_size=1, max_size=5))
 def test_counts_are_those_of_counting_by_hand(table, asked):
-    rows = MemoryRows(SCHEMA, codes(table), len(table))
+    rows = memory(codes(table), len(table))
     answers = rows.counts([(path, [clique]) for path, clique in asked])
     for (path, clique), (answer,) in zip(asked, answers, strict=True):
         assert answer.dtype == np.int64
@@ -64,13 +69,13 @@ def test_blocks_change_nothing(table, asked):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "BLOCK", 1)
         patch.setattr(module, "max", lambda *_: 3, raising=False)  # three rows a block, whatever the table's size
-        ((answer,),) = MemoryRows(SCHEMA, codes(table), len(table)).counts([(path, [clique])])
+        ((answer,),) = memory(codes(table), len(table)).counts([(path, [clique])])
     np.testing.assert_array_equal(answer, by_hand(table, path, clique))
 
 
 @given(records)
 def test_every_record_is_in_one_stratum_of_a_split(table):
-    rows = MemoryRows(SCHEMA, codes(table), len(table))
+    rows = memory(codes(table), len(table))
     strata = [Stratum((("B", f"B{b}"), ("A", f"A{a}"))) for b in range(3) for a in range(2)]
     answers = rows.counts([((stratum,), [("C",)]) for stratum in strata])
     assert sum(int(answer.sum()) for (answer,) in answers) == len(table)
@@ -80,7 +85,7 @@ def test_counting_leaves_the_codes_as_they_were():
     table = [(i % 2, i % 3, 0, i) for i in range(30)]
     given_codes = codes(table)
     before = {name: array.copy() for name, array in given_codes.items()}
-    rows = MemoryRows(SCHEMA, given_codes, 30)
+    rows = memory(given_codes, 30)
     rows.counts([((), [("A", "B", "D")]), ((Stratum((("B", "B1"),)),), [("D", "A")])])
     for name, array in given_codes.items():
         np.testing.assert_array_equal(array, before[name])

@@ -4,27 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.budget import Allotment, Budget, Neighbours
-from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.standing import Standing
+from helpers.accounts import BUDGET, Account, charge
 from stratsynth.errors import BudgetRefused, Unsupported
 from stratsynth.strata import Stratum
-
-BUDGET = Budget(1, 1e-9)
-STANDING = Standing(None, None, 1.0, 1)
-
-
-class Account(FitAccount):
-    def __init__(self):
-        super().__init__(BUDGET, Allotment(1.0), STANDING, seed=0)
-
-    def charge(self, charges, distance=0.0):
-        super().charge(0, "", charges, distance)
-
-
-def charge(rho, *path):
-    return Charge(path, "counts", rho, dict.fromkeys(Neighbours, 1.0))
 
 
 def test_the_whole_allotment_can_be_spent_to_the_last_bit():
@@ -48,14 +30,14 @@ def test_a_refusal_charges_nothing():
         account.charge([charge(0.5), charge(0.75)])
     assert account.spending.charges == []
     account.charge([charge(1.0)])
-    assert account.spending.rho() == 1
+    assert account.spending.spent() == 1
 
 
 def test_charges_are_judged_together():
     """Disjoint strata fit where the same charges in a row do not."""
     account = Account()
     account.charge([charge(1.0, Stratum.of({"SEX": level})) for level in "123"])
-    assert account.spending.rho() == Fraction(1)
+    assert account.spending.spent() == Fraction(1)
 
 
 def test_tails_beyond_what_was_set_aside_are_refused_and_cost_nothing():

@@ -1,10 +1,10 @@
 """cost(node) = own charges + for each split below it the maximum over its strata, in exact arithmetic."""
 
-import math
 from fractions import Fraction
 
 import pytest
 
+from helpers.accounts import charge, priced, spent
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.zcdp import epsilon_of
@@ -15,60 +15,51 @@ M, F = Stratum.of({"SEX": "1"}), Stratum.of({"SEX": "2"})
 A, B = Stratum.of({"GROUP": "a"}), Stratum.of({"GROUP": "b"})
 
 
-def charge(rho, *path, replace=2.0):
-    """A charge whose answer moves by the square root of `replace` when a record is exchanged."""
-    return Charge(path, "counts", rho, {ADD: 1.0, REPLACE: math.sqrt(replace)})
-
-
-def rho(*charges, neighbours=ADD):
-    return Spending(neighbours, charges).rho()
-
-
 def test_nothing_costs_nothing():
-    assert rho() == 0
+    assert spent() == 0
 
 
 def test_charges_of_everybody_add_up():
-    assert rho(charge(1), charge(2)) == 3
+    assert spent(charge(1), charge(2)) == 3
 
 
 def test_a_split_costs_its_dearest_stratum():
-    assert rho(charge(1, M), charge(5, F), charge(3, M)) == 5
+    assert spent(charge(1, M), charge(5, F), charge(3, M)) == 5
 
 
 def test_a_split_adds_to_what_is_above_it():
-    assert rho(charge(1), charge(2, M), charge(3, F)) == 4
+    assert spent(charge(1), charge(2, M), charge(3, F)) == 4
 
 
 def test_nested_splits_cost_the_dearest_path():
-    assert rho(charge(1), charge(2, M), charge(10, M, A), charge(11, M, B), charge(9, F), charge(3, F, A)) == 14
+    assert spent(charge(1), charge(2, M), charge(10, M, A), charge(11, M, B), charge(9, F), charge(3, F, A)) == 14
 
 
 def test_the_dearest_path_need_not_pass_the_dearest_stratum_at_the_top():
-    assert rho(charge(3, M), charge(1, F), charge(5, F, A)) == 6
+    assert spent(charge(3, M), charge(1, F), charge(5, F, A)) == 6
 
 
 def test_splits_by_different_columns_add_up():
     """A record is in a stratum of each."""
-    assert rho(charge(2, M), charge(3, A)) == 5
+    assert spent(charge(2, M), charge(3, A)) == 5
 
 
 def test_one_split_by_more_columns_is_another_split():
-    assert rho(charge(2, M), charge(3, Stratum.of({"SEX": "2", "GROUP": "a"}))) == 5
+    assert spent(charge(2, M), charge(3, Stratum.of({"SEX": "2", "GROUP": "a"}))) == 5
 
 
 def test_the_order_of_columns_does_not_make_another_split():
     one, other = Stratum.of({"SEX": "1", "GROUP": "a"}), Stratum.of({"GROUP": "b", "SEX": "1"})
-    assert rho(charge(2, one), charge(3, other)) == 3
+    assert spent(charge(2, one), charge(3, other)) == 3
 
 
 def test_the_same_stratum_asked_in_two_splits_pays_twice():
     one, again = Stratum.of({"SEX": "1", "GROUP": "a"}), Stratum.of({"GROUP": "a", "SEX": "1"})
-    assert rho(charge(2, one), charge(3, again)) == 5
+    assert spent(charge(2, one), charge(3, again)) == 5
 
 
 def test_sums_are_exact():
-    total = rho(*[charge(0.1)] * 10, charge(1e-30))
+    total = spent(*[charge(0.1)] * 10, charge(1e-30))
     assert total == 10 * Fraction(0.1) + Fraction(1e-30)
     assert isinstance(total, Fraction)
 
@@ -76,19 +67,19 @@ def test_sums_are_exact():
 def test_under_replacement_one_record_may_leave_a_stratum_and_enter_another():
     sensitivity = {ADD: 1.0, REPLACE: 2.0}
     charges = [Charge((s,), "counts", r, sensitivity) for s, r in [(M, 4.0), (F, 2.0)]]
-    assert Spending(REPLACE, charges).rho() == 4  # staying costs 4, moving 4/4 + 2/4
+    assert spent(*charges, neighbours=REPLACE) == 4  # staying costs 4, moving 4/4 + 2/4
     thin = [Charge((s,), "counts", r, {ADD: 1.0, REPLACE: 1.0}) for s, r in [(M, 4.0), (F, 3.0)]]
-    assert Spending(REPLACE, thin).rho() == 7  # moving costs both
+    assert spent(*thin, neighbours=REPLACE) == 7  # moving costs both
 
 
 @pytest.mark.parametrize("neighbours", Neighbours)
 def test_withdrawn_charges_leave_no_trace(neighbours):
     spending = Spending(neighbours, [charge(1), charge(2, M)])
-    before = spending.rho()
+    before = spending.spent()
     refused = [charge(0.1, F), charge(7, M, A)]
     spending.add(refused)
     spending.withdraw(refused)
-    assert spending.rho() == before
+    assert spending.spent() == before
     assert spending.charges == [charge(1), charge(2, M)]
 
 
@@ -98,29 +89,41 @@ def test_withdrawing_nothing_keeps_everything():
     assert spending.charges == [charge(1)]
 
 
-def epsilons(prices, delta, **expected):
-    assert prices == {k: pytest.approx(epsilon_of(r, delta), rel=1e-12) for k, r in expected.items()}
+def epsilons(**rhos):
+    return {step.replace("_", "-"): pytest.approx(epsilon_of(rho, 1e-9), rel=1e-6) for step, rho in rhos.items()}
 
 
 def test_a_move_costs_the_two_dearest_strata():
-    spending = Spending(ADD, [charge(0.3, M), charge(0.2, F)])
-    prices = spending.prices(0.3, 1e-9)
-    epsilons(prices, 1e-9, **{"add-remove": 0.3, "move": 0.5, "replace": 0.6})
+    strata = charge(0.3, M), charge(0.2, F)
+    assert priced(*strata, reserved=0.3) == epsilons(add_remove=0.3, move=0.5, replace=0.6)
 
 
 def test_charges_of_everybody_see_a_move_as_an_exchange():
-    spending = Spending(ADD, [charge(0.3, replace=4)])
-    epsilons(spending.prices(0.3, 1e-9), 1e-9, **{"add-remove": 0.3, "move": 1.2, "replace": 1.2})
+    assert priced(charge(0.3, replace=4), reserved=0.3) == epsilons(add_remove=0.3, move=1.2, replace=1.2)
 
 
-def test_what_was_reserved_and_not_spent_is_priced_too():
-    spending = Spending(ADD, [charge(0.1)])
-    epsilons(spending.prices(0.3, 1e-9), 1e-9, **{"add-remove": 0.3, "move": 1.0, "replace": 1.0})
+def test_a_stratum_sees_a_move_inside_it_as_an_exchange():
+    """The record stays in SEX 1, which pays for an exchange, and leaves one GROUP there for the other."""
+    charges = charge(1, M), charge(0.5, M, A), charge(0.5, M, B)
+    assert priced(*charges, reserved=1.5) == epsilons(add_remove=1.5, move=3, replace=3)
+
+
+def test_a_split_by_other_columns_sees_a_move_as_an_exchange():
+    """A record that changes its GROUP stays in SEX 1, whose tables may count GROUP."""
+    charges = charge(1, M), charge(0.1, F), charge(0.2, A), charge(0.2, B)
+    prices = priced(*charges, reserved=1.2)
+    assert prices["move"] >= epsilon_of(2 * 1 + 0.2 + 0.2, 1e-9) * (1 - 1e-8)
+    assert prices["move"] <= prices["replace"]
+
+
+def test_what_was_reserved_and_not_spent_is_priced_as_the_dearest_question():
+    assert priced(charge(0.1), reserved=0.3) == epsilons(add_remove=0.3, move=1.0, replace=1.0)
 
 
 def test_prices_under_replacement():
-    spending = Spending(REPLACE, [charge(0.3, M), charge(0.3, F)])
-    epsilons(spending.prices(0.3, 1e-9), 1e-9, **{"add-remove": 0.15, "move": 0.3, "replace": 0.3})
+    strata = charge(0.3, M), charge(0.3, F)
+    prices = priced(*strata, reserved=0.3, neighbours=REPLACE)
+    assert prices == epsilons(add_remove=0.15, move=0.3, replace=0.3)
 
 
 def test_a_charge_is_written_as_the_certificate_has_it():

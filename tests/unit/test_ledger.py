@@ -5,43 +5,37 @@ from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
-from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.ledger import ProcessLedger, Request
+from helpers.accounts import BUDGET, reserve
+from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.ledger import ProcessLedger
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import BudgetRefused, StratsynthError
-
-BUDGET = Budget(1, 1e-9)
-
-
-def reserve(ledger, budget, allot):
-    return ledger.open(Request("an identity", "independent", budget, allot, None)).standing
 
 
 def test_reservations_add_up_in_rho():
     ledger = ProcessLedger()
-    first, second = (reserve(ledger, BUDGET, Allotment(0.125)) for _ in range(2))
+    first, second = (reserve(ledger, rho=0.125) for _ in range(2))
     assert (first.releases, second.releases) == (1, 2)
-    assert second.spent_epsilon == pytest.approx(epsilon_of(0.25, 1e-9), rel=1e-8)
+    assert second.spent_epsilon == pytest.approx(epsilon_of(0.25, 1e-9), rel=1e-6)
 
 
 def test_the_cap_can_be_reached_and_not_passed():
     ledger = ProcessLedger(cap_epsilon=1.0)
-    reserve(ledger, BUDGET, BUDGET.zcdp())
+    reserve(ledger)
     with pytest.raises(BudgetRefused):
-        reserve(ledger, Budget(1e-3, 1e-9), Budget(1e-3, 1e-9).zcdp())
+        reserve(ledger, Budget(1e-3, 1e-9))
 
 
 def test_a_refusal_says_what_is_short_and_leaves_the_account_as_it_was():
     ledger = ProcessLedger(cap_epsilon=1.2)
-    reserve(ledger, BUDGET, BUDGET.zcdp())
+    reserve(ledger)
     with pytest.raises(BudgetRefused, match=r"remaining 0\.2 of 1\.2.* 0\.237142 too much"):
-        reserve(ledger, BUDGET, BUDGET.zcdp())
-    small_one = Budget(0.1, 1e-9)
-    assert reserve(ledger, small_one, small_one.zcdp()).releases == 2
+        reserve(ledger)
+    assert reserve(ledger, Budget(0.1, 1e-9)).releases == 2
 
 
 def test_the_standing_admits_that_no_file_keeps_it():
-    record = reserve(ProcessLedger(cap_epsilon=2.0), BUDGET, BUDGET.zcdp()).to_dict()
+    record = reserve(ProcessLedger(cap_epsilon=2.0)).to_dict()
     assert record["name"] is None
     assert "process" in record["note"]
     assert record["cap_epsilon"] == 2
@@ -51,7 +45,7 @@ def test_the_standing_admits_that_no_file_keeps_it():
 def test_a_cap_that_is_no_cap_is_refused(cap):
     """A cap of NaN would never refuse anything."""
     with pytest.raises(StratsynthError):
-        reserve(ProcessLedger(cap_epsilon=cap), BUDGET, BUDGET.zcdp())
+        reserve(ProcessLedger(cap_epsilon=cap))
 
 
 def test_tables_opened_without_a_ledger_share_nothing_with_other_data():

@@ -9,7 +9,6 @@ from stratsynth.questions import Counts, counts, split, work
 from stratsynth.strata import crossing, label
 
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
-AGE = [("AGE",)]
 
 
 class Teller:
@@ -24,10 +23,10 @@ class Teller:
 
 
 def ask(*columns):
-    answers = []
-    for column in columns:
-        answers.append((yield from counts([(column,)], rho=1)))
-    return answers
+    answers = {}
+    for i, column in enumerate(columns):
+        answers[i] = yield from counts([(column,)], rho=1)
+    return list(answers.values())
 
 
 def over(strata, program):
@@ -132,7 +131,7 @@ def test_work_and_questions_of_the_same_moment_go_on_together():
     assert len(teller.batches[0]) == 3
 
 
-@pytest.mark.parametrize("mistake", [None, "AGE", 7, Counts, object()], ids=str)
+@pytest.mark.parametrize("mistake", [None, "AGE", 7, Counts, object()], ids=["nothing", "text", "number", "class", "object"])
 def test_what_is_no_question_is_refused(mistake):
     def program():
         yield mistake

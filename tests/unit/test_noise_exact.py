@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -140,6 +141,19 @@ def test_borders_are_left_open_only_next_to_them():
     assert _borders_passed(sums, off, border - 1000 * off, 192) == (0, 0)
     assert _borders_passed(sums, off, border + 1000 * off, 192) == (1, 1)
     assert _borders_passed(sums, off, border, 192) == (0, 1)
+
+
+def test_borders_are_judged_by_all_the_values_their_errors_allow():
+    rng, bits = random.Random(4), 10
+    for _ in range(2000):
+        off = rng.randrange(1, 4)
+        sums = list(accumulate(rng.randrange(30) for _ in range(4)))
+        sums[-1] += 5 * off
+        u = rng.randrange(1 << bits)
+        low, high = Fraction(u, 1 << bits), Fraction(u + 1, 1 << bits)
+        ranges = [(Fraction(s - off, sums[-1] + off), Fraction(s + off, sums[-1] - off)) for s in sums[:-1]]
+        expected = sum(most <= low for _, most in ranges), sum(least < high for least, _ in ranges)
+        assert _borders_passed(sums, off, u, bits) == expected
 
 
 def test_hopeless_candidates_keep_a_positive_probability():

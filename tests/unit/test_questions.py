@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from helpers.small import SCHEMA
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.errors import MechanismError, SchemaError, Unsupported
-from stratsynth.questions import MAX_CELLS, TABLE_SENSITIVITY, Counts, Split, counts
+from stratsynth.questions import Counts, Split, counts
+from stratsynth.questions.counts import MAX_CELLS, TABLE_SENSITIVITY
 from stratsynth.schema import Categorical, Schema
 from stratsynth.strata import Stratum
 
@@ -30,8 +31,8 @@ def test_shares_add_up_to_rho_and_never_above(rho, weights):
 
 @given(rhos, st.integers(1, 300), st.sampled_from(Neighbours))
 def test_charges_never_pass_the_rho_asked_for(rho, cliques, neighbours):
-    charged = Counts((SEX,) * cliques, rho).charges((), neighbours)
-    assert sum(Fraction(c.rho) for c in charged) <= Fraction(rho)
+    charged = Counts((SEX,) * cliques, rho).charges(SCHEMA, (), neighbours)
+    assert sum(Fraction(c.amount) for c in charged) <= Fraction(rho)
 
 
 def test_shares_are_in_proportion_to_weights():
@@ -51,21 +52,21 @@ def test_noise_is_rounded_up_so_that_each_share_pays_for_it(rho, weights, neighb
 
 @given(rhos, weightings, st.sampled_from(Neighbours))
 def test_charges_can_be_recomputed_from_what_they_state(rho, weights, neighbours):
-    charged = Counts((SEX,) * len(weights), rho, tuple(weights)).charges((), neighbours)
+    charged = Counts((SEX,) * len(weights), rho, tuple(weights)).charges(SCHEMA, (), neighbours)
     assert sum(c.details["cliques"] for c in charged) == len(weights)
     for c in charged:
         squared = Fraction(c.sensitivity[neighbours]) ** 2
-        assert Fraction(c.rho) >= squared / (2 * Fraction(c.details["sigma"]) ** 2) * (1 - Fraction(1, 10**14))
+        assert Fraction(c.amount) >= squared / (2 * Fraction(c.details["sigma"]) ** 2) * (1 - Fraction(1, 10**14))
         assert c.sensitivity[Neighbours.REPLACE] >= c.sensitivity[Neighbours.ADD_REMOVE] * math.sqrt(2) * (1 - 1e-15)
 
 
 def test_tables_of_equal_noise_are_one_charge():
     path = (Stratum.of({"WORK": "yes"}),)
-    (charge,) = Counts((SEX, GROUP), 1.0).charges(path, Neighbours.ADD_REMOVE)
+    (charge,) = Counts((SEX, GROUP), 1.0).charges(SCHEMA, path, Neighbours.ADD_REMOVE)
     assert charge.path == path
     assert charge.details["cliques"] == 2
     assert charge.sensitivity[Neighbours.ADD_REMOVE] == pytest.approx(math.sqrt(2))
-    assert len(Counts((SEX, GROUP), 1.0, (1.0, 2.0)).charges(path, Neighbours.ADD_REMOVE)) == 2
+    assert len(Counts((SEX, GROUP), 1.0, (1.0, 2.0)).charges(SCHEMA, path, Neighbours.ADD_REMOVE)) == 2
 
 
 def test_one_record_moves_one_cell_and_an_exchange_two():
@@ -141,7 +142,7 @@ def test_an_unknown_level_is_refused():
 
 
 def test_splits_cost_nothing_themselves():
-    assert Split({Stratum.of({"SEX": "1"}): nothing()}).charges((), Neighbours.ADD_REMOVE) == ()
+    assert Split({Stratum.of({"SEX": "1"}): nothing()}).charges(SCHEMA, (), Neighbours.ADD_REMOVE) == ()
 
 
 def test_counts_takes_numbers_of_numpy_and_lists():

@@ -1,0 +1,120 @@
+"""Third-party synthesizers behind the same interface: their claim is recorded, and stamped unverified.
+
+The synthesizer is a function that is given level numbers and returns level numbers; it keeps its own privacy
+account, which this package can neither check nor resume. What it draws at fitting is what the release holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
+from stratsynth.mechanism import Public
+from stratsynth.models import Codes, State, Where
+from stratsynth.questions import Claim, Program, Question, Raw, raw
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
+
+Synthesizer = Callable[["pd.DataFrame", dict[str, int], float, float, int], "pd.DataFrame"]
+"""(level numbers, number of levels by column, epsilon, delta, rows to draw) -> level numbers of as many rows."""
+
+
+@dataclass(frozen=True)
+class External:
+    """Whatever `synthesizer` does, with the epsilon and delta of the budget handed to it."""
+
+    name: ClassVar[str] = "external"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Raw})
+    synthesizer: Synthesizer
+    """The third-party code."""
+    by: str
+    """Its package and version, for the certificate."""
+    counts_rows: bool = True
+    """Whether it takes the number of rows for public. Say False only if its documentation does."""
+    rows: int | None = None
+    """How many rows to draw at fitting; the declared size when not given."""
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole budget, as a claim."""
+        if self.rows is None and public.size is None:
+            raise UsageError("external: how many rows to draw? Give rows=, or declare a size.")
+        if not public.schema.names:
+            raise Unsupported("external: there are no columns left to synthesize in a stratum.")
+        self._claim(budget).check(budget.neighbours, stratified=False)
+        return budget.claimed()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:  # noqa: ARG002
+        """Hand over the rows, and keep what comes back."""
+        frame = yield from raw(self._claim(allot.promise))
+        schema, budget = public.schema, allot.promise
+        sizes = {name: schema.size(name) for name in schema.names}
+        number = self.rows if self.rows is not None else public.size or 0
+        drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
+        return Drawn.of(schema, {name: np.asarray(drawn[name]) for name in schema.names})
+
+    def _claim(self, budget: Budget) -> Claim:
+        return Claim(self.by, budget.epsilon, budget.delta, self.counts_rows)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """A table that was drawn once; more rows are drawn from it with replacement."""
+
+    kind: ClassVar[str] = "drawn"
+    schema: Schema
+    codes: dict[str, NDArray[Any]] = field(repr=False)
+
+    @classmethod
+    def of(cls, schema: Schema, codes: dict[str, NDArray[Any]]) -> Drawn:
+        """Check what third-party code returned: level numbers, and as many in each column."""
+        clean: dict[str, NDArray[Any]] = {}
+        for name in schema.names:
+            column = codes[name]
+            if column.ndim != 1 or column.dtype.kind not in "iu" or len(column) != len(codes[schema.names[0]]):
+                raise MechanismError(f"the synthesizer's column {name} is not one level number a row.")
+            if column.size and not 0 <= column.min() <= column.max() < schema.size(name):
+                raise MechanismError(f"the synthesizer's column {name} holds numbers that are no levels.")
+            clean[name] = column.astype(np.int64)
+        return cls(schema, clean)
+
+    def _match(self, where: Where) -> NDArray[np.bool_]:
+        size = len(next(iter(self.codes.values()), ()))
+        kept = np.ones(size, dtype=bool)
+        for column, allowed in where.items():
+            kept &= np.isin(self.codes[column], sorted(allowed))
+        return kept
+
+    def mass(self, where: Where) -> float:
+        """The share of drawn rows that meet the condition."""
+        kept = self._match(where)
+        return float(kept.mean()) if kept.size else 0.0
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Rows of the drawn table: each once as long as they last, then again with replacement."""
+        rows = np.flatnonzero(self._match(where or {}))
+        if n and not rows.size:
+            raise MechanismError("no row can meet this condition: the drawn table has none.")
+        picked = rng.permutation(rows)[:n] if n <= rows.size else rng.choice(rows, size=n)
+        return {column: codes[picked] for column, codes in self.codes.items()}
+
+    def state(self) -> State:
+        """The table."""
+        return State({}, dict(self.codes))
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Drawn:
+        """The table back; damaged ones are refused."""
+        try:
+            return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
+        except MechanismError as error:
+            raise ReleaseError(f"model: {error}") from None

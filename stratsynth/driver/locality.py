@@ -1,0 +1,142 @@
+"""Functions of rows that a user wrote: how they are called, and the test that they work on each row alone.
+
+The test is made on rows drawn from the schema with a public seed, so it reads no data and proves nothing:
+what such a function makes is stamped `unverified`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from stratsynth.errors import MechanismError
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.schema import Schema
+
+    Codes = Mapping[str, NDArray[Any]]
+    Numbers = Mapping[str, NDArray[np.float64]]
+
+BLOCK = 256
+"""Rows in each frame that a function is given; the last ones are padded with made-up rows."""
+SEED = 20180
+"""The public seed of made-up rows."""
+SINGLES = 24
+"""Made-up rows that are also tried alone."""
+REMEDY = "compute each row's vector from that row alone, with nothing summed, sorted, counted or drawn over rows"
+
+
+def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:
+    """Rows as a function sees them: levels as text; numeric columns as floats, NaN where there is no number."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            columns[name] = np.array(numbers[name], np.float64)
+        else:
+            columns[name] = np.array(column.all_levels, object)[codes[name].astype(np.intp)]
+    return pd.DataFrame(columns, index=pd.RangeIndex(rows))
+
+
+def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
+    """Codes and numbers of rows drawn from the schema: every level alike, bounds among the numbers."""
+    rng = np.random.default_rng(SEED)
+    codes = {name: rng.integers(column.size, size=size) for name, column in schema.columns.items()}
+    numbers = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            bins = len(column.extents)
+            low, top = np.array(column.extents, np.float64)[np.minimum(codes[name], bins - 1)].T
+            share = np.clip(rng.uniform(-0.1, 1.1, size), 0, 1)
+            drawn = low * (1 - share) + top * share
+            drawn = np.clip(np.rint(drawn) if column.integer else drawn, low, top)
+            numbers[name] = np.where(codes[name] < bins, drawn, np.nan)
+    return codes, numbers
+
+
+def evaluate(
+    function: Callable[[Any], Any], size: int, schema: Schema, codes: Codes, numbers: Numbers, rows: int
+) -> NDArray[np.float64]:
+    """One vector a row; NaN where the function fails, which the caller counts as zero.
+
+    All frames have BLOCK rows, the last one padded. When a block fails, its rows are tried one by one.
+    """
+    padding = made_up(schema, 1)
+    found = np.full((rows, size), np.nan)
+    for start in range(0, rows, BLOCK):
+        block = np.arange(start, min(start + BLOCK, rows))
+        pad = np.zeros(BLOCK - len(block), np.intp)
+        padded = [
+            {name: np.concatenate([column[block], more[name][pad]]) for name, column in columns.items()}
+            for columns, more in zip((codes, numbers), padding, strict=True)
+        ]
+        answer = _sound(function, size, frame(schema, padded[0], padded[1], BLOCK))
+        if answer is not None:
+            found[block] = answer[: len(block)]
+            continue
+        for i in block:
+            alone = _sound(function, size, frame(schema, _take(codes, [i]), _take(numbers, [i]), 1))
+            if alone is not None:
+                found[i] = alone[0]
+    return found
+
+
+def check_row_local(function: Callable[[Any], Any], size: int, schema: Schema) -> None:
+    """Refuse a function whose vectors on made-up rows depend on other rows, their order, number, or on time."""
+    codes, numbers = made_up(schema, BLOCK)
+    rng = np.random.default_rng(SEED + 1)
+    whole = _tried(function, size, frame(schema, codes, numbers, BLOCK))
+    tries = {
+        "are called a second time": np.arange(BLOCK),
+        "come in another order": rng.permutation(BLOCK),
+        "come in reverse": np.arange(BLOCK)[::-1],
+        "come with fewer others": np.flatnonzero(rng.integers(3, size=BLOCK)),
+    }
+    tries |= {f"come alone (row {i})": np.array([i]) for i in rng.permutation(BLOCK)[:SINGLES]}
+    for how, which in tries.items():
+        again = _tried(function, size, frame(schema, _take(codes, which), _take(numbers, which), len(which)))
+        if not np.array_equal(again, whole[which], equal_nan=True):
+            raise MechanismError(f"row vectors: made-up rows get other vectors when they {how}; {REMEDY}.")
+
+
+def _tried(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64]:
+    """The function's answer on made-up rows, which must be sound."""
+    before = rows.copy(deep=True)
+    try:
+        answer = np.asarray(function(rows))
+    except Exception as problem:
+        raise MechanismError(f"row vectors: the function fails on made-up rows: {problem!r}.") from problem
+    if not rows.equals(before):
+        raise MechanismError("row vectors: the function changes the rows it is given; let it work on a copy.")
+    if answer.shape != (len(rows), size):
+        raise MechanismError(
+            f"row vectors: for {len(rows)} rows the function must return shape {(len(rows), size)}, not {answer.shape}."
+        )
+    if answer.dtype.kind != "f":
+        raise MechanismError(f"row vectors: the function must return floats, not {answer.dtype}; use astype(float).")
+    return answer.astype(np.float64)
+
+
+def _sound(function: Callable[[Any], Any], size: int, rows: pd.DataFrame) -> NDArray[np.float64] | None:
+    """The function's answer on private rows, or None: neither errors nor warnings may come out of it."""
+    shape = (len(rows), size)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        try:
+            answer = np.asarray(function(rows))
+            return answer.astype(np.float64) if answer.shape == shape and answer.dtype.kind == "f" else None
+        except (Exception, SystemExit):  # noqa: BLE001 - its message could quote a row
+            return None
+
+
+def _take(columns: Mapping[str, NDArray[Any]], which: ArrayLike) -> dict[str, NDArray[Any]]:
+    """Some rows of each column."""
+    return {name: column[np.asarray(which)] for name, column in columns.items()}

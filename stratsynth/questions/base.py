@@ -1,0 +1,69 @@
+"""What every question is: something that can be checked, and priced, without a row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Generator
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.charges import Charge
+from stratsynth.errors import MechanismError
+from stratsynth.strata import Path
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+R = TypeVar("R")
+Clique = tuple[str, ...]
+"""Columns that are counted together, in the order of the table's axes."""
+
+
+class Question(Protocol):
+    """What all questions can do: check themselves against the schema, and say what they will cost."""
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what cannot be answered, from the schema alone and before anything is charged."""
+
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+        """What the ledger records when this is asked at a path whose rows have this schema."""
+
+
+Answer = Any
+"""What a program is sent; the helpers `counts`, `choose`, `total`, `split` and `work` give it its type."""
+
+Program = Generator[Question, Answer, R]
+"""A mechanism at work: yields questions, is sent answers, returns a result."""
+
+
+def check_clique(what: str, clique: Clique, schema: Schema) -> None:
+    """A clique is a tuple of different columns that vary where it is asked."""
+    if not isinstance(clique, tuple) or not clique or len(set(clique)) < len(clique):
+        raise MechanismError(f"{what}: {clique!r} is not a tuple of different columns.")
+    unknown = [column for column in clique if column not in schema.columns]
+    if unknown:
+        raise MechanismError(f"{what}: column {unknown[0]!r} is not in the schema, or is constant in this stratum.")
+
+
+def check_positive(what: str, value: float) -> None:
+    """A price, a clip or a weight is a positive, finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
+        raise MechanismError(f"{what} must be a positive finite number.")
+
+
+def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
+    """An amount split by weights; the parts add up to at most the amount."""
+    total = math.fsum(weights) * (1 + 1e-15)
+    return [amount * (w / total) for w in weights]
+
+
+def check_weights(what: str, weights: tuple[float, ...] | None, number: int) -> None:
+    """One positive weight for each part, if weights are given."""
+    if weights is None:
+        return
+    if len(weights) != number:
+        raise MechanismError(f"{what}: {len(weights)} weights for {number} parts.")
+    for weight in weights:
+        check_positive(f"{what}: a weight", weight)
+        if not 1e-100 < weight < 1e100:
+            raise MechanismError(f"{what}: a weight of {weight:g} is out of all proportion.")

@@ -1,0 +1,240 @@
+"""What can be summed over rows: descriptions of one vector a row, with the clip that bounds it.
+
+A query is data: which columns, which public numbers. How a row's vector is computed, clipped and put on an
+integer grid is in `stratsynth.driver.sums`; each row is worked on alone, and a row that cannot be read (a
+missing value, say) contributes zero. A block is a part of the vector with a clip and a price of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import check_positive
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+Norm = Literal["l1", "l2"]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A part of the summed vector."""
+
+    size: int
+    clip: float
+    """The most that one row can contribute, in the norm that the noise is for; larger rows are scaled down."""
+    exchange: float = 2.0
+    """How many times the clip a sum can move when one row is exchanged for another."""
+
+    def sensitivity(self, neighbours: Neighbours) -> float:
+        """How far one neighbouring step can move this block's sum."""
+        return self.clip * (self.exchange if neighbours == Neighbours.REPLACE else 1.0)
+
+
+class Query(Protocol):
+    """A description of one vector a row."""
+
+    @property
+    def verified(self) -> bool:
+        """Whether row-locality holds by construction; what is only tested is stamped `unverified`."""
+
+    def check(self, schema: Schema) -> None:
+        """Refuse what cannot be computed, from the schema alone."""
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """The parts of the vector, in order."""
+
+
+@dataclass(frozen=True)
+class Design:
+    """A public way to turn a row into numbers between -1 and 1, for models.
+
+    An intercept of 1; each numeric column scaled from its bounds to [-1, 1], with a 0/1 for each of its
+    further levels (not applicable, missing), where the number itself is 0; a 0/1 for each level of a
+    categorical column.
+    """
+
+    columns: tuple[str, ...]
+    intercept: bool = True
+
+    def names(self, schema: Schema) -> tuple[str, ...]:
+        """The features in order: `1`, a numeric column's name, or `column=level`."""
+        from stratsynth.schema import Numeric
+
+        found = ["1"] if self.intercept else []
+        for name in self.columns:
+            column = schema.column(name)
+            numeric = isinstance(column, Numeric)
+            levels = column.all_levels[len(column.extents) :] if isinstance(column, Numeric) else column.all_levels
+            found.extend([name] * numeric + [f"{name}={level}" for level in levels])
+        return tuple(found)
+
+    def longest(self, schema: Schema) -> float:
+        """The largest L2 norm that a row can have: one nonzero feature a column, of size at most 1."""
+        del schema
+        return math.sqrt(len(self.columns) + self.intercept)
+
+    def check(self, what: str, schema: Schema) -> None:
+        """Known columns, each once."""
+        if not self.columns or len(set(self.columns)) < len(self.columns):
+            raise MechanismError(f"{what}: a design needs columns, each once.")
+        for name in self.columns:
+            if name not in schema.columns:
+                raise MechanismError(f"{what}: column {name!r} is not in the schema, or is constant in this stratum.")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
+
+    With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs.
+    """
+
+    columns: tuple[str, ...]
+    centre: tuple[float, ...]
+    """A public guess of the middle of each column."""
+    scale: tuple[float, ...]
+    """A public unit of each column."""
+    clip: float
+    """The radius of the ball, in units of scale."""
+    norm: Norm = "l2"
+    """`l2` for Gaussian noise, `l1` for Laplace noise."""
+    verified = True
+
+    def check(self, schema: Schema) -> None:
+        """Numeric columns, finite centres, positive scales and clip."""
+        from stratsynth.schema import Numeric
+
+        check_positive("columns: clip", self.clip)
+        if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
+            raise MechanismError("columns: give a centre and a scale for each column.")
+        for name, centre, scale in zip(self.columns, self.centre, self.scale, strict=True):
+            if not isinstance(schema.columns.get(name), Numeric):
+                raise MechanismError(f"columns: {name!r} is not a numeric column here.")
+            if not math.isfinite(centre):
+                raise MechanismError(f"columns: the centre of {name} must be finite.")
+            check_positive(f"columns: the scale of {name}", scale)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+        """One block."""
+        return (Block(len(self.columns), self.clip),)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums for least squares: the upper triangle of x x', and x y, for rows clipped to |x| <= clip, |y| <= bound.
+
+    Two blocks. |upper(x x')| <= clip^2; exchanging a row moves it by at most sqrt(2) clip^2, because
+    <upper(x x'), upper(z z')> = ((x.z)^2 + sum x_i^2 z_i^2) / 2 is never negative.
+    """
+
+    design: Design
+    target: str
+    """A numeric column, scaled from its bounds to [-1, 1]."""
+    clip: float
+    bound: float = 1.0
+    """The clip of the scaled target."""
+    verified = True
+
+    def check(self, schema: Schema) -> None:
+        """A sound design and a numeric target outside it."""
+        check_target("moments", self.design, self.target, schema)
+        check_positive("moments: clip", self.clip)
+        check_positive("moments: bound", self.bound)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """X x', then x y."""
+        size = len(self.design.names(schema))
+        return (
+            Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
+            Block(size, self.clip * self.bound),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Glm:
+    """The gradient of a generalised linear model's loss at given coefficients, clipped a row at a time.
+
+    `linear`: (x.theta - y) x. `logistic`: (p - y) x for a target of two levels, y being the second.
+    `softmax`: (p_k - [y = k]) x for each level k. A row whose target is not applicable or missing counts
+    only where that is a level of the target.
+    """
+
+    design: Design
+    target: str
+    link: Literal["linear", "logistic", "softmax"]
+    theta: NDArray[np.float64]
+    """Coefficients: one a feature, or one row a feature and one column a level for softmax."""
+    clip: float
+    """The most L2 norm of a row's gradient."""
+    verified = True
+
+    def check(self, schema: Schema) -> None:
+        """A design, a target of the right kind, and coefficients of the right shape."""
+        import numpy as np
+
+        check_target("glm", self.design, self.target, schema, numeric=self.link == "linear")
+        check_positive("glm: clip", self.clip)
+        if self.link not in ("linear", "logistic", "softmax"):
+            raise MechanismError(f"glm: there is no link {self.link!r}.")
+        if self.link == "logistic" and schema.size(self.target) != 2:
+            raise MechanismError(f"glm: logistic needs a target of two levels; {self.target} has not.")
+        size = len(self.design.names(schema))
+        shape = (size, schema.size(self.target)) if self.link == "softmax" else (size,)
+        if np.shape(self.theta) != shape or not np.isfinite(self.theta).all():
+            raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+        """One block, as theta."""
+        return (Block(int(self.theta.size), self.clip),)
+
+
+@dataclass(frozen=True)
+class RowVectors:
+    """Any function of rows that gives one vector a row. Tested for row-locality on made-up rows, never proven.
+
+    The function takes a pandas frame of decoded rows and returns an array with one row for each. What it
+    makes is stamped `unverified` in the certificate.
+    """
+
+    function: Callable[[Any], Any]
+    size: int
+    clip: float
+    norm: Norm = "l2"
+    verified = False
+
+    def check(self, schema: Schema) -> None:
+        """A function, a size and a clip; then the test, on rows made from the schema."""
+        from stratsynth.driver.locality import check_row_local
+
+        if not callable(self.function):
+            raise MechanismError("row vectors: the function cannot be called.")
+        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
+            raise MechanismError("row vectors: size must be a whole number of at least 1.")
+        check_positive("row vectors: clip", self.clip)
+        check_row_local(self.function, self.size, schema)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+        """One block."""
+        return (Block(self.size, self.clip),)
+
+
+def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
+    """A target of the right kind that is not among the features."""
+    from stratsynth.schema import Numeric
+
+    design.check(what, schema)
+    if target in design.columns:
+        raise MechanismError(f"{what}: the target {target} is among the features.")
+    if target not in schema.columns or isinstance(schema.columns[target], Numeric) != numeric:
+        kind = "numeric" if numeric else "categorical"
+        raise MechanismError(f"{what}: the target {target!r} is not a {kind} column here.")

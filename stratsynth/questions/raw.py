@@ -1,0 +1,71 @@
+"""`Raw`: the rows themselves, for third-party code only. What it claims is recorded, and nothing is checked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.charges import Charge
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.base import Program, check_positive
+from stratsynth.strata import Path
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What third-party code says of its own privacy."""
+
+    by: str
+    """Who says so: package and version."""
+    epsilon: float
+    delta: float
+    counts_rows: bool
+    """Whether it takes the number of rows for public, as most synthesizers do. Then its promise is about
+    exchanging one record for another, and it says nothing of a stratum, whose number of rows is private."""
+
+    def check(self, neighbours: Neighbours, *, stratified: bool) -> None:
+        """Refuse a use that the claim does not cover."""
+        if not self.counts_rows:
+            return
+        if stratified:
+            raise Unsupported(
+                f"{self.by} takes the number of rows for public; inside strata that would publish the size of "
+                "every group. Fit it on the whole table."
+            )
+        if neighbours == Neighbours.ADD_REMOVE:
+            raise Unsupported(
+                f"{self.by} takes the number of rows for public, so it cannot promise {neighbours}; "
+                'set neighbours = "replace".'
+            )
+
+
+@dataclass(frozen=True)
+class Raw:
+    """All rows of a path as a pandas frame of level numbers, for code that keeps its own account."""
+
+    claim: Claim
+
+    def check(self, schema: Schema) -> None:  # noqa: ARG002 - the protocol
+        """A claim of a positive epsilon, by somebody."""
+        check_positive("raw: the claimed epsilon", self.claim.epsilon)
+        if not self.claim.by:
+            raise MechanismError("raw: a claim needs its author, such as a package and its version.")
+
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
+        """The claim, as it stands."""
+        self.claim.check(neighbours, stratified=bool(path))
+        details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
+        unknown = dict.fromkeys(Neighbours, 1.0)
+        return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
+
+
+def raw(claim: Claim) -> Program[pd.DataFrame]:
+    """Ask for the rows: `frame = yield from raw(claim)`."""
+    answer = yield Raw(claim)
+    return cast("pd.DataFrame", answer)

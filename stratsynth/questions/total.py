@@ -1,0 +1,138 @@
+"""`Total`: a noisy sum of clipped per-row vectors, over all rows or over a Poisson sample of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.charges import Charge
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import Program, check_positive, check_weights, shared
+from stratsynth.questions.queries import Query
+from stratsynth.strata import Path
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+GRID = 2**30
+"""A block's clip in units of its grid: sums are taken in these units, as integers.
+
+A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
+millions of units wide, far above the width from which the discrete law is as good as the continuous one.
+"""
+
+
+@dataclass(frozen=True)
+class NoisySum:
+    """One released block: exact integer sums plus integer noise, in units of the grid."""
+
+    units: NDArray[np.int64]
+    """Read-only."""
+    grid: float
+    """What one unit is worth."""
+    sigma: float
+    """The standard deviation of the noise in a coordinate, in the sum's own unit."""
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """The sum as numbers."""
+        return self.units * self.grid
+
+
+@dataclass(frozen=True)
+class Total:
+    """The noisy sum of a query's vectors.
+
+    In `zcdp`, `price` is the rho of the whole call, shared among the blocks by `weights`; noise is discrete
+    Gaussian. In `pure`, it is epsilon, and noise is discrete Laplace with an exact tail. In `sampled`, it is
+    the noise multiplier that the fit has reserved, and each row takes part with probability `rate`.
+    """
+
+    query: Query
+    price: float
+    currency: Currency = Currency.ZCDP
+    weights: tuple[float, ...] | None = None
+    """One positive number a block; equal when not given."""
+    rate: float = 1.0
+    """The probability with which each row takes part, by a coin of its own."""
+
+    def check(self, schema: Schema) -> None:
+        """A sound query, a positive price, and a rate that fits the currency."""
+        self.query.check(schema)
+        check_positive("total: price", self.price)
+        blocks = self.query.blocks(schema)
+        check_weights("total", self.weights, len(blocks))
+        if self.currency == Currency.SAMPLED:
+            if not 0 < self.rate <= 1:
+                raise MechanismError("total: the rate must be above 0 and at most 1.")
+        elif self.rate != 1:
+            raise MechanismError("total: only the currency `sampled` accounts for a Poisson sample.")
+        if (
+            self.currency == Currency.PURE
+            and any(b.size > 1 for b in blocks)
+            and getattr(self.query, "norm", "l1") != "l1"
+        ):
+            raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
+
+    def shares(self, schema: Schema) -> list[float]:
+        """The part of the price that each block gets, for zcdp and pure."""
+        return shared(self.price, self.weights or (1.0,) * len(self.query.blocks(schema)))
+
+    def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
+        """The noise of each block, in units of its grid, rounded up: sigma, or Laplace's scale for pure.
+
+        With several blocks, `sampled` gives each the multiplier sqrt(blocks) z: a row that fills all of them
+        then counts as one query of multiplier z, since 1/z^2 adds up.
+        """
+        blocks = self.query.blocks(schema)
+        reach = [GRID * b.sensitivity(neighbours) / b.clip for b in blocks]
+        if self.currency == Currency.SAMPLED:
+            return [GRID * self.price * math.sqrt(len(blocks)) * (1 + 1e-12) for _ in blocks]
+        shares = self.shares(schema)
+        if self.currency == Currency.PURE:
+            return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]
+        return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
+
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+        """One charge a block; in `sampled`, one step."""
+        blocks = self.query.blocks(schema)
+        if self.currency == Currency.SAMPLED:
+            details = {"noise": self.price, "rate": self.rate}
+            return (Charge(path, "total", 1.0, dict.fromkeys(Neighbours, 1.0), details, self.currency),)
+        scales = self.scales(schema, neighbours)
+        return tuple(
+            Charge(
+                path,
+                "total",
+                share,
+                {n: b.sensitivity(n) for n in Neighbours},
+                {"scale" if self.currency == Currency.PURE else "sigma": scale / GRID * b.clip},
+                self.currency,
+            )
+            for share, b, scale in zip(self.shares(schema), blocks, scales, strict=True)
+        )
+
+
+def total(
+    query: Query,
+    *,
+    rho: float | None = None,
+    epsilon: float | None = None,
+    noise: float | None = None,
+    rate: float = 1.0,
+    weights: Sequence[float] | None = None,
+) -> Program[tuple[NoisySum, ...]]:
+    """Ask for a noisy sum, one part a block, for a rho, for a pure epsilon, or for a step of a sampled fit."""
+    prices = {Currency.ZCDP: rho, Currency.PURE: epsilon, Currency.SAMPLED: noise}
+    given = [(currency, price) for currency, price in prices.items() if price is not None]
+    if len(given) != 1:
+        raise MechanismError("total: give one of rho, epsilon and noise.")
+    (currency, price), parts = given[0], None if weights is None else tuple(map(float, weights))
+    answer = yield Total(query, float(price), currency, parts, rate)
+    return cast("tuple[NoisySum, ...]", answer)

@@ -1,0 +1,232 @@
+"""Sums of clipped rows: what one row can move, in exact integers; and that no row depends on another."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from stratsynth.driver import design, sums
+from stratsynth.driver.sums import PathRows, exact_sums, into_ball
+from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
+from stratsynth.questions.total import GRID
+from stratsynth.schema import Categorical, Numeric, Schema
+
+MAX = 1.7976931348623157e308
+SCHEMA = Schema(
+    {
+        "unit": Numeric(lower=0, upper=1, missing=True),
+        "wide": Numeric(lower=-MAX, upper=MAX, bins=1),
+        "tiny": Numeric(lower=0, upper=5e-324, bins=1),
+        "age": Numeric(lower=0, upper=99, integer=True, bins=4, missing=True, not_applicable="N"),
+        "y": Numeric(lower=-3, upper=8, missing=True),
+        "kind": Categorical(levels=("a", "b", "c"), outside="missing"),
+        "one": Categorical(levels=("only",)),
+        "yes": Categorical(levels=("no", "yes")),
+        "class": Categorical(levels=("p", "q", "r", "s")),
+    }
+)
+NUMBERS = [name for name in SCHEMA.names if isinstance(SCHEMA.columns[name], Numeric)]
+DESIGN = Design(("unit", "kind", "wide", "age", "tiny", "one"))
+WIDTH = len(DESIGN.names(SCHEMA))
+SMALL = Design(("age",), intercept=False)
+AWKWARD = np.array([math.nan, 0.0, -0.0, 1.0, -1.0, 0.6, 0.8, 3.0, 4.0, 5e-324, 1e-310, 1e308, -1e308, MAX, -MAX])
+
+
+def row_vectors(frame):
+    """Row-local, and failing in every way that a row can fail."""
+    values = frame[["unit", "wide", "age"]].to_numpy() * np.array([3.0, 1.0, 0.1])
+    if (frame["kind"] == "b").any():
+        raise ValueError("this message would quote a row")
+    return values
+
+
+def theta(seed, *shape):
+    return np.random.default_rng(seed).normal(scale=2, size=shape)
+
+
+QUERIES = {
+    "one column, l2": Columns(("age",), (40.0,), (1.0,), 7.5),
+    "one column, l1": Columns(("unit",), (0.25,), (1e-3,), 100.0, "l1"),
+    "on the sphere": Columns(("unit", "y"), (0.0, 0.0), (1.0, 1.0), 1.0),
+    "on the diamond": Columns(("unit", "y", "age"), (0.0, 0.0, 3.0), (0.6, 1.0, 1.0), 2.0, "l1"),
+    "extreme centre": Columns(("unit", "wide", "tiny"), (1e308, -1e308, 0.0), (1e-308, 1e308, 5e-324), 1e-300),
+    "extreme clip": Columns(("wide", "y"), (-MAX, 0.0), (MAX, 5e-324), 1e300),
+    "moments": Moments(DESIGN, "y", DESIGN.longest(SCHEMA)),
+    "moments, tight": Moments(DESIGN, "y", 0.3, 0.01),
+    "moments, extreme": Moments(SMALL, "wide", 1e-150, 5e-324),
+    "linear": Glm(DESIGN, "y", "linear", theta(1, WIDTH), 1.0),
+    "linear, extreme": Glm(SMALL, "wide", "linear", np.full(len(SMALL.names(SCHEMA)), -1e308), 5e-324),
+    "logistic": Glm(DESIGN, "yes", "logistic", theta(2, WIDTH), 0.5),
+    "logistic, extreme": Glm(DESIGN, "yes", "logistic", theta(3, WIDTH) * 1e307, 1e300),
+    "softmax": Glm(DESIGN, "class", "softmax", theta(4, WIDTH, 4), 0.7),
+    "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
+    "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
+    "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
+}
+ROWS = 24
+WORLDS = 30
+"""24 rows in 30 worlds are 720 pairs a query, and more than 10,000 in all."""
+
+queries = pytest.mark.parametrize("query", QUERIES.values(), ids=QUERIES.keys())
+seeds = st.integers(0, 2**63)
+
+
+def world(seed, size=ROWS, *, lawful=True):
+    """Rows of every kind; when not `lawful`, numbers outside the bounds and infinite ones too."""
+    rng = np.random.default_rng(seed)
+    numbers = {}
+    for name in NUMBERS:
+        column = SCHEMA.columns[name]
+        lower, upper = float(column.lower), float(column.upper)
+        share = rng.random(size)
+        drawn = np.where(rng.random(size) < 0.5, lower * (1 - share) + upper * share, rng.choice(AWKWARD, size))
+        drawn = np.where(rng.random(size) < 0.2, rng.choice([lower, upper], size), drawn)
+        if lawful:
+            drawn = np.clip(drawn, lower, upper)
+        else:
+            drawn[rng.random(size) < 0.1] = rng.choice([math.inf, -math.inf])
+        numbers[name] = drawn
+    codes = {name: rng.integers(SCHEMA.size(name), size=size).astype(np.uint8) for name in SCHEMA.names}
+    return PathRows(SCHEMA, codes, numbers, size)
+
+
+def parts(query, rows, chosen=None):
+    return [np.asarray(block).tolist() for block in exact_sums(query, rows, chosen)]
+
+
+def single(query, rows):
+    """The contribution of each row: the sum with it less the sum without it."""
+    everything = np.arange(rows.size)
+    whole = exact_sums(query, rows)
+    return [[w - p for w, p in zip(whole, exact_sums(query, rows, everything != i), strict=True)] for i in everything]
+
+
+def length(vector, norm):
+    """The L1 norm, or the square of the L2 norm, in whole numbers of any size."""
+    values = [int(v) for v in vector]
+    return sum(map(abs, values)) if norm == "l1" else sum(v * v for v in values)
+
+
+@queries
+@given(seeds)
+@settings(max_examples=WORLDS)
+def test_a_row_moves_a_sum_by_no_more_than_declared(query, seed):
+    query.check(SCHEMA)
+    rows = world(seed, lawful=seed % 4 > 0)
+    norm = getattr(query, "norm", "l2")
+    blocks = query.blocks(SCHEMA)
+    contributions = single(query, rows)
+    for i, contribution in enumerate(contributions):
+        exchanged = contributions[i - 1]
+        for block, mine, other in zip(blocks, contribution, exchanged, strict=True):
+            assert mine.shape == (block.size,)
+            assert length(mine, norm) <= (GRID if norm == "l1" else GRID**2)
+            reach = Fraction(block.exchange) * GRID
+            assert length(mine - other, norm) <= (reach if norm == "l1" else reach**2)
+
+
+@queries
+@given(seeds, st.data())
+@settings(max_examples=8)
+def test_sums_add_up_over_any_split_in_any_order(query, seed, data):
+    rows = world(seed, data.draw(st.integers(0, 40)))
+    order = np.array(data.draw(st.permutations(range(rows.size))), np.intp)
+    cut = data.draw(st.integers(0, rows.size))
+    whole = parts(query, rows)
+    one, other = (exact_sums(query, rows.take(order[part])) for part in (slice(cut), slice(cut, None)))
+    assert [(a + b).tolist() for a, b in zip(one, other, strict=True)] == whole
+    assert parts(query, rows, order) == whole
+    mask = np.zeros(rows.size, bool)
+    mask[order[:cut]] = True
+    assert parts(query, rows, mask) == parts(query, rows, order[:cut]) == [a.tolist() for a in one]
+
+
+@queries
+@given(seeds)
+@settings(max_examples=3)
+def test_a_row_contributes_the_same_alone_and_among_others(query, seed):
+    rows = world(seed)
+    for i, contribution in enumerate(single(query, rows)):
+        alone = PathRows(SCHEMA, {c: a[[i]] for c, a in rows.codes.items()}, {c: a[[i]] for c, a in rows.numbers.items()}, 1)
+        assert parts(query, alone) == [mine.tolist() for mine in contribution]
+
+
+@queries
+@given(seeds)
+@settings(max_examples=3)
+def test_neither_pieces_nor_the_cache_change_anything(query, seed):
+    rows = world(seed)
+    before = [{name: column.tobytes() for name, column in held.items()} for held in (rows.codes, rows.numbers)]
+    chosen = np.array([3, 1, 20, 7, 11])
+    expected = parts(query, rows), parts(query, rows, chosen)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sums, "ROWS", 5)
+        patch.setattr(design, "ROWS", 7)
+        assert (parts(query, rows.take(slice(None))), parts(query, rows, chosen)) == expected
+        patch.setattr(design, "KEPT", 0)
+        other = rows.take(slice(None))
+        assert (parts(query, other), parts(query, other, chosen)) == expected
+    after = [{name: column.tobytes() for name, column in held.items()} for held in (rows.codes, rows.numbers)]
+    assert before == after
+
+
+@queries
+def test_no_rows_sum_to_zero(query):
+    empty = world(0, 0)
+    sizes = [block.size for block in query.blocks(SCHEMA)]
+    assert parts(query, empty) == parts(query, world(0), np.zeros(ROWS, bool)) == [[0] * size for size in sizes]
+    assert parts(query, world(0), np.empty(0, np.intp)) == [[0] * size for size in sizes]
+
+
+@queries
+def test_a_query_sees_its_rows(query):
+    """The tests above would pass if every sum were zero."""
+    assert any(any(block) for block in parts(query, world(7, 200)))
+
+
+any_floats = arrays.arrays(
+    np.float64,
+    st.tuples(st.integers(1, 5), st.integers(1, 6)),
+    elements=st.floats() | st.sampled_from([GRID, GRID - 0.5, 0.6 * GRID, 0.8 * GRID, -GRID / 2]) | st.floats(-9, 9),
+)
+
+
+@given(any_floats, st.sampled_from([1, 2, 5, 1 << 15, GRID - 1, GRID]), st.sampled_from(["l1", "l2"]))
+@settings(max_examples=500)
+def test_into_ball_is_exact(vectors, radius, norm):
+    units = into_ball(vectors, radius, norm)
+    for v, u in zip(vectors.T, units.T, strict=True):
+        assert length(u, norm) <= (radius if norm == "l1" else radius**2)
+        if np.isnan(v).any():
+            assert not u.any()
+            continue
+        assert all(a == 0 or (a > 0) == (b > 0) for a, b in zip(u.tolist(), v.tolist(), strict=True))
+        assert (np.abs(u) <= np.abs(v)).all()
+        if np.isfinite(v).all() and length([math.ceil(abs(x)) for x in v], norm) <= (radius if norm == "l1" else radius**2):
+            assert u.tolist() == [int(x) for x in v]
+
+
+@given(any_floats.filter(lambda v: v.shape[0] == 1), st.sampled_from([1, 3, 1 << 15, GRID]))
+def test_one_coordinate_is_cut_exactly_at_the_radius(vectors, radius):
+    expected = [0 if math.isnan(x) else int(min(max(x, -radius), radius)) for x in vectors[0]]
+    assert into_ball(vectors, radius)[0].tolist() == into_ball(vectors, radius, "l1")[0].tolist() == expected
+
+
+@given(any_floats, st.sampled_from(["l1", "l2"]), st.sampled_from([0.0, 1e-3, 1e300, math.nan, math.inf]))
+def test_the_bound_does_not_rest_on_floats(vectors, norm, wrong):
+    """Lengths that are wrong in every way cannot make a row longer than the clip."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(np, "sqrt", lambda x: x * 0 + wrong)
+        patch.setattr(np, "abs", lambda x: np.absolute(x) * (wrong if x.dtype.kind == "f" else 1))
+        units = into_ball(vectors, GRID, norm)
+    assert all(length(u, norm) <= (GRID if norm == "l1" else GRID**2) for u in units.T)
+
+
+def test_a_coordinate_rounded_up_to_the_radius_is_taken_back():
+    assert math.sqrt(float(GRID**2 + 25)) == GRID  # what floats think
+    vectors = np.array([[GRID, 2e8, GRID], [5.0, 1.0, 0.5]])
+    assert into_ball(vectors, GRID).T.tolist() == [[GRID - 1, 4], [200_000_000, 1], [GRID, 0]]
