@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Protocol
 
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
@@ -84,6 +84,9 @@ class FitAccount:
             raise Unsupported(
                 f"this fit spends in {self.allot.currency}; a {wrong[0].kind} asked in {wrong[0].currency}."
             )
+        for c in charges if self.allot.currency == Currency.SAMPLED else ():
+            if c.details["noise"] != self.allot.noise or c.details["rate"] != self.allot.rate:
+                raise Unsupported("a sampled fit keeps to the noise and the rate it has reserved, at every step.")
         cap, before = Fraction(self.allot.amount), self.spending.spent()
         self.spending.add(charges)
         after = self.spending.spent()

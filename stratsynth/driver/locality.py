@@ -47,7 +47,7 @@ def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataF
 
 
 def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[np.float64]]]:
-    """Codes and numbers of rows drawn from the schema: every level alike, bounds among the numbers."""
+    """Codes and numbers of rows drawn from the schema: every level alike, half the numbers at an end of their bin."""
     rng = np.random.default_rng(SEED)
     codes = {name: rng.integers(column.size, size=size) for name, column in schema.columns.items()}
     numbers = {}
@@ -55,7 +55,7 @@ def made_up(schema: Schema, size: int) -> tuple[dict[str, NDArray[Any]], dict[st
         if isinstance(column, Numeric):
             bins = len(column.extents)
             low, top = np.array(column.extents, np.float64)[np.minimum(codes[name], bins - 1)].T
-            share = np.clip(rng.uniform(-0.1, 1.1, size), 0, 1)
+            share = np.clip(rng.uniform(-0.5, 1.5, size), 0, 1)
             drawn = low * (1 - share) + top * share
             drawn = np.clip(np.rint(drawn) if column.integer else drawn, low, top)
             numbers[name] = np.where(codes[name] < bins, drawn, np.nan)

@@ -53,6 +53,8 @@ def check_positive(what: str, value: float) -> None:
 
 def shared(amount: float, weights: tuple[float, ...]) -> list[float]:
     """An amount split by weights; the parts add up to at most the amount."""
+    if len(weights) == 1:
+        return [amount]
     total = math.fsum(weights) * (1 + 1e-15)
     return [amount * (w / total) for w in weights]
 

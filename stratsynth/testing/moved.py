@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.choosing import unit_scores
 from stratsynth.driver.lockstep import Asked
 from stratsynth.noise import SystemEntropy
-from stratsynth.questions import Choose, Counts, Distance, Peak, Total
-from stratsynth.questions.total import GRID
+from stratsynth.questions import Choose, Counts, Distance, NoisySum, Peak, Total
 
 if TYPE_CHECKING:
     from stratsynth.driver.rows import Rows
@@ -46,25 +46,32 @@ def _exact(rows: Rows, asked: Asked) -> Exact:
 
 
 def moved(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
-    """The cost of telling two tables apart by this answer, in rho: at most what the question was charged."""
+    """What telling two tables apart by this answer costs, in the fit's currency: at most what was charged."""
     question = asked.question
     if isinstance(question, Counts):
         distances = [_squared(x, y) for x, y in zip(here, there, strict=True)]
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
     if isinstance(question, Total):
-        blocks = question.query.blocks(asked.schema)
-        shares = question.shares(asked.schema)
-        ratios = [
-            Fraction(_squared(x, y)) / (Fraction(GRID) * Fraction(b.sensitivity(neighbours)) / Fraction(b.clip)) ** 2
-            for x, y, b in zip(here, there, blocks, strict=True)
-        ]
-        return sum((Fraction(s) * r for s, r in zip(shares, ratios, strict=True)), Fraction(0))
+        return sum(
+            (_sum_moved(question, x, y, part) for x, y, part in zip(here, there, answer, strict=True)), Fraction(0)
+        )
     if isinstance(question, Choose):
         one, reach = unit_scores(question, here, asked.schema, neighbours)
         two, _ = unit_scores(question, there, asked.schema, neighbours)
         return Fraction(question.rho) * (Fraction(max(abs(a - b) for a, b in zip(one, two, strict=True))) / reach) ** 2
     raise TypeError(f"{type(question).__name__} has no price")
+
+
+def _sum_moved(question: Total, here: Any, there: Any, part: NoisySum) -> Fraction:
+    """What one block's difference costs at the noise it got, in the question's currency."""
+    noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
+    if question.currency == Currency.PURE:
+        steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
+        return Fraction(steps) * Fraction(math.sqrt(2)) / noise
+    if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip
+        return Fraction(_squared(here, there)) * Fraction(question.price) ** 2 / noise**2
+    return Fraction(_squared(here, there)) / (2 * noise**2)
 
 
 def standard_noise(asked: Asked, exact: Exact, answer: Answer) -> list[np.ndarray[Any, Any]]:

@@ -131,7 +131,9 @@ def test_work_and_questions_of_the_same_moment_go_on_together():
     assert len(teller.batches[0]) == 3
 
 
-@pytest.mark.parametrize("mistake", [None, "AGE", 7, Counts, object()], ids=["nothing", "text", "number", "class", "object"])
+@pytest.mark.parametrize(
+    "mistake", [None, "AGE", 7, Counts, object()], ids=["nothing", "text", "number", "class", "object"]
+)
 def test_what_is_no_question_is_refused(mistake):
     def program():
         yield mistake

@@ -1,0 +1,19 @@
+"""Audits: experiments that try to catch the noise being too small.
+
+    from stratsynth.evaluation.audit import audit_mechanism, audit_primitives
+
+    print(audit_primitives().to_text())
+    print(audit_mechanism(MyMechanism()).to_text())
+
+Two tables that differ by one record are put before the real driver many times, with real noise. How well the
+answers tell the tables apart gives a lower bound on what was lost, to be compared with what was charged. A lower
+bound above the claim proves a fault. One below it proves nothing: no fault was found by this experiment, with
+these tables, in so many runs. What the experiment is able to find is shown by running it on drivers that are
+broken on purpose: those must be caught.
+"""
+
+from stratsynth.evaluation.audit.families import audit_primitives
+from stratsynth.evaluation.audit.mechanism import audit_mechanism
+from stratsynth.evaluation.audit.report import Audit, Control, Report
+
+__all__ = ["Audit", "Control", "Report", "audit_mechanism", "audit_primitives"]

@@ -1,0 +1,71 @@
+"""NOT PRIVATE, on purpose: drivers with a known fault, to see whether an audit catches them.
+
+A fault is a function that changes a question after it has been charged for: the ledger records one price, and
+the rows are asked for more than that buys. Nothing in the core can reach this module: it is in the evaluation,
+and a fit makes its own driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stratsynth.accounting.budget import Currency
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.private import PrivateAnswers
+from stratsynth.questions import Answer, Choose, Columns, Counts, Question, Total
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.account import Account
+    from stratsynth.driver.rows import Rows
+    from stratsynth.noise import Entropy
+
+Breakage = Callable[[Question], Question]
+"""What is asked of the rows instead of what was charged."""
+
+
+class NotPrivate(PrivateAnswers):
+    """NOT PRIVATE: charges for the question that was asked, and answers another one."""
+
+    def __init__(self, load: Callable[[], Rows], account: Account, entropy: Entropy, breakage: Breakage) -> None:
+        """As the real one, with a fault."""
+        super().__init__(load, account, entropy)
+        self._breakage = breakage
+
+    def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
+        return super()._answer([replace(a, question=self._breakage(a.question)) for a in asked])
+
+
+@dataclass(frozen=True)
+class Quieter:
+    """All noise is `factor` times what was paid for; a choice is as much surer of its scores."""
+
+    factor: float
+
+    def __call__(self, question: Question) -> Question:
+        """The same question for a higher price."""
+        if isinstance(question, Counts | Choose):
+            return replace(question, rho=question.rho / self.factor**2)
+        if not isinstance(question, Total):
+            return question
+        power = {Currency.ZCDP: -2, Currency.PURE: -1, Currency.SAMPLED: 1}[question.currency]
+        return replace(question, price=question.price * self.factor**power)
+
+
+def whole_rho_for_each_table(question: Question) -> Question:
+    """Each of k tables gets the noise that pays for one: the sensitivity sqrt(k) was forgotten."""
+    return replace(question, rho=question.rho * len(question.cliques)) if isinstance(question, Counts) else question
+
+
+def twice_the_clip(question: Question) -> Question:
+    """Rows are clipped at twice the bound that the noise is for."""
+    if isinstance(question, Total) and isinstance(question.query, Columns):
+        query = replace(question.query, clip=2 * question.query.clip)
+        return Quieter(0.5)(replace(question, query=query))
+    return question
+
+
+def everybody(question: Question) -> Question:
+    """Every row takes part in every step, and a Poisson sample is accounted for."""
+    return replace(question, rate=1.0) if isinstance(question, Total) else question

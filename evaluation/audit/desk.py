@@ -1,0 +1,62 @@
+"""The real driver on rows made for an audit, asked again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.standing import Standing
+from stratsynth.driver.private import PrivateAnswers
+from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
+from stratsynth.noise import SystemEntropy
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from stratsynth.driver.lockstep import Asked
+    from stratsynth.driver.rows import Rows
+    from stratsynth.questions import Answer
+
+PLENTY = 1e15
+"""The desk's account is not there to refuse, but to say what a question was charged."""
+BATCH = 2000
+"""Answers held at a time."""
+
+
+class Desk:
+    """`PrivateAnswers` with the system's entropy and an account, over some rows; or a broken one."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        breakage: Breakage | None = None,
+        neighbours: Neighbours = Neighbours.ADD_REMOVE,
+        currency: Currency = Currency.ZCDP,
+    ) -> None:
+        """Open an account for the currency and put the driver before the rows."""
+        budget = Budget(1, 1e-6, neighbours)
+        self._account = FitAccount(budget, Allotment(currency, PLENTY, budget), Standing(None, None, 1.0, 1), seed=0)
+        parts = (lambda: rows), self._account, SystemEntropy()
+        self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
+        """Everything that a fit would do: charge, read, add noise, keep."""
+        return self._answers(asked)
+
+    def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
+        """Answers to the same questions, drawn anew so many times, after they were asked once.
+
+        Only the answering step is repeated: charging takes longer than the noise.
+        """
+        self._answers(asked)
+        answer = self._answers._answer  # noqa: SLF001 - an audit looks at what a release must not repeat
+        for start in range(0, times, BATCH):
+            number = min(BATCH, times - start)
+            found = answer(list(asked) * number)
+            yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
+
+    def charged(self, step: str = "add-remove") -> Fraction:
+        """What the account has recorded so far, for one notion of neighbour."""
+        return self._account.spending.step(step)

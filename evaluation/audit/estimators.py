@@ -1,0 +1,165 @@
+"""Lower bounds on privacy loss from the scores of two samples: pure functions.
+
+Scores s0 come from one table, s1 from its neighbour. A fixed threshold t turns them into a test that says
+"neighbour" when a score is at least t. Its error rates are
+
+    F = P(s0 >= t)    false positives,        N = P(s1 < t)    false negatives.
+
+Privacy bounds every test's error rates from below, whatever the score: so any score and any threshold that was
+fixed before the scores were drawn give a valid lower bound on the privacy parameters. The likelihood ratio gives
+the best one. F and N are replaced by upper confidence bounds (Clopper and Pearson 1934), each at half of alpha,
+so that a statement below is wrong with probability at most alpha.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+DIGITS = 9
+"""Scores are rounded to so many digits: without it an audit finds its own floating point noise."""
+
+
+class Errors(NamedTuple):
+    """What a test got wrong: numbers of runs, or arrays of such numbers."""
+
+    positives: Any
+    """Runs on the first table that it took for the neighbour's."""
+    negatives: Any
+    """Runs on the neighbour that it took for the first table's."""
+    runs: int
+    """Runs on each table."""
+
+
+def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores to nine digits after the point."""
+    found: NDArray[np.float64] = np.round(scores, DIGITS)
+    return found
+
+
+def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
+    """Scores plus uniform noise as wide as their lattice's spacing.
+
+    Whole-number answers give scores on a lattice, and no threshold on a lattice has just any error rate. The
+    jitter makes it a randomised test; it looks at no data, so it can only lower what is found.
+    """
+    return scores + spacing * (rng.random(scores.shape) - 0.5)
+
+
+def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> Errors:
+    """Count what the test `score >= threshold` gets wrong; both samples have the same size."""
+    if scores0.shape != scores1.shape:
+        raise ValueError("both tables need the same number of runs")
+    at = round(threshold, DIGITS)
+    return Errors(int((rounded(scores0) >= at).sum()), int((rounded(scores1) < at).sum()), scores0.size)
+
+
+def upper(count: Any, runs: int, alpha: float) -> Any:
+    """One-sided Clopper-Pearson: the largest p that sees at most `count` of `runs` with probability alpha.
+
+    The true p is above it with probability at most alpha. It solves P(Binomial(runs, p) <= count) = alpha, so it
+    is the (1 - alpha)-quantile of Beta(count + 1, runs - count), and 1 when count = runs.
+    """
+    count = np.asarray(count, dtype=np.float64)
+    found = np.where(count < runs, special.betaincinv(count + 1, np.maximum(runs - count, 0.5), 1 - alpha), 1.0)
+    return found[()]
+
+
+def lower(count: Any, runs: int, alpha: float) -> Any:
+    """One-sided Clopper-Pearson from below: the true p is below it with probability at most alpha."""
+    return 1 - upper(runs - np.asarray(count), runs, alpha)
+
+
+def mu_of(positive: Any, negative: Any) -> Any:
+    """The mu of Gaussian DP that error rates F and N refute below: z(1 - F) - z(N), z the normal quantile.
+
+    mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from
+    N(mu, 1). At least 0.
+    """
+    return np.maximum(0.0, -special.ndtri(positive) - special.ndtri(negative))
+
+
+def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
+    """The epsilon at delta that error rates refute below: log((1 - N - delta) / F), at least 0.
+
+    From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
+    """
+    power = np.maximum(1 - np.asarray(negative) - delta, 0.0)
+    with np.errstate(divide="ignore"):
+        return np.maximum(0.0, np.log(power / positive))
+
+
+def mu_bound(found: Errors, alpha: float) -> Any:
+    """The lower bound on mu that a test's errors give, at confidence 1 - alpha."""
+    return mu_of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
+
+
+def epsilon_bound(found: Errors, delta: float, alpha: float) -> Any:
+    """The lower bound on epsilon at delta that a test's errors give, at confidence 1 - alpha."""
+    positive, negative = (upper(count, found.runs, alpha / 2) for count in (found.positives, found.negatives))
+    return epsilon_of_errors(positive, negative, delta)
+
+
+def mu_lower(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float) -> float:
+    """A lower bound on mu, wrong with probability at most alpha; the threshold was fixed before the scores."""
+    return float(mu_bound(errors(scores0, scores1, threshold), alpha))
+
+
+def epsilon_lower(
+    scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float, *, delta: float
+) -> float:
+    """A lower bound on epsilon at delta, wrong with probability at most alpha; the threshold was fixed before."""
+    return float(epsilon_bound(errors(scores0, scores1, threshold), delta, alpha))
+
+
+def profile_lower(
+    scores0: NDArray[np.float64], scores1: NDArray[np.float64], thresholds: Mapping[float, float], alpha: float
+) -> dict[float, float]:
+    """For each delta a lower bound on epsilon, by the test at that delta's threshold; all right together.
+
+    A whole curve of claims, epsilon at every delta, is far easier to refute than its one point at a tiny delta.
+    alpha is shared among the deltas.
+    """
+    each = alpha / len(thresholds)
+    return {d: epsilon_lower(scores0, scores1, t, each, delta=d) for d, t in thresholds.items()}
+
+
+def delta_of_mu(mu: float, epsilon: float) -> float:
+    """The exact delta of mu-GDP: Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
+    if mu <= 0:
+        return 0.0
+    first = float(special.ndtr(mu / 2 - epsilon / mu))
+    return max(0.0, first - math.exp(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))))
+
+
+def epsilon_of_mu(mu: float, delta: float) -> float:
+    """The least epsilon with which mu-GDP is (epsilon, delta)-private, by bisection."""
+    low, high = 0.0, 1.0
+    if delta_of_mu(mu, 0.0) <= delta:
+        return 0.0
+    while delta_of_mu(mu, high) > delta:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of_mu(mu, middle) > delta else (low, middle)
+    return high
+
+
+def mu_of_epsilon(epsilon: float, delta: float) -> float:
+    """The largest mu with which mu-GDP is (epsilon, delta)-private, by bisection."""
+    low, high = 0.0, 1.0
+    while delta_of_mu(high, epsilon) <= delta:
+        high *= 2
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if delta_of_mu(middle, epsilon) <= delta else (low, middle)
+    return low

@@ -1,0 +1,146 @@
+"""What an audit found, and how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+WITHIN, VIOLATION = "within", "VIOLATION"
+NEEDED = 0.999
+"""A control that a run of this size finds this often must be caught."""
+DISCLAIMER = (
+    "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables,\n"
+    "in so many runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the\n"
+    "same experiments on drivers broken on purpose; `power` is how often a driver with half the noise is caught."
+)
+
+
+@dataclass(frozen=True)
+class Control:
+    """The same experiment on a driver that is broken on purpose."""
+
+    name: str
+    """What is wrong with it."""
+    lower: float
+    """The lower bound at 95 %, in the unit of the audit."""
+    runs: int
+    power: float
+    """The chance that so many runs catch it, at the error rates it showed."""
+    alarm: bool
+    """Whether it was caught at 99.99 %."""
+    seconds: float
+
+    @property
+    def state(self) -> str:
+        """`caught`; `MISSED` if it should have been; else `too few runs`."""
+        if self.alarm:
+            return "caught"
+        return "MISSED" if self.power >= NEEDED else "too few runs"
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "name": self.name, "lower": self.lower, "runs": self.runs, "power": self.power, "state": self.state,
+            "seconds": self.seconds,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Audit:
+    """One experiment: what was claimed, and how much of it was seen to be lost."""
+
+    what: str
+    unit: str
+    """What claim and bound are: `mu`, or epsilon at a delta."""
+    claim: float
+    """What was charged, in that unit."""
+    lower: float
+    """A lower bound on what was lost, right with 95 % confidence; where there are several, the one nearest its claim."""
+    sure: float
+    """The same at 99.99 %: what a violation is judged by."""
+    runs: int
+    """Answers drawn from each of the two tables."""
+    power: float | None
+    """The chance that so many runs catch half the noise, at the error rates which that control showed."""
+    alarm: bool
+    """Whether the claim is refuted at 99.99 %."""
+    seconds: float
+    """What the honest runs took."""
+    controls: tuple[Control, ...] = ()
+    note: str = ""
+
+    @property
+    def share(self) -> float:
+        """The lower bound as a share of the claim."""
+        return self.lower / self.claim
+
+    @property
+    def verdict(self) -> str:
+        """`within` or `VIOLATION`."""
+        return VIOLATION if self.alarm else WITHIN
+
+    @property
+    def passed(self) -> bool:
+        """No violation, and no control missed that should have been caught."""
+        return not self.alarm and all(control.state != "MISSED" for control in self.controls)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "what": self.what, "unit": self.unit, "claim": self.claim, "lower": self.lower, "lower_sure": self.sure,
+            "share": self.share, "runs": self.runs, "power": self.power, "seconds": self.seconds,
+            "verdict": self.verdict, "note": self.note, "controls": [control.to_dict() for control in self.controls],
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Report:
+    """Several audits, and what a replay found."""
+
+    audits: tuple[Audit, ...]
+    findings: tuple[str, ...] = field(default=())
+    """What `stratsynth.testing.check_contract` found wrong."""
+
+    @property
+    def passed(self) -> bool:
+        """Nothing was found, and every control that should have been caught was."""
+        return not self.findings and all(audit.passed for audit in self.audits)
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        audits = [audit.to_dict() for audit in self.audits]
+        return {"passed": self.passed, "audits": audits, "replay": list(self.findings), "reading": DISCLAIMER}
+
+    def to_text(self) -> str:
+        """A table with a line for each audit and, below it, one for each control."""
+        lines = [("what", "claim", "lower", "share", "runs", "power", "seconds", "verdict", "unit")]
+        for audit in self.audits:
+            lines.append((
+                audit.what, f"{audit.claim:.4f}", f"{audit.lower:.4f}", f"{audit.share:.0%}", f"{audit.runs:,}",
+                _power(audit.power), f"{audit.seconds:.1f}", audit.verdict, audit.unit,
+            ))  # fmt: skip
+            lines.extend(
+                (
+                    f"  control: {c.name}", "", f"{c.lower:.4f}", f"{c.lower / audit.claim:.0%}", f"{c.runs:,}",
+                    _power(c.power), f"{c.seconds:.1f}", c.state, "",
+                )
+                for c in audit.controls
+            )  # fmt: skip
+        notes = [f"{audit.what}: {audit.note}" for audit in self.audits if audit.note]
+        replayed = [f"replay: {finding}" for finding in self.findings]
+        return "\n".join([*_aligned(lines), "", *notes, *replayed, DISCLAIMER])
+
+
+def _power(power: float | None) -> str:
+    return "" if power is None else f"{power:.3f}"
+
+
+def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Texts to the left, numbers to the right."""
+    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
+    left = {0, 7, 8}
+    return [
+        "  ".join(f"{cell:<{w}}" if i in left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(line, widths))).rstrip()
+        for line in lines
+    ]

@@ -1,0 +1,342 @@
+"""Processes that are made to die: a warmed-up server forks one for each order, in a few milliseconds.
+
+`Nursery().run(task, ...)` calls a function of this module in a child, and says how the child ended and what it
+printed. The children leave two traces beside the ledger, whatever becomes of them: `reads.log`, a line for
+each time rows were looked at, and `seen.log`, a line for each answer that a mechanism was given.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from typing import ClassVar
+
+KILLED = -signal.SIGKILL
+TESTS = Path(__file__).parents[1]
+
+
+# The mechanism: questions in sequence, each of which depends on the answer before it.
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Asks for all one-way tables again and again; leaves a trace of every answer in the folder `trace`."""
+
+    name: ClassVar[str] = "ladder"
+    rungs: int = 6
+    trace: str = ""
+
+    @property
+    def needs(self):
+        from stratsynth.questions import Counts
+
+        return frozenset({Counts})
+
+    def price(self, public, budget):
+        return budget.zcdp()
+
+    def steps(self, public, allot, rng):
+        from stratsynth.adapters.independent import Product
+
+        from stratsynth.questions import counts
+
+        turn = 0
+        for rung in range(self.rungs):
+            columns = public.schema.oneways
+            order = columns[turn:] + columns[:turn]
+            tables = yield from counts(order, rho=allot.rho / self.rungs)
+            trace(self.trace, "seen.log", f"{rung} {digest(tables)}")
+            turn = int(tables[0].values.sum()) % len(columns)
+        return Product.of(public.schema, tables)
+
+
+def digest(tables):
+    """What an answer looks like from outside."""
+    return hashlib.sha256(b"".join(t.values.tobytes() for t in tables)).hexdigest()
+
+
+def trace(folder, name, text):
+    """One line, written at once."""
+    if folder:
+        with (Path(folder) / name).open("a", encoding="utf-8") as file:
+            file.write(f"{text}\n")
+
+
+def traces(folder, name):
+    """The lines of a trace, parted at spaces."""
+    path = Path(folder) / name
+    return [line.split() for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+
+
+# What can be done to a process
+
+
+@dataclass(frozen=True)
+class Fault:
+    """At the `at`-th call of `where` (from 0), before or after the call proper: a signal to oneself, or an error."""
+
+    where: str
+    """`os.fsync`, or any `module:object.function`."""
+    at: int = 0
+    after: bool = False
+    signal: int | None = signal.SIGKILL
+    """None only counts."""
+
+    def arm(self):
+        """Wrap the function; returns a list that grows with each call."""
+        import importlib
+
+        module, _, names = self.where.rpartition(":")
+        *path, last = names.split(".")
+        owner = importlib.import_module(module)
+        for name in path:
+            owner = getattr(owner, name)
+        plain = vars(owner)[last]
+        proper = plain.__func__ if isinstance(plain, classmethod | staticmethod) else plain
+        calls = []
+
+        def wrapped(*arguments, **settings):
+            calls.append(last)
+            due = len(calls) == self.at + 1 and self.signal is not None
+            if due and not self.after:
+                os.kill(os.getpid(), self.signal)
+            result = proper(*arguments, **settings)
+            if due and self.after:
+                os.kill(os.getpid(), self.signal)
+            return result
+
+        kind = type(plain)
+        setattr(owner, last, kind(wrapped) if kind in {classmethod, staticmethod} else wrapped)
+        return calls
+
+
+# Tasks: what a child does
+
+
+def fit(folder, *, faults=(), rungs=6, count=None):
+    """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
+    from helpers import small
+    from stratsynth import Budget, open_table
+    from stratsynth.fitting import fitted
+
+    folder = Path(folder)
+    watch_reads(folder)
+    counted = Fault(count, signal=None).arm() if count else []
+    for fault in faults:
+        Fault(**fault).arm()
+    table = open_table(
+        folder / "people.csv", schema=small.SCHEMA, declared_size=small.SIZE, ledger=folder / "people.ledger"
+    )
+    with fitted(Ladder(rungs, str(folder)), table, Budget(1, 1e-9)) as release:
+        release.save(folder / "release", rows=50)
+    return len(counted)
+
+
+def command(*arguments, cwd, faults=(), limit=None):
+    """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write."""
+    from stratsynth import cli, mechanism
+
+    os.chdir(cwd)
+    mechanism.installed()["ladder"] = EntryPoint("ladder", "helpers.crash:Ladder", mechanism.GROUP)
+    watch_reads(Path(cwd))
+    for fault in faults:
+        Fault(**fault).arm()
+    if limit is not None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    sys.exit(cli.run(list(arguments)))
+
+
+def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):
+    """Reserve pure epsilon so often, each time for another fit; returns how often it was granted."""
+    import fcntl
+
+    from stratsynth import Budget
+    from stratsynth.accounting.ledger import Request
+    from stratsynth.accounting.ledger_file import FileLedger
+    from stratsynth.errors import BudgetRefused
+
+    if unlocked:  # the planted bug: nobody waits for anybody
+        fcntl.flock = lambda *arguments: None
+    budget = Budget(epsilon, 1e-9)
+    granted = 0
+    for i in range(times):
+        ledger = FileLedger(Path(path), lambda key: "these data", cap)
+        with contextlib.suppress(BudgetRefused):
+            ledger.open(Request(hashlib.sha256(f"{name} {i}".encode()).hexdigest(), "test", budget, budget.pure(), 0))
+            granted += 1
+    return granted
+
+
+def watch_reads(folder):
+    """Leave a line for each look at the rows: the moment, and how many charges the ledger file holds by then."""
+    from stratsynth.driver.noisy import Answerer
+
+    answer = Answerer.answer
+
+    def watched(self, asked):
+        ledger = folder / "people.ledger"
+        charged = ledger.read_bytes().count(b'"kind":"charge"') if ledger.exists() else 0
+        trace(folder, "reads.log", f"{charged}")
+        return answer(self, asked)
+
+    Answerer.answer = watched
+
+
+# The server
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a child ended."""
+
+    code: int
+    """Its exit code, or minus the signal that ended it."""
+    result: object
+    said: str
+    """Its standard output and standard error."""
+    seconds: float
+
+
+class Nursery:
+    """A process with everything imported that forks a child for each order."""
+
+    def __init__(self):
+        paths = os.pathsep.join(filter(None, [str(TESTS), os.environ.get("PYTHONPATH")]))
+        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._server = subprocess.Popen(
+            [sys.executable, "-c", "from helpers.crash import serve; serve()"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **single, "PYTHONPATH": paths},
+        )
+
+    def together(self, *orders):
+        """Run several tasks at the same time; each order is (task, arguments, settings)."""
+        wanted = [{"task": task.__name__, "arguments": a, "settings": s, "kill": None} for task, a, s in orders]
+        return self._order(wanted)
+
+    def run(self, task, *arguments, kill=None, **settings):
+        """Run one task; `kill` is when to kill it, in seconds."""
+        [ended] = self._order([{"task": task.__name__, "arguments": arguments, "settings": settings, "kill": kill}])
+        return ended
+
+    def _order(self, orders):
+        self._server.stdin.write(json.dumps(orders, default=plain) + "\n")
+        self._server.stdin.flush()
+        return [Ended(**ended) for ended in json.loads(self._server.stdout.readline())]
+
+    def close(self):
+        self._server.stdin.close()
+        self._server.stdout.close()
+        self._server.wait(30)
+
+
+def plain(value):
+    return vars(value) if isinstance(value, Fault) else os.fspath(value)
+
+
+def serve():
+    """Import what fits need, then fork."""
+    import importlib
+
+    for name in (
+        "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
+        "stratsynth.accounting.ledger_file", "stratsynth.driver.fingerprint", "stratsynth.driver.load",
+        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipe", "stratsynth.release.certificate",
+        "stratsynth.release.measurements", "stratsynth.release.summary", "stratsynth.sources", "tomli_w", "typer.main",
+        "helpers.small", "pyarrow.csv", "zipfile",
+    ):  # fmt: skip
+        importlib.import_module(name)
+    for line in sys.stdin:
+        orders = json.loads(line)
+        children = [start(order) for order in orders]
+        sys.stdout.write(json.dumps([end(child, order["kill"]) for child, order in zip(children, orders, strict=True)]))
+        sys.stdout.write("\n")
+        sys.stdout.flush()
+
+
+def start(order):
+    """Fork a child; what it prints and returns goes into files that outlive it."""
+    said, result = os.memfd_create("said"), os.memfd_create("result")
+    began = time.perf_counter()
+    pid = os.fork()
+    if pid:
+        return pid, began, said, result
+    code = 1
+    try:
+        os.dup2(said, 1)
+        os.dup2(said, 2)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115 - the descriptor, for good
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: PTH123, SIM115
+        returned = globals()[order["task"]](*order["arguments"], **order["settings"])
+        os.write(result, json.dumps(returned).encode())
+        code = 0
+    except SystemExit as leave:
+        code = leave.code
+    except BaseException:  # noqa: BLE001 - whatever it is, whoever gave the order wants to see it
+        import traceback
+
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+        os._exit(code)
+
+
+def end(child, kill):
+    """Wait for a child, or end it at its time."""
+    pid, began, said, result = child
+    if kill is not None:
+        time.sleep(kill)
+        os.kill(pid, signal.SIGKILL)  # it is not waited for yet, so that nobody else can have its number
+    _, status = os.waitpid(pid, 0)
+    seconds = time.perf_counter() - began
+    returned = content(result)
+    return {
+        "code": os.waitstatus_to_exitcode(status),
+        "result": json.loads(returned) if returned else None,
+        "said": content(said).decode(errors="replace"),
+        "seconds": seconds,
+    }
+
+
+def content(handle):
+    size = os.fstat(handle).st_size
+    raw = os.pread(handle, size, 0)
+    os.close(handle)
+    return raw
+
+
+# An independent reader
+
+
+def lines_of(ledger):
+    """The lines of a ledger, its chain recomputed here; fails where a byte is wrong."""
+    raw = Path(ledger).read_bytes()
+    assert not raw or raw.endswith(b"\n"), "torn"
+    head, lines = "0" * 64, []
+    for line in raw.splitlines():
+        stated, body = line.split(b" ", 1)
+        head = hashlib.sha256(head.encode() + b" " + body).hexdigest()
+        assert stated.decode() == head, f"line {len(lines) + 1}"
+        lines.append(json.loads(body))
+    return lines
+
+
+def chained(contents):
+    """The bytes of a ledger that says this, soundly chained."""
+    head, lines = "0" * 64, []
+    for content_ in contents:
+        body = json.dumps(content_, separators=(",", ":")).encode()
+        head = hashlib.sha256(head.encode() + b" " + body).hexdigest()
+        lines.append(head.encode() + b" " + body + b"\n")
+    return b"".join(lines)
