@@ -56,6 +56,6 @@ class BudgetRefused(StratsynthError):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """A hint "; did you mean X?" for a misspelt word, or nothing."""
+    """A hint for a misspelt word, to go before the full stop; or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""
+    return f"; did you mean {close[0]!r}" if close else ""

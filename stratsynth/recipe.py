@@ -17,6 +17,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
 from stratsynth.mechanism import Mechanism, make
+from stratsynth.schema import Schema
 from stratsynth.stratified import Stratified
 from stratsynth.table import Table, open_table
 from stratsynth.weights import Weights
@@ -105,12 +106,16 @@ class Recipe:
         ledger = self.budget_.get("ledger")
         return open_table(
             self.folder / self.data["path"],
-            schema=self.folder / self.data["schema"],
+            schema=self.schema(),
             ledger=None if ledger is None else self.folder / ledger,
             ledger_epsilon=self.budget_.get("ledger_epsilon"),
             declared_size=self.data.get("declared_size"),
             public=self.data.get("public", False),
         )
+
+    def schema(self) -> Schema:
+        """The schema, read without the data."""
+        return Schema.load(self.folder / self.data["schema"])
 
     def how(self) -> Mechanism[Any]:
         """The mechanism, stratified if the recipe says so."""

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
+
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
 from stratsynth.noise import SystemEntropy
 
 if TYPE_CHECKING:
@@ -25,19 +26,21 @@ BATCH = 2000
 """Answers held at a time."""
 
 
+def plenty(
+    currency: Currency = Currency.ZCDP, neighbours: Neighbours = Neighbours.ADD_REMOVE, *,
+    noise: float | None = None, rate: float | None = None,
+) -> Allotment:  # fmt: skip
+    """An allotment that nothing exceeds; for `sampled` with the noise and the rate that every step keeps to."""
+    return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
+
+
 class Desk:
     """`PrivateAnswers` with the system's entropy and an account, over some rows; or a broken one."""
 
-    def __init__(
-        self,
-        rows: Rows,
-        breakage: Breakage | None = None,
-        neighbours: Neighbours = Neighbours.ADD_REMOVE,
-        currency: Currency = Currency.ZCDP,
-    ) -> None:
-        """Open an account for the currency and put the driver before the rows."""
-        budget = Budget(1, 1e-6, neighbours)
-        self._account = FitAccount(budget, Allotment(currency, PLENTY, budget), Standing(None, None, 1.0, 1), seed=0)
+    def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:
+        """Open an account for the allotment, and put the driver before the rows."""
+        allot = allot or plenty()
+        self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
-from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, lower, mu_of, upper
+from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, mu_of, upper
 from stratsynth.evaluation.audit.report import Audit, Control
 
 if TYPE_CHECKING:
@@ -22,7 +21,10 @@ HALF, THREE_QUARTERS = "noise x 0.5", "noise x 0.75"
 _GRID = 400
 
 Draw = Callable[[Breakage | None, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""Scores of so many runs on a table and on its neighbour, by the real driver or by a broken one."""
+"""Scores of so many runs on a table and on its neighbour, by the real driver or by a broken one.
+
+One row for each way of scoring, where there are several.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,8 @@ class Point:
     threshold: float
     delta: float | None = None
     """None when the claim is a mu; otherwise it is the epsilon at this delta."""
+    score: int = 0
+    """Which of the scores is used."""
 
     @property
     def unit(self) -> str:
@@ -60,7 +64,7 @@ class Fault:
     """The share of the honest runs that is enough for it."""
 
 
-NOISE = (Fault(HALF, Quieter(0.5)), Fault(THREE_QUARTERS, Quieter(0.75)))
+NOISE = (Fault(HALF, Quieter(0.5), part=0.2), Fault(THREE_QUARTERS, Quieter(0.75)))
 
 
 @dataclass(frozen=True)
@@ -88,27 +92,43 @@ class Experiment:
             done.append(control)
             if fault.name == HALF:
                 power = self._power(self.points, seen, runs)
-        best = max(range(len(found)), key=lambda i: self._bound(self.points, found, i, LIKELY) / self.points[i].claim)
+        best = self._nearest(self.points, found)
+        likely, sure = (float(self._bound(self.points, found, best, alpha)) for alpha in (LIKELY, SURE))
+        point, alarm = self.points[best], bool(self._alarm(self.points, found))
         return Audit(
-            self.what, self.points[best].unit, self.points[best].claim,
-            float(self._bound(self.points, found, best, LIKELY)), float(self._bound(self.points, found, best, SURE)),
-            found[0].runs, power, bool(self._alarm(self.points, found)), seconds, tuple(done), self.note,
-        )  # fmt: skip
+            self.what,
+            point.unit,
+            point.claim,
+            likely,
+            sure,
+            found[0].runs,
+            power,
+            alarm,
+            seconds,
+            tuple(done),
+            self.note,
+        )
 
     def _control(self, fault: Fault, runs: int) -> tuple[Control, list[Errors]]:
         points = fault.points or self.points
         found, seconds = self._errors(fault.breakage, points, runs)
-        worst = max(float(self._bound(points, found, i, LIKELY)) for i in range(len(points)))
+        best = self._nearest(points, found)
+        likely = float(self._bound(points, found, best, LIKELY))
         power, alarm = self._power(points, found, found[0].runs), bool(self._alarm(points, found))
-        return Control(fault.name, worst, found[0].runs, power, alarm, seconds), found
+        return Control(fault.name, points[best].claim, likely, found[0].runs, power, alarm, seconds), found
 
     def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[Errors], float]:
         start = time.perf_counter()
-        scores = self.draw(breakage, runs)
-        return [errors(*scores, point.threshold) for point in points], time.perf_counter() - start
+        one, two = (np.atleast_2d(scores) for scores in self.draw(breakage, runs))
+        found = [errors(one[p.score], two[p.score], p.threshold) for p in points]
+        return found, time.perf_counter() - start
 
     def _bound(self, points: Sequence[Point], found: Sequence[Errors], i: int, alpha: float) -> Any:
         return points[i].bound(found[i], alpha / len(points))
+
+    def _nearest(self, points: Sequence[Point], found: Sequence[Errors]) -> int:
+        """The point whose bound is the largest share of its claim."""
+        return max(range(len(points)), key=lambda i: float(self._bound(points, found, i, LIKELY)) / points[i].claim)
 
     def _alarm(self, points: Sequence[Point], found: Sequence[Errors]) -> Any:
         """Whether any claim is refuted, or the law is; for arrays of errors an array."""
@@ -138,11 +158,3 @@ class Experiment:
                 alarms = self._alarm([point], [drawn]) | alarms
             chances.append(float(np.mean(alarms)))
         return max(chances)
-
-
-def consistent(found: Errors, law: tuple[float, float], alpha: float) -> bool:
-    """Whether error rates known exactly lie within the errors' two-sided Clopper-Pearson intervals."""
-    pairs = zip(law, (found.positives, found.negatives), strict=True)
-    return all(
-        lower(count, found.runs, alpha / 4) <= rate <= upper(count, found.runs, alpha / 4) for rate, count in pairs
-    )

@@ -22,6 +22,8 @@ class Control:
 
     name: str
     """What is wrong with it."""
+    claim: float
+    """What is claimed, in the unit of the audit; another claim, where that is what is wrong."""
     lower: float
     """The lower bound at 95 %, in the unit of the audit."""
     runs: int
@@ -41,8 +43,8 @@ class Control:
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
         return {
-            "name": self.name, "lower": self.lower, "runs": self.runs, "power": self.power, "state": self.state,
-            "seconds": self.seconds,
+            "name": self.name, "claim": self.claim, "lower": self.lower, "runs": self.runs,
+            "power": self.power, "state": self.state, "seconds": self.seconds,
         }  # fmt: skip
 
 
@@ -56,7 +58,7 @@ class Audit:
     claim: float
     """What was charged, in that unit."""
     lower: float
-    """A lower bound on what was lost, right with 95 % confidence; where there are several, the one nearest its claim."""
+    """A lower bound on what was lost, right with 95 % confidence; of several the one nearest its claim."""
     sure: float
     """The same at 99.99 %: what a violation is judged by."""
     runs: int
@@ -120,13 +122,11 @@ class Report:
                 audit.what, f"{audit.claim:.4f}", f"{audit.lower:.4f}", f"{audit.share:.0%}", f"{audit.runs:,}",
                 _power(audit.power), f"{audit.seconds:.1f}", audit.verdict, audit.unit,
             ))  # fmt: skip
-            lines.extend(
-                (
-                    f"  control: {c.name}", "", f"{c.lower:.4f}", f"{c.lower / audit.claim:.0%}", f"{c.runs:,}",
-                    _power(c.power), f"{c.seconds:.1f}", c.state, "",
-                )
-                for c in audit.controls
-            )  # fmt: skip
+            for c in audit.controls:
+                lines.append((
+                    f"  control: {c.name}", f"{c.claim:.4f}", f"{c.lower:.4f}", f"{c.lower / c.claim:.0%}",
+                    f"{c.runs:,}", _power(c.power), f"{c.seconds:.1f}", c.state, "",
+                ))  # fmt: skip
         notes = [f"{audit.what}: {audit.note}" for audit in self.audits if audit.note]
         replayed = [f"replay: {finding}" for finding in self.findings]
         return "\n".join([*_aligned(lines), "", *notes, *replayed, DISCLAIMER])
@@ -138,9 +138,7 @@ def _power(power: float | None) -> str:
 
 def _aligned(lines: Sequence[Sequence[str]]) -> list[str]:
     """Texts to the left, numbers to the right."""
-    widths = [max(len(line[i]) for line in lines) for i in range(len(lines[0]))]
-    left = {0, 7, 8}
-    return [
-        "  ".join(f"{cell:<{w}}" if i in left else f"{cell:>{w}}" for i, (cell, w) in enumerate(zip(line, widths))).rstrip()
-        for line in lines
-    ]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    sides = [">"] * len(widths)
+    sides[0] = sides[-2] = sides[-1] = "<"
+    return ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(line, sides, widths, strict=True)).rstrip() for line in lines]

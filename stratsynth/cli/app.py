@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -66,6 +67,25 @@ def fit(
     from stratsynth.release.summary import summary
 
     typer.echo(f"Release written to {folder}\n\n{summary(certificate)}")
+
+
+@app.command()
+def plan(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe file (TOML).")],
+    as_json: AsJson = False,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw error against group size into a .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Foresee a fit: noise, expected error and verdict for each stratum. Reads no data, spends nothing."""
+    from stratsynth.cli.work import plan_recipe
+    from stratsynth.planning.text import describe
+
+    found = plan_recipe(recipe, plot)
+    if as_json:
+        _print_json(found.to_dict())
+    else:
+        typer.echo(describe(found))
 
 
 @app.command()
@@ -178,3 +198,20 @@ def ledger_show(
 
 def _print_json(document: Any) -> None:
     typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+
+
+def _add_commands() -> None:
+    """Commands of other packages, the evaluation's among them: `module:register` is called with the app.
+
+    One that cannot be imported is reported, and must not keep anybody from the others.
+    """
+    for point in sorted(entry_points(group="stratsynth.commands"), key=lambda p: p.name):
+        try:
+            register = point.load()
+        except (ImportError, AttributeError) as error:
+            typer.echo(f"stratsynth: the commands of {point.value} are missing ({type(error).__name__}).", err=True)
+        else:
+            register(app)
+
+
+_add_commands()

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    from stratsynth.planning import Plan
 
 
 def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
@@ -17,6 +20,23 @@ def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory)
     return folder, recipe.run(folder).certificate
+
+
+def plan_recipe(path: Path, picture: Path | None) -> Plan:
+    """The plan of a recipe, and its picture if one is wanted."""
+    from stratsynth.planning import plan
+    from stratsynth.recipe import Recipe
+
+    recipe = Recipe.read(path)
+    size = recipe.data.get("declared_size")
+    if size is None:
+        raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
+    how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
+    if picture is not None:
+        from stratsynth.planning.plot import plot
+
+        plot(how, schema, budget, picture, declared_size=size)
+    return plan(how, schema, budget, declared_size=size)
 
 
 def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], seed: int | None) -> int:
@@ -91,12 +111,12 @@ def describe_ledger(found: Mapping[str, Any]) -> str:
         f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}",
         "",
     ]
-    lines.append(f"{'when':20}  {'mechanism':16} {'epsilon':>8} {'delta':>8}  {'questions':>9}  state")
-    lines.extend(
-        f"{fit['at'][:19]:20}  {fit['mechanism']:16} {fit['epsilon']:>8g} {fit['delta']:>8g}  {fit['questions']:>9}  "
-        + ("done" if fit["state"] == "done" else "open: the same recipe goes on from here")
-        for fit in found["fits"]
-    )
+    width = max(len("mechanism"), *(len(fit["mechanism"]) for fit in found["fits"]))
+    lines.append(f"{'when':19}  {'mechanism':{width}} {'epsilon':>8} {'delta':>8} {'questions':>10}  state")
+    for fit in found["fits"]:
+        spent = f"{fit['epsilon']:>8g} {fit['delta']:>8g} {fit['questions']:>10}"
+        state = "done" if fit["state"] == "done" else "open: the same recipe goes on from here"
+        lines.append(f"{fit['at'][:19]}  {fit['mechanism']:{width}} {spent}  {state}")
     return "\n".join(lines)
 
 

@@ -86,6 +86,5 @@ def _moves(slopes: Sequence[int], score: Peak, schema: Schema, neighbours: Neigh
         start += block.size
         # an L1 clip is an L2 clip too; isqrt rounds down, hence the 1
         length = math.isqrt(sum(a * a for a in part)) + 1
-        steps = Fraction(block.sensitivity(neighbours)) / Fraction(block.clip)
-        moved += math.ceil(length * GRID * steps)
+        moved += math.ceil(length * GRID * Fraction(block.reach(neighbours)))
     return moved

@@ -145,13 +145,13 @@ def _sums(query: Query, rows: PathRows, which: Which) -> list[Ints]:
 
 def _clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
     """The one block of a query that clips whole vectors, given as columns in the query's own unit."""
-    return [into_ball(vectors / clip * GRID, GRID, norm).sum(axis=1)]
+    return [into_ball(vectors / float(clip) * GRID, GRID, norm).sum(axis=1)]
 
 
 def _columns(query: Columns, rows: PathRows, which: Which) -> list[Ints]:
     """(x - centre) / scale, clipped; a missing value makes the norm NaN, and the row zero."""
     columns = zip(query.columns, query.centre, query.scale, strict=True)
-    vectors = np.array([(rows.numbers[name][which] - centre) / scale for name, centre, scale in columns])
+    vectors = np.array([(rows.numbers[name][which] - float(centre)) / float(scale) for name, centre, scale in columns])
     return _clipped(vectors, query.clip, query.norm)
 
 
@@ -187,7 +187,7 @@ def _logits(x: Floats, query: Glm) -> Floats:
     """
     width = len(query.design.columns) + 1
     most = min(THETA_MOST, 2**40 // width)
-    theta = np.rint(np.clip(query.theta * float(THETA), -most, most))
+    theta = np.rint(np.clip(np.asarray(query.theta, np.float64) * THETA, -most, most))
     return np.ascontiguousarray((x @ theta.reshape(x.shape[1], -1)).T)
 
 

@@ -35,9 +35,13 @@ class Block:
     exchange: float = 2.0
     """How many times the clip a sum can move when one row is exchanged for another."""
 
+    def reach(self, neighbours: Neighbours) -> float:
+        """How far one neighbouring step can move this block's sum, in clips."""
+        return self.exchange if neighbours == Neighbours.REPLACE else 1.0
+
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """How far one neighbouring step can move this block's sum."""
-        return self.clip * (self.exchange if neighbours == Neighbours.REPLACE else 1.0)
+        """The same in the sum's own unit."""
+        return self.clip * self.reach(neighbours)
 
 
 class Query(Protocol):
@@ -114,7 +118,8 @@ class Columns:
         """Numeric columns, finite centres, positive scales and clip."""
         from stratsynth.schema import Numeric
 
-        check_positive("columns: clip", self.clip)
+        check_clip("columns", self.clip)
+        check_norm("columns", self.norm)
         if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
             raise MechanismError("columns: give a centre and a scale for each column.")
         for name, centre, scale in zip(self.columns, self.centre, self.scale, strict=True):
@@ -148,8 +153,8 @@ class Moments:
     def check(self, schema: Schema) -> None:
         """A sound design and a numeric target outside it."""
         check_target("moments", self.design, self.target, schema)
-        check_positive("moments: clip", self.clip)
-        check_positive("moments: bound", self.bound)
+        check_clip("moments", self.clip)
+        check_clip("moments", self.bound)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """X x', then x y."""
@@ -183,14 +188,15 @@ class Glm:
         import numpy as np
 
         check_target("glm", self.design, self.target, schema, numeric=self.link == "linear")
-        check_positive("glm: clip", self.clip)
+        check_clip("glm", self.clip)
         if self.link not in ("linear", "logistic", "softmax"):
             raise MechanismError(f"glm: there is no link {self.link!r}.")
         if self.link == "logistic" and schema.size(self.target) != 2:
             raise MechanismError(f"glm: logistic needs a target of two levels; {self.target} has not.")
         size = len(self.design.names(schema))
         shape = (size, schema.size(self.target)) if self.link == "softmax" else (size,)
-        if np.shape(self.theta) != shape or not np.isfinite(self.theta).all():
+        real = isinstance(self.theta, np.ndarray) and self.theta.dtype.kind in "fiu"
+        if not real or self.theta.shape != shape or not np.isfinite(self.theta).all():
             raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
@@ -220,12 +226,26 @@ class RowVectors:
             raise MechanismError("row vectors: the function cannot be called.")
         if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
             raise MechanismError("row vectors: size must be a whole number of at least 1.")
-        check_positive("row vectors: clip", self.clip)
+        check_clip("row vectors", self.clip)
+        check_norm("row vectors", self.norm)
         check_row_local(self.function, self.size, schema)
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
         """One block."""
         return (Block(self.size, self.clip),)
+
+
+def check_clip(what: str, clip: float) -> None:
+    """A positive number that can be squared, and divided by, without leaving the range of floats."""
+    check_positive(f"{what}: clip", clip)
+    if not 1e-100 < clip < 1e100:
+        raise MechanismError(f"{what}: a clip of {clip:g} is out of all proportion; use a scale.")
+
+
+def check_norm(what: str, norm: str) -> None:
+    """L1 or L2."""
+    if norm not in ("l1", "l2"):
+        raise MechanismError(f"{what}: there is no norm {norm!r}.")
 
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:

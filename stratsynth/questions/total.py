@@ -42,7 +42,8 @@ class NoisySum:
     @property
     def values(self) -> NDArray[np.float64]:
         """The sum as numbers."""
-        return self.units * self.grid
+        values: NDArray[np.float64] = self.units * self.grid
+        return values
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class Total:
         if (
             self.currency == Currency.PURE
             and any(b.size > 1 for b in blocks)
-            and getattr(self.query, "norm", "l1") != "l1"
+            and getattr(self.query, "norm", "l2") != "l1"
         ):
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
@@ -91,7 +92,7 @@ class Total:
         then counts as one query of multiplier z, since 1/z^2 adds up.
         """
         blocks = self.query.blocks(schema)
-        reach = [GRID * b.sensitivity(neighbours) / b.clip for b in blocks]
+        reach = [GRID * b.reach(neighbours) for b in blocks]
         if self.currency == Currency.SAMPLED:
             return [GRID * self.price * math.sqrt(len(blocks)) * (1 + 1e-12) for _ in blocks]
         shares = self.shares(schema)

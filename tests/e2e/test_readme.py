@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from helpers.command import stratsynth
 
 README = Path(__file__).parents[2] / "README.md"

@@ -60,7 +60,7 @@ class Ladder:
 
 def digest(tables):
     """What an answer looks like from outside."""
-    return hashlib.sha256(b"".join(t.values.tobytes() for t in tables)).hexdigest()
+    return hashlib.sha256(b"".join(t.values.tobytes() for t in tables)).hexdigest()[:16]
 
 
 def trace(folder, name, text):
@@ -81,10 +81,10 @@ def traces(folder, name):
 
 @dataclass(frozen=True)
 class Fault:
-    """At the `at`-th call of `where` (from 0), before or after the call proper: a signal to oneself, or an error."""
+    """A signal to oneself at the `at`-th call of a function, from 0, before the call proper or after it."""
 
     where: str
-    """`os.fsync`, or any `module:object.function`."""
+    """`module:function` or `module:class.function`."""
     at: int = 0
     after: bool = False
     signal: int | None = signal.SIGKILL
@@ -118,10 +118,15 @@ class Fault:
         return calls
 
 
+def arm(faults):
+    for fault in faults:
+        Fault(**fault).arm()
+
+
 # Tasks: what a child does
 
 
-def fit(folder, *, faults=(), rungs=6, count=None):
+def fit(folder, *, faults=(), rungs=6, count=None, bug=None):
     """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
     from helpers import small
     from stratsynth import Budget, open_table
@@ -129,9 +134,9 @@ def fit(folder, *, faults=(), rungs=6, count=None):
 
     folder = Path(folder)
     watch_reads(folder)
+    plant(bug)
     counted = Fault(count, signal=None).arm() if count else []
-    for fault in faults:
-        Fault(**fault).arm()
+    arm(faults)
     table = open_table(
         folder / "people.csv", schema=small.SCHEMA, declared_size=small.SIZE, ledger=folder / "people.ledger"
     )
@@ -147,11 +152,18 @@ def command(*arguments, cwd, faults=(), limit=None):
     os.chdir(cwd)
     mechanism.installed()["ladder"] = EntryPoint("ladder", "helpers.crash:Ladder", mechanism.GROUP)
     watch_reads(Path(cwd))
-    for fault in faults:
-        Fault(**fault).arm()
+    arm(faults)
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     sys.exit(cli.run(list(arguments)))
+
+
+def program(*arguments, cwd):
+    """The same as a process of its own, from its very start."""
+    from helpers.command import STRATSYNTH
+
+    os.chdir(cwd)
+    os.execv(STRATSYNTH, [str(STRATSYNTH), *arguments])
 
 
 def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):
@@ -190,6 +202,38 @@ def watch_reads(folder):
     Answerer.answer = watched
 
 
+# Bugs
+
+
+def plant(bug):
+    """A bug that the tests must notice."""
+    if bug == "no journal":
+        from stratsynth.accounting.ledger_file import FileAccount
+
+        FileAccount.recall = lambda *arguments: None
+    elif bug == "reads before the charge":
+        from stratsynth.driver.private import PrivateAnswers
+
+        proper = PrivateAnswers.__call__
+
+        def hasty(self, asked):
+            self._answer(asked)
+            return proper(self, asked)
+
+        PrivateAnswers.__call__ = hasty
+    elif bug == "refunds":
+        from stratsynth.accounting.chain import Chain
+
+        proper_locked = Chain.locked
+
+        def forgetful(self):
+            raw = self.path.read_bytes() if self.path.exists() else b""
+            self.path.write_bytes(b"".join(raw.splitlines(keepends=True)[:3]))
+            return proper_locked(self)
+
+        Chain.locked = forgetful
+
+
 # The server
 
 
@@ -221,12 +265,11 @@ class Nursery:
 
     def together(self, *orders):
         """Run several tasks at the same time; each order is (task, arguments, settings)."""
-        wanted = [{"task": task.__name__, "arguments": a, "settings": s, "kill": None} for task, a, s in orders]
-        return self._order(wanted)
+        return self._order([order(task, a, s) for task, a, s in orders])
 
-    def run(self, task, *arguments, kill=None, **settings):
-        """Run one task; `kill` is when to kill it, in seconds."""
-        [ended] = self._order([{"task": task.__name__, "arguments": arguments, "settings": settings, "kill": kill}])
+    def run(self, task, *arguments, kill=None, by=signal.SIGKILL, **settings):
+        """Run one task; `kill` is when it gets the signal `by`, in seconds."""
+        [ended] = self._order([{**order(task, arguments, settings), "kill": kill, "by": by}])
         return ended
 
     def _order(self, orders):
@@ -238,6 +281,10 @@ class Nursery:
         self._server.stdin.close()
         self._server.stdout.close()
         self._server.wait(30)
+
+
+def order(task, arguments, settings):
+    return {"task": task.__name__, "arguments": arguments, "settings": settings, "kill": None, "by": None}
 
 
 def plain(value):
@@ -256,32 +303,38 @@ def serve():
         "helpers.small", "pyarrow.csv", "zipfile",
     ):  # fmt: skip
         importlib.import_module(name)
+    os.fsync = os.fstat  # a killed process loses nothing that it wrote: waiting for the disk would prove nothing
     for line in sys.stdin:
         orders = json.loads(line)
-        children = [start(order) for order in orders]
-        sys.stdout.write(json.dumps([end(child, order["kill"]) for child, order in zip(children, orders, strict=True)]))
+        children = [start(wanted) for wanted in orders]
+        sys.stdout.write(json.dumps([end(*pair) for pair in zip(children, orders, strict=True)]))
         sys.stdout.write("\n")
         sys.stdout.flush()
 
 
-def start(order):
-    """Fork a child; what it prints and returns goes into files that outlive it."""
-    said, result = os.memfd_create("said"), os.memfd_create("result")
+def start(wanted):
+    """Fork a child; what it prints and returns waits in pipes until it has ended."""
+    said, result = os.pipe(), os.pipe()
     began = time.perf_counter()
     pid = os.fork()
     if pid:
-        return pid, began, said, result
+        os.close(said[1])
+        os.close(result[1])
+        return pid, began, said[0], result[0]
     code = 1
     try:
-        os.dup2(said, 1)
-        os.dup2(said, 2)
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: PTH123, SIM115 - the descriptor, for good
-        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: PTH123, SIM115
-        returned = globals()[order["task"]](*order["arguments"], **order["settings"])
-        os.write(result, json.dumps(returned).encode())
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+        os.dup2(said[1], 1)
+        os.dup2(said[1], 2)
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the descriptor, for good
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False, buffering=1)  # noqa: SIM115
+        returned = globals()[wanted["task"]](*wanted["arguments"], **wanted["settings"])
+        os.write(result[1], json.dumps(returned).encode())
         code = 0
     except SystemExit as leave:
         code = leave.code
+    except KeyboardInterrupt:  # before the command had begun
+        code = 130
     except BaseException:  # noqa: BLE001 - whatever it is, whoever gave the order wants to see it
         import traceback
 
@@ -292,12 +345,12 @@ def start(order):
         os._exit(code)
 
 
-def end(child, kill):
-    """Wait for a child, or end it at its time."""
+def end(child, wanted):
+    """Wait for a child; send it its signal when the time has come."""
     pid, began, said, result = child
-    if kill is not None:
-        time.sleep(kill)
-        os.kill(pid, signal.SIGKILL)  # it is not waited for yet, so that nobody else can have its number
+    if wanted["kill"] is not None:
+        time.sleep(max(0.0, began + wanted["kill"] - time.perf_counter()))
+        os.kill(pid, wanted["by"])  # it is not waited for yet, so that nobody else can have its number
     _, status = os.waitpid(pid, 0)
     seconds = time.perf_counter() - began
     returned = content(result)
@@ -310,10 +363,8 @@ def end(child, kill):
 
 
 def content(handle):
-    size = os.fstat(handle).st_size
-    raw = os.pread(handle, size, 0)
-    os.close(handle)
-    return raw
+    with open(handle, "rb") as pipe:  # noqa: PTH123 - a descriptor
+        return pipe.read()
 
 
 # An independent reader

@@ -1,0 +1,151 @@
+"""Audits of `Choose`: the exponential mechanism's law, enumerated exactly, and draws from it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.audit.broken import Breakage, Quieter
+from stratsynth.evaluation.audit.desk import Desk
+from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point
+from stratsynth.evaluation.audit.report import Audit, Control
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.driver.choosing import unit_scores
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.rows import MemoryRows
+from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
+from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.testing.moved import exact_answers
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+RHO = 1 / 8
+"""epsilon = 1."""
+CANDIDATES = 20
+ROWS = 7
+"""Records that both tables have."""
+FAR = 1000.0
+ALMOST = 1 + 1e-9
+"""What floating point makes of 1."""
+SMALL = Schema({
+    "A": Categorical(levels=("1", "2", "3")),
+    "B": Categorical(levels=("1", "2")),
+    "X": Numeric(lower=-2, upper=2, edges=(-2, 0, 3)),
+})  # fmt: skip
+
+
+def log_law(question: Choose, exact: Sequence[Any], schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
+    """The log-probability of each candidate, from the definition: proportional to exp(epsilon score / (2 D)).
+
+    The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
+    """
+    scores, reach = unit_scores(question, exact, schema, neighbours)
+    best = max(scores)
+    rate = question.epsilon / 2
+    weights = np.array([float(Fraction(score - best, reach)) * rate for score in scores])
+    law: NDArray[np.float64] = weights - math.log(np.exp(weights).sum())
+    return law
+
+
+def charged_epsilon(question: Choose, schema: Schema, neighbours: Neighbours) -> float:
+    """What the ledger records, as epsilon: rho = epsilon^2 / 8."""
+    return math.sqrt(8 * sum(charge.amount for charge in question.charges(schema, (), neighbours)))
+
+
+def choices() -> Experiment:
+    """Twenty candidates: a record raises the score of one and lowers that of all others.
+
+    The test is whether that one was chosen; its error rates are known exactly. One record makes it
+    exp(epsilon/2) / mean(exp(-+epsilon/2)) times as likely: log-ratio 0.918 at epsilon 1, the most that twenty can
+    show of it. Draws are compared with the claim, and with the law: a sampler that is surer than its law is caught
+    long before the claim is passed.
+    """
+    schema = Schema({"A": Categorical(levels=("1", "2"))})
+    up = Distance(("A",), np.zeros(2), offset=ROWS)
+    down = Distance(("A",), np.array([FAR, 0.0]), offset=FAR - ROWS)
+    question = Choose((up, *[down] * (CANDIDATES - 1)), RHO)
+    worlds = [MemoryRows(schema, {"A": np.zeros(n, np.int8)}, {}, n) for n in (ROWS, ROWS + 1)]
+    asked = [Asked((), schema, question)]
+    laws = [log_law(question, exact_answers(rows, asked)[0], schema, Neighbours.ADD_REMOVE) for rows in worlds]
+    ratios = laws[1] - laws[0]
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        absent, present = ([answer[0] for answer in Desk(rows, breakage).again(asked, runs)] for rows in worlds)
+        return ratios[absent], ratios[present]
+
+    epsilon = charged_epsilon(question, schema, Neighbours.ADD_REMOVE)
+    point = Point(epsilon, float(ratios[0]) - 1e-6, 0.0)
+    faults = (Fault(HALF, Quieter(0.5), part=0.25), Fault(THREE_QUARTERS, Quieter(0.75), part=0.5))
+    law = float(np.exp(laws[0][0])), float(1 - np.exp(laws[1][0]))
+    note = f"the law's own log-ratio is {np.abs(ratios).max():.4f}, the most that draws can show"
+    return Experiment(f"choose: {CANDIDATES} candidates, draws", (point,), draw, faults, law, note)
+
+
+def enumerated(pairs: int = 200) -> Audit:
+    """The largest log-ratio of the law over random small tables, candidates and neighbours, against epsilon.
+
+    No draws and no confidence: probabilities are computed. Half of the pairs exchange a record, for which the
+    same kind of question is asked under the other notion of neighbour.
+    """
+    start, rng = time.perf_counter(), np.random.default_rng()
+    worst = {"": 0.0, HALF: 0.0, THREE_QUARTERS: 0.0}
+    for pair in range(pairs):
+        neighbours = list(Neighbours)[pair % 2]
+        tables = _tables(rng, neighbours)
+        question = (_distances if pair % 4 < 2 else _peaks)(rng)
+        asked = [Asked((), SMALL, question)]
+        exact = [exact_answers(rows, asked)[0] for rows in tables]
+        epsilon = charged_epsilon(question, SMALL, neighbours)
+        for name, factor in (("", 1.0), (HALF, 0.5), (THREE_QUARTERS, 0.75)):
+            broken = replace(question, rho=question.rho / factor**2)
+            one, two = (log_law(broken, answer, SMALL, neighbours) for answer in exact)
+            worst[name] = max(worst[name], float(np.abs(one - two).max()) / epsilon)
+    found, seconds = worst.pop(""), time.perf_counter() - start
+    controls = tuple(Control(name, 1.0, w, pairs, 1.0, w > ALMOST, 0.0) for name, w in worst.items())
+    what, unit = "choose: enumerated laws", "share of epsilon, exact"
+    return Audit(what, unit, 1.0, found, found, pairs, 1.0, found > ALMOST, seconds, controls)
+
+
+def _tables(rng: Generator, neighbours: Neighbours) -> tuple[MemoryRows, MemoryRows]:
+    """A table of a few records, and a neighbour."""
+    number = int(rng.integers(1, 6))
+    records = {name: rng.integers(0, size, number + 1) for name, size in zip("AB", SMALL.shape("AB"), strict=True)}
+    x = rng.choice([-2.0, -0.5, 0.0, 2.0], number + 1)
+    records["X"] = (x >= 0).astype(np.int64)
+
+    def rows(which: slice) -> MemoryRows:
+        codes = {name: column[which].astype(np.int8) for name, column in records.items()}
+        return MemoryRows(SMALL, codes, {"X": x[which]}, len(x[which]))
+
+    fewer, more, others = rows(slice(number)), rows(slice(None)), rows(slice(1, None))
+    return (fewer, more) if neighbours == Neighbours.ADD_REMOVE else (fewer, others)
+
+
+def _distances(rng: Generator) -> Choose:
+    """Candidates of different cliques, weights and norms."""
+    cliques: list[Clique] = [("A",), ("B",), ("A", "B")]
+    scores = []
+    for _ in range(int(rng.integers(2, 8))):
+        clique = cliques[int(rng.integers(3))]
+        reference = rng.choice([0.0, 1.5, 50.0]) * rng.random(SMALL.shape(clique))
+        weight, offset = float(rng.choice([0.1, 0.5, 1.0])), float(rng.random())
+        scores.append(Distance(clique, reference, weight, offset, "l1" if rng.random() < 0.5 else "largest"))
+    return Choose(tuple(scores), float(rng.choice([0.01, 0.1, 1.0])))
+
+
+def _peaks(rng: Generator) -> Choose:
+    """Candidates that are the largest of a few affine functions of a clipped sum."""
+    scores = []
+    for _ in range(int(rng.integers(2, 5))):
+        query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))
+        slopes = rng.choice([-1.0, 0.3, 1.0], (int(rng.integers(1, 4)), 1))
+        scores.append(Peak(query, slopes, rng.normal(size=len(slopes)), 1 if rng.random() < 0.5 else -1))
+    return Choose(tuple(scores), float(rng.choice([0.01, 0.1, 1.0])))

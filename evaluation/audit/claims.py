@@ -1,0 +1,70 @@
+"""What a recorded transcript claims, as inequalities that a test can refute."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.evaluation.audit.estimators import errors
+from stratsynth.evaluation.audit.harness import LIKELY, Point
+
+from stratsynth.accounting.budget import Budget, Currency
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.errors import Unsupported
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+DELTAS = (1e-3, 0.01, 0.05, 0.1)
+"""Where the profile of claims is tried: an audit sees little at a tiny delta."""
+ASSUMED = (1.0, 0.75, 0.5)
+"""The shares of its noise that a driver might really add to a Poisson sample: each makes another score the best."""
+LEAST = 0.05
+"""Smaller claims of epsilon are not tried: no audit of this size could refute them."""
+CONTINUOUS = 1.0
+"""From this sigma on, discrete Gaussian noise loses what continuous noise does, well within what an audit sees."""
+
+
+def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
+    """What was charged, as points; thresholds are still to be chosen.
+
+    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: the epsilon of rho-zCDP at several deltas.
+    Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss distribution at several deltas.
+    """
+    currency = charges[0].currency
+    spent = float(Spending(budget.neighbours, charges).spent())
+    if currency == Currency.PURE:
+        return (Point(spent, 0.0, 0.0),)
+    if currency == Currency.SAMPLED:
+        return _sampled(charges[0].details, round(spent), budget)
+    if currency != Currency.ZCDP:
+        raise Unsupported(f"audit: a claim in the currency {currency} is not checked by anything we asked.")
+    if all(charge.details.get("sigma", 0.0) >= CONTINUOUS for charge in charges):
+        return (Point(math.sqrt(2 * spent), 0.0),)
+    epsilons = {delta: epsilon_of(spent, delta) for delta in (1e-6, *DELTAS)}
+    return tuple(Point(epsilon, 0.0, delta) for delta, epsilon in epsilons.items() if epsilon >= LEAST)
+
+
+def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:
+    from stratsynth.accounting.sampled import epsilon_sampled
+
+    epsilons = {
+        delta: epsilon_sampled(details["noise"], details["rate"], steps, delta, budget.neighbours) for delta in DELTAS
+    }
+    pairs = [(delta, epsilon) for delta, epsilon in epsilons.items() if epsilon >= LEAST]
+    return tuple(Point(epsilon, 0.0, delta, score) for score in range(len(ASSUMED)) for delta, epsilon in pairs)
+
+
+def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:
+    """The same claims with the thresholds that were best in a pilot, whose scores are not used again."""
+    found = []
+    for point in points:
+        one, two = (scores[point.score] for scores in pilot)
+        candidates = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.005, 0.995, 199)))
+        bounds = [float(point.bound(errors(one, two, t), LIKELY)) for t in candidates]
+        found.append(dataclasses.replace(point, threshold=float(candidates[int(np.argmax(bounds))])))
+    return tuple(found)

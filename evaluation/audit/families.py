@@ -1,0 +1,50 @@
+"""The audits of the questions themselves: what is run by `stratsynth audit`, short and long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratsynth.evaluation.audit.choices import choices, enumerated
+from stratsynth.evaluation.audit.report import Audit, Report
+from stratsynth.evaluation.audit.sampled import sampled_steps
+from stratsynth.evaluation.audit.tables import move, tables
+from stratsynth.evaluation.audit.totals import gaussian_total, laplace_total
+
+from stratsynth.accounting.budget import Neighbours
+
+if TYPE_CHECKING:
+    from stratsynth.evaluation.audit.harness import Experiment
+
+
+@dataclass(frozen=True)
+class Family:
+    """An experiment with the numbers of runs it is given."""
+
+    make: Callable[[], Experiment]
+    short: int
+    long: int
+
+
+FAMILIES = (
+    Family(tables, 200_000, 5_000_000),
+    Family(move, 200_000, 5_000_000),
+    Family(choices, 8_000, 100_000),
+    Family(gaussian_total, 60_000, 1_000_000),
+    Family(lambda: gaussian_total(Neighbours.REPLACE), 60_000, 1_000_000),
+    Family(laplace_total, 50_000, 1_000_000),
+    Family(sampled_steps, 10_000, 100_000),
+)
+"""Sizes by trust.md's power table: half the noise is always caught, three quarters of it with 0.999 or more."""
+
+
+def audit_primitives(*, long: bool = False) -> Report:
+    """Audit counts, choices, totals, sampled totals and a move between strata on the real driver, with controls."""
+    audits = [family.make().run(family.long if long else family.short) for family in FAMILIES]
+    return Report((*audits[:2], enumerated(2000 if long else 200), *audits[2:]))
+
+
+def audit_family(family: Family, runs: int) -> Audit:
+    """One of them, at a size of one's own."""
+    return family.make().run(runs)

@@ -1,0 +1,127 @@
+"""Audits of `Counts`: a record that is present or absent, and one that moves between strata.
+
+Repetitions come from cells. A record changes one cell of a table, and every cell has noise of its own. So a table
+with one target record in each of its cells, against a table without any, is a run of the experiment for each
+cell, all answered by the driver in one pass; many passes are asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
+from stratsynth.evaluation.audit.desk import Desk
+from stratsynth.evaluation.audit.estimators import jittered
+from stratsynth.evaluation.audit.harness import NOISE, Experiment, Fault, Point
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.driver.lockstep import run
+from stratsynth.driver.rows import MemoryRows
+from stratsynth.questions import Clique, NoisyTable, Program, counts, split
+from stratsynth.schema import Categorical, Schema
+from stratsynth.strata import crossing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+SIDE = 316
+"""Tables have at most SIDE^2 cells: about 100,000 runs a pass."""
+BUDGET = Budget(1, 1e-6)
+GROUP = "GROUP"
+
+
+def tables(k: int = 20) -> Experiment:
+    """A target record alone in its cell of each of k tables, present or absent.
+
+    The score is the log-likelihood ratio of the k noisy cells. The claim is mu = sqrt(2 rho) for the rho that the
+    driver charged: what Gaussian noise that keeps to it loses.
+    """
+    cliques: tuple[Clique, ...] = tuple(("A", f"B{i}") for i in range(k))
+    rho = BUDGET.zcdp().rho
+
+    def ask(side: int, present: bool, breakage: Breakage | None) -> tuple[Desk, NDArray[np.float64]]:
+        schema = _schema(side, k)
+        desk = Desk(_rows(schema, side * side * present, side), breakage)
+        return desk, _sum(run(counts(cliques, rho=rho), schema, desk))
+
+    charged = float(ask(1, False, None)[0].charged())
+    variance = k / (2 * charged)  # of the noise in each cell, by what was charged
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        absent, present = (
+            np.concatenate([ask(side, here, breakage)[1] for side in _sides(runs)]) for here in (False, True)
+        )
+        return _score(absent, k, variance), _score(present, k, variance)
+
+    faults = (*NOISE, Fault("sqrt(k) forgotten", whole_rho_for_each_table))
+    return Experiment(f"counts: {k} tables", (Point(math.sqrt(2 * charged), 0.0),), draw, faults)
+
+
+def move() -> Experiment:
+    """A record that is in one stratum of a split, or in another one.
+
+    Each stratum's table is charged rho, and by parallel composition so is the split. A move changes two tables
+    at once and costs 2 rho: more than adding or removing a record, which is what the last control claims of it.
+    """
+    schema_of = {side: _schema(side, 1, GROUP) for side in (1, 2)}
+    rho = BUDGET.zcdp().rho
+    strata = crossing(schema_of[2], [GROUP])
+
+    def program() -> Program[NDArray[np.float64]]:
+        parts = yield from split({stratum: counts([("A", "B0")], rho=rho) for stratum in strata})
+        left, entered = (_sum(parts[stratum]) for stratum in strata)
+        return entered - left
+
+    def ask(side: int, entered: bool, breakage: Breakage | None) -> tuple[Desk, NDArray[np.float64]]:
+        schema = _schema(side, 1, GROUP)
+        desk = Desk(_rows(schema, side * side, side, int(entered)), breakage)
+        return desk, run(program(), schema, desk)
+
+    desk, _ = ask(1, False, None)
+    moved, one = float(desk.charged("move")), float(desk.charged())
+    variance = 1 / (2 * one)
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        rng = np.random.default_rng()
+        stayed, gone = (
+            np.concatenate([ask(side, entered, breakage)[1] for side in _sides(runs)]) for entered in (False, True)
+        )
+        return jittered(stayed / variance, 1 / variance, rng), jittered(gone / variance, 1 / variance, rng)
+
+    unpriced = Fault("claims add/remove for a move", points=(Point(math.sqrt(2 * one), 0.0),))
+    return Experiment("counts: move between strata", (Point(math.sqrt(2 * moved), 0.0),), draw, (*NOISE, unpriced))
+
+
+def _sides(runs: int) -> Iterator[int]:
+    """Tables whose cells are together at least so many runs."""
+    while runs > 0:
+        side = min(SIDE, math.ceil(math.sqrt(runs)))
+        yield side
+        runs -= side * side
+
+
+def _schema(side: int, k: int, *further: str) -> Schema:
+    levels = Categorical(levels=tuple(str(i) for i in range(side)))
+    two = Categorical(levels=("one", "other"))
+    return Schema({"A": levels, **{f"B{i}": levels for i in range(k)}, **dict.fromkeys(further, two)})
+
+
+def _rows(schema: Schema, number: int, side: int, group: int = 0) -> MemoryRows:
+    """The first so many cells of A x B have one record each."""
+    a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
+    codes = {name: {"A": a, GROUP: np.full(number, group, np.int8)}.get(name, b) for name in schema.names}
+    return MemoryRows(schema, codes, {}, number)
+
+
+def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:
+    """For each cell the sum over the tables."""
+    total: NDArray[np.float64] = np.sum([table.values.ravel() for table in answer], axis=0, dtype=np.float64)
+    return total
+
+
+def _score(total: NDArray[np.float64], k: int, variance: float) -> NDArray[np.float64]:
+    """The log-likelihood ratio of k cells that are 1 against k that are 0, from their sum."""
+    return jittered((2 * total - k) / (2 * variance), 1 / variance, np.random.default_rng())

@@ -1,0 +1,98 @@
+"""Audits of `Total`: sums of clipped rows, with Gaussian and with Laplace noise.
+
+Repetitions come from coordinates. The rows' numbers are far beyond the clip, each in a column of its own, and at
+the centre of all other columns: so every coordinate of the sum has one target record in it, and noise of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.harness import NOISE, Experiment, Fault, Point
+
+from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.rows import MemoryRows
+from stratsynth.questions import Columns, Total
+from stratsynth.schema import Numeric, Schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+WIDTH = 500
+"""Coordinates of a sum: runs a question."""
+CLIP = 3.0
+BEYOND = 8.0
+"""What the target record holds: more than twice the clip."""
+BUDGET = Budget(1, 1e-6)
+NAMES = tuple(f"X{i}" for i in range(WIDTH))
+SCHEMA = Schema(dict.fromkeys(NAMES, Numeric(lower=-9, upper=9, edges=(-9, 0, 10))))
+FAULTS = (*NOISE, Fault("clip x 2, noise as for x 1", twice_the_clip, part=0.2))
+
+
+def columns(norm: str = "l2") -> Columns:
+    """The query: all columns, centred at 0."""
+    return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
+
+
+def targets(value: float) -> MemoryRows:
+    """One record for each column, with this number in it and 0 elsewhere; none at all for 0."""
+    number = WIDTH if value else 0
+    grid = np.zeros((WIDTH, number))
+    np.fill_diagonal(grid, value)
+    codes = {name: (numbers >= 0).astype(np.int8) for name, numbers in zip(NAMES, grid, strict=True)}
+    return MemoryRows(SCHEMA, codes, dict(zip(NAMES, grid, strict=True)), number)
+
+
+def sums(
+    rows: MemoryRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
+) -> NDArray[np.float64]:
+    """The noisy coordinates, in clips."""
+    desk = Desk(rows, breakage, plenty(question.currency, neighbours))
+    answers = desk.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
+    return np.concatenate([answer[0][0].values for answer in answers]) / CLIP
+
+
+def _charged(question: Total, neighbours: Neighbours) -> float:
+    return math.fsum(charge.amount for charge in question.charges(SCHEMA, (), neighbours))
+
+
+def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment:
+    """A record at the clip's edge, against none, or exchanged for one at the opposite edge. The claim: sqrt(2 rho)."""
+    question = Total(columns(), BUDGET.zcdp().rho)
+    mu = math.sqrt(2 * _charged(question, neighbours))
+    exchanged = neighbours == Neighbours.REPLACE
+    low, high = (-1.0, 1.0) if exchanged else (0.0, 1.0)
+    sigma = (high - low) / mu
+    worlds = [targets(-BEYOND if exchanged else 0.0), targets(BEYOND)]
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = [sums(rows, question, runs, breakage, neighbours) for rows in worlds]
+        # the grid is a millionth of the noise: no jitter is needed
+        score = [((x - low) ** 2 - (x - high) ** 2) / (2 * sigma**2) for x in found]
+        return score[0], score[1]
+
+    name = "exchanged" if exchanged else "present or absent"
+    return Experiment(f"total: record {name}", (Point(mu, 0.0),), draw, FAULTS)
+
+
+def laplace_total() -> Experiment:
+    """A record at the clip's edge, against none, for pure epsilon: exp(-|x - 1| epsilon) against exp(-|x| epsilon).
+
+    Above 1 the log-likelihood ratio is epsilon itself, so that is the test: F = exp(-epsilon) / 2 and N = 1/2.
+    """
+    question = Total(columns("l1"), BUDGET.pure().amount, Currency.PURE)
+    epsilon = _charged(question, Neighbours.ADD_REMOVE)
+    worlds = [targets(0.0), targets(BEYOND)]
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        found = [sums(rows, question, runs, breakage, Neighbours.ADD_REMOVE) for rows in worlds]
+        score = [(np.abs(x) - np.abs(x - 1)) * epsilon for x in found]
+        return score[0], score[1]
+
+    point = Point(epsilon, epsilon - 1e-6, 0.0)
+    return Experiment("total: Laplace noise, pure", (point,), draw, FAULTS)

@@ -1,0 +1,89 @@
+"""Answers without data: what a mechanism would be told of a table that is spread evenly. For plans only."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.digest import digest
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.noisy import distance, frozen
+from stratsynth.errors import Unsupported
+from stratsynth.questions import Answer, Choose, Counts, NoisySum, NoisyTable, Total
+from stratsynth.questions.total import GRID
+from stratsynth.strata import Path
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.account import Account
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One question of a simulated run."""
+
+    path: Path
+    kind: str
+    cliques: tuple[tuple[tuple[str, ...], int, float], ...] = ()
+    """For counts: columns, number of cells and sigma of each table."""
+    cells: int = 0
+    """What it holds in memory, in numbers of eight bytes."""
+
+
+class SimulatedAnswers:
+    """Charges as the real driver does, and answers from public sizes: every cell of a table is equally full."""
+
+    def __init__(self, account: Account, size: Callable[[Path], float], rng: Generator) -> None:
+        """`size` is the public size of a path."""
+        self._account = account
+        self._size = size
+        self._rng = rng
+        self._moment = 0
+        self.seen: list[Seen] = []
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
+        """One made-up answer a question."""
+        neighbours = self._account.budget.neighbours
+        charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
+        name = digest([(a.path, a.question) for a in asked])
+        self._account.charge(self._moment, name, charges, distance(asked, neighbours))
+        self._moment += 1
+        return [self._answer(a) for a in asked]
+
+    def _answer(self, asked: Asked) -> Answer:
+        question, schema, neighbours = asked.question, asked.schema, self._account.budget.neighbours
+        if isinstance(question, Counts):
+            sigmas = question.sigmas(neighbours)
+            sizes = [schema.cells(clique) for clique in question.cliques]
+            cliques = tuple(zip(question.cliques, sizes, sigmas, strict=True))
+            self.seen.append(Seen(asked.path, "counts", cliques, sum(sizes)))
+            return tuple(
+                self._table(asked, clique, sigma) for clique, sigma in zip(question.cliques, sigmas, strict=True)
+            )
+        if isinstance(question, Choose):
+            cliques_ = {score.clique for score in question.scores if hasattr(score, "clique")}
+            self.seen.append(Seen(asked.path, "choose", cells=sum(schema.cells(clique) for clique in cliques_)))
+            return int(self._rng.integers(len(question.scores)))
+        if isinstance(question, Total):
+            scales = question.scales(schema, neighbours)
+            blocks = question.query.blocks(schema)
+            self.seen.append(Seen(asked.path, "total", cells=sum(block.size for block in blocks)))
+            return tuple(
+                NoisySum(
+                    frozen(np.rint(self._rng.normal(0, scale, block.size)).astype(np.int64)),
+                    block.clip / GRID,
+                    scale * block.clip / GRID,
+                )
+                for block, scale in zip(blocks, scales, strict=True)
+            )
+        raise Unsupported(f"a plan cannot simulate {type(question).__name__}.")
+
+    def _table(self, asked: Asked, clique: tuple[str, ...], sigma: float) -> NoisyTable:
+        shape = asked.schema.shape(clique)
+        even = self._size(asked.path) / asked.schema.cells(clique)
+        noisy = np.rint(even + self._rng.normal(0, sigma, shape)).astype(np.int64)
+        return NoisyTable(clique, frozen(noisy), sigma)

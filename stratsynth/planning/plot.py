@@ -1,0 +1,50 @@
+"""The picture of a plan: expected error against group size, for some epsilons."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.errors import UsageError
+from stratsynth.planning.plan import plan
+
+if TYPE_CHECKING:
+    from stratsynth.mechanism import Mechanism
+    from stratsynth.schema import Schema
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
+    """One line for each epsilon, one point for each stratum. A .png, .svg or .pdf file."""
+    if path.suffix not in (".png", ".svg", ".pdf"):
+        raise UsageError(f"{path}: a plot is written as .png, .svg or .pdf.")
+    if path.exists():
+        raise UsageError(f"{path} exists already; name another file.")
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
+    FigureCanvasAgg(figure)  # no window, no global state
+    axes = figure.subplots()
+    epsilons = sorted({*EPSILONS, budget.epsilon})
+    for i, epsilon in enumerate(epsilons):
+        strata = plan(mechanism, schema, replace(budget, epsilon=epsilon), declared_size=declared_size).strata
+        points = sorted((s.size, s.oneway_error) for s in strata if s.size > 0 and s.oneway_error is not None)
+        if not points:
+            raise UsageError("there is nothing to plot: no stratum with people in it is asked for one-way tables.")
+        sizes, errors = zip(*points, strict=True)
+        chosen = epsilon == budget.epsilon
+        shade = str(0.6 - 0.5 * i / (len(epsilons) - 1)) if not chosen else "tab:red"
+        axes.plot(sizes, errors, "o-", color=shade, markersize=4, linewidth=2.2 if chosen else 1.2)
+        axes.annotate(
+            f"epsilon {epsilon:g}", (sizes[-1], errors[-1]), xytext=(5, 0), textcoords="offset points",
+            color=shade, va="center", fontsize=9,
+        )  # fmt: skip
+    axes.set(xscale="log", yscale="log", xlabel="public size of the group", ylabel="expected relative error")
+    axes.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
+    axes.margins(x=0.16)
+    axes.set_title("Error of a one-way count from noise alone, a point for each group", fontsize=11)
+    figure.savefig(path, dpi=150)

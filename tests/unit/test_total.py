@@ -1,0 +1,68 @@
+"""A sum that cannot be priced is refused before anything is read."""
+
+import numpy as np
+import pytest
+
+from stratsynth.accounting.budget import Currency
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors, Total
+from stratsynth.schema import Categorical, Numeric, Schema
+
+SCHEMA = Schema(
+    {
+        "SEX": Categorical(levels=("1", "2")),
+        "AGE": Numeric(lower=0, upper=90, integer=True),
+        "PAY": Numeric(lower=0, upper=1e6),
+    }
+)
+DESIGN = Design(("SEX", "AGE"))
+MEAN = Columns(("AGE", "PAY"), (40.0, 1e4), (10.0, 1e4), clip=2.0)
+
+
+@pytest.mark.parametrize(
+    "query", [MEAN, Moments(DESIGN, "PAY", clip=1.0), Glm(DESIGN, "PAY", "linear", np.zeros(4), clip=1.0)], ids=type
+)
+def test_pure_epsilon_is_refused_for_an_l2_clip(query):
+    """Laplace noise for an L2 clip would be too small by up to the square root of the dimension."""
+    with pytest.raises(MechanismError, match="l1"):
+        Total(query, 1.0, Currency.PURE).check(SCHEMA)
+
+
+BAD = {
+    "a clip of 0": Columns(("AGE",), (0.0,), (1.0,), clip=0.0),
+    "a clip beyond squaring": Moments(DESIGN, "PAY", clip=1e200),
+    "a clip below squaring": Moments(DESIGN, "PAY", clip=1e-200),
+    "an unknown norm": Columns(("AGE",), (0.0,), (1.0,), clip=1.0, norm="l3"),
+    "a text for a clip": Columns(("AGE",), (0.0,), (1.0,), clip="1"),
+    "a categorical column": Columns(("SEX",), (0.0,), (1.0,), clip=1.0),
+    "an infinite centre": Columns(("AGE",), (np.inf,), (1.0,), clip=1.0),
+    "a scale of 0": Columns(("AGE",), (0.0,), (0.0,), clip=1.0),
+    "a target among the features": Moments(Design(("SEX", "AGE")), "AGE", clip=1.0),
+    "a list for theta": Glm(DESIGN, "PAY", "linear", [0.0] * 4, clip=1.0),
+    "theta of the wrong shape": Glm(DESIGN, "PAY", "linear", np.zeros(3), clip=1.0),
+    "a logistic target of many levels": Glm(Design(("AGE",)), "PAY", "logistic", np.zeros(2), clip=1.0),
+    "a function that is none": RowVectors("nothing", 1, clip=1.0),
+    "a function of no size": RowVectors(len, 0, clip=1.0),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_query_that_makes_no_sense_is_refused(case):
+    with pytest.raises(MechanismError):
+        Total(BAD[case], 1.0).check(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Total(MEAN, 0.0),
+        Total(MEAN, float("nan")),
+        Total(MEAN, 1.0, rate=0.5),
+        Total(MEAN, 1.0, Currency.SAMPLED, rate=0.0),
+        Total(MEAN, 1.0, weights=(1.0, 2.0)),
+    ],
+    ids=["no price", "nan", "a sample in zcdp", "an empty sample", "weights for no block"],
+)
+def test_a_total_that_makes_no_sense_is_refused(question):
+    with pytest.raises(MechanismError):
+        question.check(SCHEMA)
