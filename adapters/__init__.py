@@ -2,5 +2,6 @@
 
 from stratsynth.adapters.external import External
 from stratsynth.adapters.independent import Independent
+from stratsynth.adapters.mst import MST
 
-__all__ = ["External", "Independent"]
+__all__ = ["MST", "External", "Independent"]

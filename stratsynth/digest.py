@@ -34,6 +34,8 @@ def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
         _write(state, type(value).__name__, str(value).encode())
     elif isinstance(value, float):
         _write(state, "float", value.hex().encode())
+    elif isinstance(own := getattr(value, "digest", None), str):  # what is asked often keeps its own
+        _write(state, "digest", own.encode())
     elif is_dataclass(value):
         _write(state, "object", type(value).__qualname__.encode())
         _feed(state, {f.name: getattr(value, f.name) for f in fields(value)})

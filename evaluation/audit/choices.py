@@ -10,9 +10,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.audit.broken import Breakage, Quieter
 from stratsynth.evaluation.audit.desk import Desk
-from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point
+from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
 from stratsynth.evaluation.audit.report import Audit, Control
 
 from stratsynth.accounting.budget import Neighbours
@@ -26,6 +25,7 @@ from stratsynth.testing.moved import exact_answers
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
+    from stratsynth.evaluation.audit.broken import Breakage
 
 RHO = 1 / 8
 """epsilon = 1."""
@@ -83,10 +83,18 @@ def choices() -> Experiment:
 
     epsilon = charged_epsilon(question, schema, Neighbours.ADD_REMOVE)
     point = Point(epsilon, float(ratios[0]) - 1e-6, 0.0)
-    faults = (Fault(HALF, Quieter(0.5), part=0.25), Fault(THREE_QUARTERS, Quieter(0.75), part=0.5))
-    law = float(np.exp(laws[0][0])), float(1 - np.exp(laws[1][0]))
+
+    def rates(share: float) -> Rates:
+        quiet = replace(question, rho=question.rho / share**2)
+        absent, present = (
+            log_law(quiet, exact_answers(rows, asked)[0], schema, Neighbours.ADD_REMOVE)[0] for rows in worlds
+        )
+        return ((math.exp(absent), 1 - math.exp(present)),)
+
     note = f"the law's own log-ratio is {np.abs(ratios).max():.4f}, the most that draws can show"
-    return Experiment(f"choose: {CANDIDATES} candidates, draws", (point,), draw, faults, law, note)
+    return Experiment(
+        f"choose: {CANDIDATES} candidates, draws", (point,), draw, quieter(rates, 0.3, 0.5), rates(1)[0], note
+    )
 
 
 def enumerated(pairs: int = 200) -> Audit:
@@ -109,7 +117,7 @@ def enumerated(pairs: int = 200) -> Audit:
             one, two = (log_law(broken, answer, SMALL, neighbours) for answer in exact)
             worst[name] = max(worst[name], float(np.abs(one - two).max()) / epsilon)
     found, seconds = worst.pop(""), time.perf_counter() - start
-    controls = tuple(Control(name, 1.0, w, pairs, 1.0, w > ALMOST, 0.0) for name, w in worst.items())
+    controls = tuple(Control(name, 1.0, w, pairs, 1.0, True, w > ALMOST, 0.0) for name, w in worst.items())
     what, unit = "choose: enumerated laws", "share of epsilon, exact"
     return Audit(what, unit, 1.0, found, found, pairs, 1.0, found > ALMOST, seconds, controls)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.audit.estimators import errors
-from stratsynth.evaluation.audit.harness import LIKELY, Point
+from stratsynth.evaluation.audit.harness import LIKELY, Point, Rates
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
@@ -64,7 +64,13 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
     found = []
     for point in points:
         one, two = (scores[point.score] for scores in pilot)
-        candidates = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.005, 0.995, 199)))
+        candidates = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.005, 0.995, 67)))
         bounds = [float(point.bound(errors(one, two, t), LIKELY)) for t in candidates]
         found.append(dataclasses.replace(point, threshold=float(candidates[int(np.argmax(bounds))])))
     return tuple(found)
+
+
+def seen(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
+    """The error rates that a pilot shows."""
+    found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
+    return tuple((e.positives / e.runs, e.negatives / e.runs) for e in found)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.audit.choices import choices, enumerated
-from stratsynth.evaluation.audit.report import Audit, Report
+from stratsynth.evaluation.audit.report import Report
 from stratsynth.evaluation.audit.sampled import sampled_steps
 from stratsynth.evaluation.audit.tables import move, tables
 from stratsynth.evaluation.audit.totals import gaussian_total, laplace_total
@@ -30,11 +30,11 @@ class Family:
 FAMILIES = (
     Family(tables, 200_000, 5_000_000),
     Family(move, 200_000, 5_000_000),
-    Family(choices, 8_000, 100_000),
+    Family(choices, 14_000, 100_000),
     Family(gaussian_total, 60_000, 1_000_000),
     Family(lambda: gaussian_total(Neighbours.REPLACE), 60_000, 1_000_000),
     Family(laplace_total, 50_000, 1_000_000),
-    Family(sampled_steps, 10_000, 100_000),
+    Family(sampled_steps, 12_000, 100_000),
 )
 """Sizes by trust.md's power table: half the noise is always caught, three quarters of it with 0.999 or more."""
 
@@ -43,8 +43,3 @@ def audit_primitives(*, long: bool = False) -> Report:
     """Audit counts, choices, totals, sampled totals and a move between strata on the real driver, with controls."""
     audits = [family.make().run(family.long if long else family.short) for family in FAMILIES]
     return Report((*audits[:2], enumerated(2000 if long else 200), *audits[2:]))
-
-
-def audit_family(family: Family, runs: int) -> Audit:
-    """One of them, at a size of one's own."""
-    return family.make().run(runs)

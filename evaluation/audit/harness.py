@@ -1,16 +1,22 @@
-"""Running an experiment on the real driver and on broken ones, and judging it."""
+"""Running an experiment on the real driver and on broken ones, and judging it.
+
+Whether a control must be caught is settled beforehand, from what its fault does to the law of the answers. It must
+not be judged by what the control showed: a harness that catches nothing would excuse itself.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import special
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
 from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, mu_of, upper
-from stratsynth.evaluation.audit.report import Audit, Control
+from stratsynth.evaluation.audit.report import NEEDED, Audit, Control
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,19 +58,38 @@ class Point:
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
 
 
+Rates = tuple[tuple[float, float], ...]
+"""For each point the error rates (F, N) of its test, as a law has them."""
+
+
 @dataclass(frozen=True)
 class Fault:
     """A way to be wrong: the driver is broken, or the claim is."""
 
     name: str
-    breakage: Breakage | None = None
-    points: tuple[Point, ...] = ()
-    """Claims in place of the experiment's."""
+    breakage: Breakage | None
+    rates: Rates
+    """What the fault does to the tests, computed without the driver: from it follows whether it must be caught."""
     part: float = 1.0
     """The share of the honest runs that is enough for it."""
+    points: tuple[Point, ...] = ()
+    """Claims in place of the experiment's."""
+    must: bool = False
+    """Whether it must be caught even where the rates say that it may be missed, being but estimates."""
 
 
-NOISE = (Fault(HALF, Quieter(0.5), part=0.2), Fault(THREE_QUARTERS, Quieter(0.75)))
+def normal(mu: float) -> Rates:
+    """The error rates of the test half way between N(0, 1) and N(mu, 1)."""
+    rate = float(special.ndtr(-mu / 2))
+    return ((rate, rate),)
+
+
+def quieter(rates: Callable[[float], Rates], half: float = 0.2, quarters: float = 1.0) -> tuple[Fault, Fault]:
+    """Half and three quarters of the noise: their rates by the share of the noise, and their parts of the runs."""
+    return (
+        Fault(HALF, Quieter(0.5), rates(0.5), half, must=True),
+        Fault(THREE_QUARTERS, Quieter(0.75), rates(0.75), quarters),
+    )
 
 
 @dataclass(frozen=True)
@@ -75,7 +100,7 @@ class Experiment:
     points: tuple[Point, ...]
     """What is claimed. Where there are several, they hold together: alpha is shared."""
     draw: Draw
-    faults: tuple[Fault, ...] = NOISE
+    faults: tuple[Fault, ...]
     law: tuple[float, float] | None = None
     """The least error rates of the first point's test that the mechanism's law allows, where it is known exactly.
 
@@ -86,36 +111,55 @@ class Experiment:
     def run(self, runs: int, *, controls: bool = True) -> Audit:
         """The honest runs first, then the controls."""
         found, seconds = self._errors(None, self.points, runs)
-        power, done = None, []
-        for fault in self.faults if controls else ():
-            control, seen = self._control(fault, max(1, round(runs * fault.part)))
-            done.append(control)
-            if fault.name == HALF:
-                power = self._power(self.points, seen, runs)
-        best = self._nearest(self.points, found)
-        likely, sure = (float(self._bound(self.points, found, best, alpha)) for alpha in (LIKELY, SURE))
-        point, alarm = self.points[best], bool(self._alarm(self.points, found))
+        best = nearest(self.points, found)
+        likely, sure = (bound(self.points, found, best, alpha) for alpha in (LIKELY, SURE))
+        half = [fault for fault in self.faults if fault.name == HALF]
         return Audit(
-            self.what,
-            point.unit,
-            point.claim,
-            likely,
-            sure,
-            found[0].runs,
-            power,
-            alarm,
-            seconds,
-            tuple(done),
-            self.note,
+            what=self.what,
+            unit=self.points[best].unit,
+            claim=self.points[best].claim,
+            lower=float(likely),
+            sure=float(sure),
+            runs=found[0].runs,
+            power=self.power(half[0], found[0].runs) if half else None,
+            alarm=bool(alarm(self.points, found, self.law)),
+            seconds=seconds,
+            controls=tuple(self.control(f, math.ceil(runs * f.part)) for f in self.faults) if controls else (),
+            note=self.note,
         )
 
-    def _control(self, fault: Fault, runs: int) -> tuple[Control, list[Errors]]:
+    def control(self, fault: Fault, runs: int) -> Control:
+        """The same experiment with a fault."""
         points = fault.points or self.points
         found, seconds = self._errors(fault.breakage, points, runs)
-        best = self._nearest(points, found)
-        likely = float(self._bound(points, found, best, LIKELY))
-        power, alarm = self._power(points, found, found[0].runs), bool(self._alarm(points, found))
-        return Control(fault.name, points[best].claim, likely, found[0].runs, power, alarm, seconds), found
+        best, power = nearest(points, found), self.power(fault, found[0].runs)
+        return Control(
+            name=fault.name,
+            claim=points[best].claim,
+            lower=float(bound(points, found, best, LIKELY)),
+            runs=found[0].runs,
+            power=power,
+            must=fault.must or power >= NEEDED,
+            alarm=bool(alarm(points, found, self.law)),
+            seconds=seconds,
+        )
+
+    def power(self, fault: Fault, runs: int) -> float:
+        """The chance of an alarm in so many runs with a fault, by its rates.
+
+        Over independent binomial numbers of both kinds of error, by their quantiles. With several points, that of
+        the best alone: no less than that is true.
+        """
+        from scipy import stats
+
+        points, quantiles = fault.points or self.points, (np.arange(_GRID) + 0.5) / _GRID
+        chances = []
+        for i, (point, rates) in enumerate(zip(points, fault.rates, strict=True)):
+            positives, negatives = (stats.binom.ppf(quantiles, runs, rate) for rate in rates)
+            drawn = Errors(positives[:, None], negatives[None, :], runs)
+            alarms = alarm([point], [drawn], self.law if i == 0 else None, SURE / len(points))
+            chances.append(float(np.mean(alarms)))
+        return max(chances)
 
     def _errors(self, breakage: Breakage | None, points: Sequence[Point], runs: int) -> tuple[list[Errors], float]:
         start = time.perf_counter()
@@ -123,38 +167,23 @@ class Experiment:
         found = [errors(one[p.score], two[p.score], p.threshold) for p in points]
         return found, time.perf_counter() - start
 
-    def _bound(self, points: Sequence[Point], found: Sequence[Errors], i: int, alpha: float) -> Any:
-        return points[i].bound(found[i], alpha / len(points))
 
-    def _nearest(self, points: Sequence[Point], found: Sequence[Errors]) -> int:
-        """The point whose bound is the largest share of its claim."""
-        return max(range(len(points)), key=lambda i: float(self._bound(points, found, i, LIKELY)) / points[i].claim)
+def bound(points: Sequence[Point], found: Sequence[Errors], i: int, alpha: float) -> Any:
+    """The lower bound of one of several points that hold together."""
+    return points[i].bound(found[i], alpha / len(points))
 
-    def _alarm(self, points: Sequence[Point], found: Sequence[Errors]) -> Any:
-        """Whether any claim is refuted, or the law is; for arrays of errors an array."""
-        refuted = [self._bound(points, found, i, SURE) > point.claim for i, point in enumerate(points)]
-        if self.law is not None:
-            pairs = zip(self.law, (found[0].positives, found[0].negatives), strict=True)
-            refuted.extend(upper(count, found[0].runs, SURE / 2) < least for least, count in pairs)
-        return np.any(np.broadcast_arrays(*refuted), axis=0)
 
-    def _power(self, points: Sequence[Point], seen: Sequence[Errors], runs: int) -> float:
-        """The chance of an alarm in so many runs, if the error rates are those seen.
+def nearest(points: Sequence[Point], found: Sequence[Errors]) -> int:
+    """The point whose bound is the largest share of its claim."""
+    return max(range(len(points)), key=lambda i: float(bound(points, found, i, LIKELY)) / points[i].claim)
 
-        Over independent binomial numbers of both kinds of error, by their quantiles. With several points, that of
-        the best alone: no less than that is true.
-        """
-        from scipy import stats
 
-        quantiles = (np.arange(_GRID) + 0.5) / _GRID
-        chances = []
-        for point, found in zip(points, seen, strict=True):
-            positives = stats.binom.ppf(quantiles, runs, found.positives / found.runs)[:, None]
-            negatives = stats.binom.ppf(quantiles, runs, found.negatives / found.runs)[None, :]
-            drawn = Errors(positives, negatives, runs)
-            bound = point.bound(drawn, SURE / len(points))
-            alarms = bound > point.claim
-            if self.law is not None and point is points[0]:
-                alarms = self._alarm([point], [drawn]) | alarms
-            chances.append(float(np.mean(alarms)))
-        return max(chances)
+def alarm(
+    points: Sequence[Point], found: Sequence[Errors], law: tuple[float, float] | None = None, alpha: float = SURE
+) -> Any:
+    """Whether any claim is refuted, or the law is; for arrays of errors an array."""
+    refuted = [bound(points, found, i, alpha) > point.claim for i, point in enumerate(points)]
+    if law is not None:
+        pairs = zip(law, (found[0].positives, found[0].negatives), strict=True)
+        refuted.extend(upper(count, found[0].runs, alpha / 2) < least for least, count in pairs)
+    return np.any(np.broadcast_arrays(*refuted), axis=0)

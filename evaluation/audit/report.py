@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,7 +28,9 @@ class Control:
     """The lower bound at 95 %, in the unit of the audit."""
     runs: int
     power: float
-    """The chance that so many runs catch it, at the error rates it showed."""
+    """The chance that so many runs catch it, computed from the fault."""
+    must: bool
+    """Whether it must be caught."""
     alarm: bool
     """Whether it was caught at 99.99 %."""
     seconds: float
@@ -38,7 +40,7 @@ class Control:
         """`caught`; `MISSED` if it should have been; else `too few runs`."""
         if self.alarm:
             return "caught"
-        return "MISSED" if self.power >= NEEDED else "too few runs"
+        return "MISSED" if self.must else "too few runs"
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -64,7 +66,7 @@ class Audit:
     runs: int
     """Answers drawn from each of the two tables."""
     power: float | None
-    """The chance that so many runs catch half the noise, at the error rates which that control showed."""
+    """The chance that so many runs catch half the noise."""
     alarm: bool
     """Whether the claim is refuted at 99.99 %."""
     seconds: float
@@ -103,6 +105,8 @@ class Report:
     audits: tuple[Audit, ...]
     findings: tuple[str, ...] = field(default=())
     """What `stratsynth.testing.check_contract` found wrong."""
+    skipped: tuple[str, ...] = ()
+    """What was not audited, and why."""
 
     @property
     def passed(self) -> bool:
@@ -112,24 +116,33 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
         audits = [audit.to_dict() for audit in self.audits]
-        return {"passed": self.passed, "audits": audits, "replay": list(self.findings), "reading": DISCLAIMER}
+        return {
+            "passed": self.passed,
+            "audits": audits,
+            "replay": list(self.findings),
+            "skipped": list(self.skipped),
+            "reading": DISCLAIMER,
+        }
 
     def to_text(self) -> str:
         """A table with a line for each audit and, below it, one for each control."""
-        lines = [("what", "claim", "lower", "share", "runs", "power", "seconds", "verdict", "unit")]
-        for audit in self.audits:
-            lines.append((
-                audit.what, f"{audit.claim:.4f}", f"{audit.lower:.4f}", f"{audit.share:.0%}", f"{audit.runs:,}",
-                _power(audit.power), f"{audit.seconds:.1f}", audit.verdict, audit.unit,
-            ))  # fmt: skip
-            for c in audit.controls:
-                lines.append((
-                    f"  control: {c.name}", f"{c.claim:.4f}", f"{c.lower:.4f}", f"{c.lower / c.claim:.0%}",
-                    f"{c.runs:,}", _power(c.power), f"{c.seconds:.1f}", c.state, "",
-                ))  # fmt: skip
+        head = ("what", "claim", "lower", "share", "runs", "power", "seconds", "verdict", "unit")
+        lines = [head, *(line for audit in self.audits for line in _lines(audit))]
         notes = [f"{audit.what}: {audit.note}" for audit in self.audits if audit.note]
         replayed = [f"replay: {finding}" for finding in self.findings]
-        return "\n".join([*_aligned(lines), "", *notes, *replayed, DISCLAIMER])
+        skipped = [f"not audited: {reason}" for reason in self.skipped]
+        return "\n".join([*_aligned(lines), "", *notes, *replayed, *skipped, DISCLAIMER])
+
+
+def _lines(audit: Audit) -> Iterator[tuple[str, ...]]:
+    yield _line(audit.what, audit, audit.verdict, audit.unit)
+    for control in audit.controls:
+        yield _line(f"  control: {control.name}", control, control.state, "")
+
+
+def _line(what: str, found: Audit | Control, verdict: str, unit: str) -> tuple[str, ...]:
+    numbers = f"{found.claim:.4f}", f"{found.lower:.4f}", f"{found.lower / found.claim:.0%}", f"{found.runs:,}"
+    return (what, *numbers, _power(found.power), f"{found.seconds:.1f}", verdict, unit)
 
 
 def _power(power: float | None) -> str:

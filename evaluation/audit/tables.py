@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
 from stratsynth.evaluation.audit.desk import Desk
 from stratsynth.evaluation.audit.estimators import jittered
-from stratsynth.evaluation.audit.harness import NOISE, Experiment, Fault, Point
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.driver.lockstep import run
@@ -56,8 +56,10 @@ def tables(k: int = 20) -> Experiment:
         )
         return _score(absent, k, variance), _score(present, k, variance)
 
-    faults = (*NOISE, Fault("sqrt(k) forgotten", whole_rho_for_each_table))
-    return Experiment(f"counts: {k} tables", (Point(math.sqrt(2 * charged), 0.0),), draw, faults)
+    mu = math.sqrt(2 * charged)
+    forgotten = Fault("sqrt(k) forgotten", whole_rho_for_each_table, normal(math.sqrt(k) * mu), 0.2, must=True)
+    faults = (*quieter(lambda share: normal(mu / share)), *([forgotten] if k > 1 else []))
+    return Experiment(f"counts: {k} tables", (Point(mu, 0.0),), draw, faults)
 
 
 def move() -> Experiment:
@@ -91,8 +93,10 @@ def move() -> Experiment:
         )
         return jittered(stayed / variance, 1 / variance, rng), jittered(gone / variance, 1 / variance, rng)
 
-    unpriced = Fault("claims add/remove for a move", points=(Point(math.sqrt(2 * one), 0.0),))
-    return Experiment("counts: move between strata", (Point(math.sqrt(2 * moved), 0.0),), draw, (*NOISE, unpriced))
+    mu, cheap = math.sqrt(2 * moved), Point(math.sqrt(2 * one), 0.0)
+    unpriced = Fault("claims add/remove for a move", None, normal(mu), points=(cheap,))
+    faults = (*quieter(lambda share: normal(mu / share)), unpriced)
+    return Experiment("counts: move between strata", (Point(mu, 0.0),), draw, faults)
 
 
 def _sides(runs: int) -> Iterator[int]:
@@ -112,7 +116,8 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> MemoryRows:
     """The first so many cells of A x B have one record each."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
-    codes = {name: {"A": a, GROUP: np.full(number, group, np.int8)}.get(name, b) for name in schema.names}
+    known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
+    codes = {name: known.get(name, b) for name in schema.names}
     return MemoryRows(schema, codes, {}, number)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
 from stratsynth.evaluation.audit.desk import Desk, plenty
-from stratsynth.evaluation.audit.harness import NOISE, Experiment, Fault, Point
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
@@ -31,7 +31,7 @@ BEYOND = 8.0
 BUDGET = Budget(1, 1e-6)
 NAMES = tuple(f"X{i}" for i in range(WIDTH))
 SCHEMA = Schema(dict.fromkeys(NAMES, Numeric(lower=-9, upper=9, edges=(-9, 0, 10))))
-FAULTS = (*NOISE, Fault("clip x 2, noise as for x 1", twice_the_clip, part=0.2))
+CLIPPED = "clip x 2, noise as for x 1"
 
 
 def columns(norm: str = "l2") -> Columns:
@@ -76,8 +76,11 @@ def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment
         score = [((x - low) ** 2 - (x - high) ** 2) / (2 * sigma**2) for x in found]
         return score[0], score[1]
 
+    # with twice the clip the means lie at 0 and 2, or at -2 and 2, and the threshold where it was
+    wide = normal(2 * mu) if exchanged else ((normal(mu)[0][0], normal(3 * mu)[0][0]),)
+    faults = (*quieter(lambda share: normal(mu / share)), Fault(CLIPPED, twice_the_clip, wide, 0.2, must=True))
     name = "exchanged" if exchanged else "present or absent"
-    return Experiment(f"total: record {name}", (Point(mu, 0.0),), draw, FAULTS)
+    return Experiment(f"total: record {name}", (Point(mu, 0.0),), draw, faults)
 
 
 def laplace_total() -> Experiment:
@@ -94,5 +97,7 @@ def laplace_total() -> Experiment:
         score = [(np.abs(x) - np.abs(x - 1)) * epsilon for x in found]
         return score[0], score[1]
 
-    point = Point(epsilon, epsilon - 1e-6, 0.0)
-    return Experiment("total: Laplace noise, pure", (point,), draw, FAULTS)
+    tail = math.exp(-epsilon) / 2
+    wide = Fault(CLIPPED, twice_the_clip, ((tail, tail),), 0.2, must=True)
+    faults = (*quieter(lambda share: ((math.exp(-epsilon / share) / 2, 0.5),)), wide)
+    return Experiment("total: Laplace noise, pure", (Point(epsilon, epsilon - 1e-6, 0.0),), draw, faults)

@@ -33,23 +33,25 @@ def unit_scores(
     """Integer scores, and the most that one neighbouring step can move any of them."""
     distances = [score for score in question.scores if isinstance(score, Distance)]
     if distances:
-        return _distances(distances, exact, neighbours)
+        return weigh(distances, [away(score, table) for score, table in zip(distances, exact, strict=True)], neighbours)
     peaks = [score for score in question.scores if isinstance(score, Peak)]
     return _peaks(peaks, exact, schema, neighbours)
 
 
-def _distances(
-    scores: Sequence[Distance], exact: Sequence[NDArray[np.int64]], neighbours: Neighbours
-) -> tuple[list[int], int]:
-    """Score = weight x (distance - offset): the distance in units of 1/65,536, the weight in its own units."""
+def away(score: Distance, table: NDArray[np.int64]) -> int:
+    """The distance between a table and its reference, in units of 1/65,536 of a record."""
+    reference = np.rint(np.asarray(score.reference, dtype=np.float64) * REFERENCE_UNIT).astype(np.int64)
+    cells = np.abs(table * REFERENCE_UNIT - reference)
+    return int(cells.sum()) if score.norm == "l1" else int(cells.max(initial=0))
+
+
+def weigh(scores: Sequence[Distance], distances: Sequence[int], neighbours: Neighbours) -> tuple[list[int], int]:
+    """Score = weight x (distance - offset), weights in units of the heaviest; and the most that a step moves one."""
     heaviest = max(score.weight for score in scores)
     units, reach = [], 1
-    for score, table in zip(scores, exact, strict=True):
+    for score, distance in zip(scores, distances, strict=True):
         weight = max(1, round(score.weight / heaviest * WEIGHT_UNIT))
-        reference = np.rint(np.asarray(score.reference, dtype=np.float64) * REFERENCE_UNIT).astype(np.int64)
-        cells = np.abs(table * REFERENCE_UNIT - reference)
-        away = int(cells.sum()) if score.norm == "l1" else int(cells.max(initial=0))
-        units.append(weight * (away - round(score.offset * REFERENCE_UNIT)))
+        units.append(weight * (distance - round(score.offset * REFERENCE_UNIT)))
         reach = max(reach, weight * score.reach(neighbours) * REFERENCE_UNIT)
     return units, reach
 

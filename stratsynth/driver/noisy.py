@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.driver.choosing import unit_scores
+from stratsynth.driver.choosing import away, unit_scores, weigh
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import Rows
 from stratsynth.noise import Entropy, exponential_choice, gaussian, laplace
@@ -37,6 +37,8 @@ class Answerer:
         self._entropy = entropy
         self._kept: dict[tuple[Path, Clique], NDArray[np.int64]] = {}
         self._kept_cells = 0
+        self._away: dict[tuple[Path, str], int] = {}
+        """Exact distances of candidates by path and digest: as private as the tables they come from."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer a question, in order."""
@@ -48,11 +50,7 @@ class Answerer:
             if isinstance(question, Counts):
                 answers.append(self._noisy(question, [tables[a.path, clique] for clique in question.cliques]))
             elif isinstance(question, Choose):
-                exact: list[Any] = [
-                    tables[a.path, score.clique] if isinstance(score, Distance) else next(sums)
-                    for score in question.scores
-                ]
-                scores, reach = unit_scores(question, exact, a.schema, self._neighbours)
+                scores, reach = self._scores(a, question, tables, sums)
                 # epsilon buys a reach of one; in units of the integer scores it is spread over their reach
                 rate = Fraction(question.epsilon) / reach
                 answers.append(exponential_choice(scores, rate, self._entropy))
@@ -61,6 +59,25 @@ class Answerer:
             elif isinstance(question, Total):
                 answers.append(self._noisy_sum(question, next(sums), a.schema))
         return answers
+
+    def _scores(
+        self,
+        asked: Asked,
+        question: Choose,
+        tables: Mapping[tuple[Path, Clique], NDArray[np.int64]],
+        sums: Iterator[list[NDArray[np.int64]]],
+    ) -> tuple[list[int], int]:
+        """Exact scores of all candidates; a distance that was computed before is remembered."""
+        distances = [score for score in question.scores if isinstance(score, Distance)]
+        if not distances:
+            return unit_scores(question, [next(sums) for _ in question.scores], asked.schema, self._neighbours)
+        found = []
+        for score in distances:
+            key = (asked.path, score.digest)
+            if key not in self._away:
+                self._away[key] = away(score, tables[asked.path, score.clique])
+            found.append(self._away[key])
+        return weigh(distances, found, self._neighbours)
 
     def _tables(self, asked: Sequence[Asked]) -> dict[tuple[Path, Clique], NDArray[np.int64]]:
         """The exact tables that questions need, all paths in one pass; those of choices are kept for the next."""

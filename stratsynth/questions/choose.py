@@ -13,10 +13,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Clique, Program, check_clique, check_positive
 from stratsynth.questions.counts import check_cells
@@ -49,6 +51,11 @@ class Distance:
     """Subtracted before weighting: the expected noise, in AIM."""
     norm: Literal["l1", "largest"] = "l1"
     """The sum of the cells' absolute differences, or the largest of them."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Its own digest, computed once: a candidate is asked about again and again."""
+        return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
 
     def check(self, schema: Schema) -> None:
         """A reference of the right shape and size, a positive weight."""

@@ -89,6 +89,8 @@ class Fault:
     after: bool = False
     signal: int | None = signal.SIGKILL
     """None only counts."""
+    wait: float = 0.0
+    """Seconds to sleep first."""
 
     def arm(self):
         """Wrap the function; returns a list that grows with each call."""
@@ -105,11 +107,13 @@ class Fault:
 
         def wrapped(*arguments, **settings):
             calls.append(last)
-            due = len(calls) == self.at + 1 and self.signal is not None
-            if due and not self.after:
+            due = len(calls) == self.at + 1
+            if due:
+                time.sleep(self.wait)
+            if due and self.signal and not self.after:
                 os.kill(os.getpid(), self.signal)
             result = proper(*arguments, **settings)
-            if due and self.after:
+            if due and self.signal and self.after:
                 os.kill(os.getpid(), self.signal)
             return result
 
@@ -126,13 +130,14 @@ def arm(faults):
 # Tasks: what a child does
 
 
-def fit(folder, *, faults=(), rungs=6, count=None, bug=None):
+def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="release"):
     """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
     from helpers import small
     from stratsynth import Budget, open_table
     from stratsynth.fitting import fitted
 
     folder = Path(folder)
+    time.sleep(wait)
     watch_reads(folder)
     plant(bug)
     counted = Fault(count, signal=None).arm() if count else []
@@ -141,15 +146,16 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None):
         folder / "people.csv", schema=small.SCHEMA, declared_size=small.SIZE, ledger=folder / "people.ledger"
     )
     with fitted(Ladder(rungs, str(folder)), table, Budget(1, 1e-9)) as release:
-        release.save(folder / "release", rows=50)
+        release.save(folder / out, rows=50)
     return len(counted)
 
 
-def command(*arguments, cwd, faults=(), limit=None):
+def command(*arguments, cwd, faults=(), limit=None, wait=0.0):
     """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write."""
     from stratsynth import cli, mechanism
 
     os.chdir(cwd)
+    time.sleep(wait)
     mechanism.installed()["ladder"] = EntryPoint("ladder", "helpers.crash:Ladder", mechanism.GROUP)
     watch_reads(Path(cwd))
     arm(faults)
@@ -163,7 +169,7 @@ def program(*arguments, cwd):
     from helpers.command import STRATSYNTH
 
     os.chdir(cwd)
-    os.execv(STRATSYNTH, [str(STRATSYNTH), *arguments])
+    os.execv(STRATSYNTH, [str(STRATSYNTH), *arguments])  # noqa: S606 - it has to be this very process
 
 
 def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):
@@ -365,29 +371,3 @@ def end(child, wanted):
 def content(handle):
     with open(handle, "rb") as pipe:  # noqa: PTH123 - a descriptor
         return pipe.read()
-
-
-# An independent reader
-
-
-def lines_of(ledger):
-    """The lines of a ledger, its chain recomputed here; fails where a byte is wrong."""
-    raw = Path(ledger).read_bytes()
-    assert not raw or raw.endswith(b"\n"), "torn"
-    head, lines = "0" * 64, []
-    for line in raw.splitlines():
-        stated, body = line.split(b" ", 1)
-        head = hashlib.sha256(head.encode() + b" " + body).hexdigest()
-        assert stated.decode() == head, f"line {len(lines) + 1}"
-        lines.append(json.loads(body))
-    return lines
-
-
-def chained(contents):
-    """The bytes of a ledger that says this, soundly chained."""
-    head, lines = "0" * 64, []
-    for content_ in contents:
-        body = json.dumps(content_, separators=(",", ":")).encode()
-        head = hashlib.sha256(head.encode() + b" " + body).hexdigest()
-        lines.append(head.encode() + b" " + body + b"\n")
-    return b"".join(lines)

@@ -1,12 +1,14 @@
 """Ctrl-C at any moment, and a disk that is full: no half release, and the same recipe goes on without a new charge."""
 
 import random
+import re
 import signal
 
 import pytest
 
 from helpers import small
-from helpers.crash import Fault, Nursery, command, lines_of, program, traces
+from helpers.crash import Fault, Nursery, command, program, traces
+from helpers.ledgers import lines_of
 from stratsynth import Release
 
 RUNGS = 6
@@ -43,7 +45,7 @@ def left(folder):
 
 def check_interrupted(ended, folder):
     """What must hold after a run was cut short: nothing half, nothing read that was not charged."""
-    assert len(ended.said.strip().splitlines()) <= 2, ended.said
+    assert ended.code == 0 or len(ended.said.strip().splitlines()) <= 2, ended.said
     assert "Traceback" not in ended.said
     assert left(folder) in ([], ["release"]), left(folder)
     if left(folder):
@@ -108,8 +110,9 @@ def test_ctrl_c_at_ten_random_times(tmp_path, nursery):
         folder = recipe_in(tmp_path / str(i))
         ended = nursery.run(command, "fit", "recipe.toml", cwd=folder, kill=rng.uniform(0.003, whole), by=INT)
         assert ended.code in {0, 130}, (i, ended)
-        if ended.code == 130:
-            check_interrupted(ended, folder)
+        check_interrupted(ended, folder)
+        ledger = folder / "people.ledger"
+        if not (ledger.exists() and lines_of(ledger) and lines_of(ledger)[-1]["kind"] == "done"):
             check_resumes(nursery, folder)
 
 
@@ -135,7 +138,7 @@ def test_a_file_size_limit_leaves_no_half_release_and_costs_nothing_more(limit, 
     assert ended.code == 1, ended.said
     check_interrupted(ended, place)
     assert left(place) == []
-    assert "File too large" in ended.said
+    assert re.search("File too large|No space left", ended.said)
     check_resumes(nursery, place)
 
 

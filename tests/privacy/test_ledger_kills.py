@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, fit, lines_of, traces
+from helpers.crash import KILLED, Fault, Nursery, fit, traces
+from helpers.ledgers import lines_of
 from stratsynth import Release
 from stratsynth.accounting.ledger_file import read_ledger
 

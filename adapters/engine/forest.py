@@ -1,0 +1,148 @@
+"""Message passing over many junction trees at once.
+
+All tables of all trees lie one after another in one array, and every step of message passing is a few array
+operations over all edges of the same depth, whichever tree they belong to. So eighteen strata cost little more
+than one, structures may differ, and nothing is compiled but index arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine.structure import Clique, JunctionTree
+
+NEVER = -1e9
+"""The log potential of a cell that cannot occur: finite, so that differences of messages stay defined."""
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The edges whose child is at one depth."""
+
+    child: Indices
+    """The children's cells, sorted by separator cell."""
+    starts: Indices
+    """Where each separator cell's run begins in `child`."""
+    runs: Indices
+    """The separator cell of each of those children's cells."""
+    parent: Indices
+    """The parents' cells, sorted by separator cell."""
+    parent_starts: Indices
+    parent_runs: Indices
+
+
+def projection(shape: tuple[int, ...], axes: Sequence[int]) -> Indices:
+    """For each cell of a table, row-major, the cell of the table over some of its axes, in that order."""
+    kept = [shape[axis] for axis in axes]
+    cell = np.zeros(shape, dtype=np.intp)
+    for axis, stride in zip(axes, _strides(kept), strict=True):
+        view = [1] * len(shape)
+        view[axis] = shape[axis]
+        cell += stride * np.arange(shape[axis]).reshape(view)
+    return cell.ravel()
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
+
+
+class Forest:
+    """Some junction trees, flattened."""
+
+    def __init__(self, trees: Sequence[JunctionTree]) -> None:
+        """Lay all tables out and index every level of edges."""
+        self.trees = tuple(trees)
+        self.offsets: list[list[int]] = []
+        """Where each clique's table begins, by tree."""
+        self.cells = 0
+        owners: list[NDArray[np.intp]] = []
+        roots: list[NDArray[np.intp]] = []
+        for number, tree in enumerate(self.trees):
+            places = []
+            for i, clique in enumerate(tree.cliques):
+                cells = math.prod(tree.shape(clique))
+                places.append(self.cells)
+                if i == 0:
+                    roots.append(np.arange(self.cells, self.cells + cells))
+                self.cells += cells
+                owners.append(np.full(cells, number, dtype=np.intp))
+            self.offsets.append(places)
+        self.owner = np.concatenate(owners) if owners else np.zeros(0, dtype=np.intp)
+        """The tree of each cell."""
+        self._root = np.concatenate(roots) if roots else np.zeros(0, dtype=np.intp)
+        self._root_starts = np.cumsum([0, *(len(r) for r in roots[:-1])]).astype(np.intp)
+        self._levels = self._index()
+
+    def _index(self) -> list[_Level]:
+        edges: dict[int, list[tuple[int, int]]] = {}
+        for number, tree in enumerate(self.trees):
+            depth = [0] * len(tree.cliques)
+            for i, parent in enumerate(tree.parents):
+                if parent >= 0:
+                    depth[i] = depth[parent] + 1
+                    edges.setdefault(depth[i], []).append((number, i))
+        return [self._level(edges[depth]) for depth in sorted(edges)]
+
+    def _level(self, edges: Sequence[tuple[int, int]]) -> _Level:
+        children, parents, child_runs, parent_runs, sepcells = [], [], [], [], 0
+        for number, i in edges:
+            tree, separator = self.trees[number], self.trees[number].separators[i]
+            for clique_number, cells, runs in ((i, children, child_runs), (tree.parents[i], parents, parent_runs)):
+                clique = tree.cliques[clique_number]
+                axes = [clique.index(column) for column in separator]
+                sep = projection(tree.shape(clique), axes)
+                order = np.argsort(sep, kind="stable")
+                cells.append(order + self.offsets[number][clique_number])
+                runs.append(sep[order] + sepcells)
+            sepcells += math.prod(tree.shape(separator))
+        child, parent = np.concatenate(children), np.concatenate(parents)
+        runs, above = np.concatenate(child_runs), np.concatenate(parent_runs)
+        first = np.arange(sepcells)
+        return _Level(child, np.searchsorted(runs, first), runs, parent, np.searchsorted(above, first), above)
+
+    def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
+        """Log marginals of every clique, up to each tree's constant, and that constant: its log partition sum."""
+        logs = potentials.copy()
+        sent = []
+        for level in reversed(self._levels):
+            message = _logsum(logs[level.child], level.starts, level.runs)
+            sent.append(message)
+            # several children may share a parent: their messages add up, cell by cell
+            np.add.at(logs, level.parent, message[level.parent_runs])
+        sent.reverse()
+        for level, message in zip(self._levels, sent, strict=True):
+            back = _logsum(logs[level.parent], level.parent_starts, level.parent_runs) - message
+            logs[level.child] += back[level.runs]
+        if not len(self._root):
+            return logs, np.zeros(0)
+        root = logs[self._root]
+        runs = self.owner[self._root]
+        return logs, _logsum(root, self._root_starts, runs)
+
+    def marginals(self, potentials: Floats) -> Floats:
+        """Every cell's probability."""
+        logs, constants = self.beliefs(potentials)
+        return np.exp(logs - constants[self.owner])
+
+    def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
+        """The cells of the table that contains a clique, and the clique's cell that each of them belongs to."""
+        tree = self.trees[number]
+        home = tree.home(clique)
+        whole = tree.cliques[home]
+        axes = [whole.index(column) for column in clique]
+        part = projection(tree.shape(whole), axes)
+        start = self.offsets[number][home]
+        return np.arange(start, start + len(part)), part
+
+
+def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:
+    """log(sum(exp)) of each run; the largest of each run is taken out first, so nothing under- or overflows."""
+    top = np.maximum.reduceat(values, starts)
+    return top + np.log(np.add.reduceat(np.exp(values - top[runs]), starts))

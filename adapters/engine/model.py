@@ -1,0 +1,120 @@
+"""The fitted graphical model as a table model."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
+from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.sampling import sample
+from stratsynth.adapters.engine.solve import Solution
+from stratsynth.adapters.engine.structure import Clique, JunctionTree
+
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.models import Codes, State, Where
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Graphical:
+    """A distribution that is a product of potentials on the cliques of a junction tree."""
+
+    kind: ClassVar[str] = "graphical"
+    schema: Schema
+    tree: JunctionTree
+    potentials: tuple[Floats, ...]
+    """Log potentials, a table for each clique of the tree."""
+    total: float
+    """The number of records that the noisy tables spoke of; `marginal` is in probabilities."""
+
+    @classmethod
+    def of(cls, schema: Schema, solution: Solution) -> Graphical:
+        """The model of a solved problem."""
+        return cls(schema, solution.tree, solution.potentials, solution.total)
+
+    @cached_property
+    def _forest(self) -> Forest:
+        return Forest([self.tree])
+
+    @cached_property
+    def _calibrated(self) -> tuple[list[Floats], float]:
+        """Each clique's probabilities, and the log partition sum."""
+        return self._calibrate({})
+
+    def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
+        flat = np.concatenate([table.ravel() for table in self.potentials])
+        for column, allowed in where.items():
+            cells, part = self._forest.cells_of(0, (column,))
+            flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
+        logs, constants = self._forest.beliefs(flat)
+        places = self._forest.offsets[0]
+        tables = [
+            np.exp(logs[start : start + table.size] - constants[0]).reshape(table.shape)
+            for start, table in zip(places, self.potentials, strict=True)
+        ]
+        return tables, float(constants[0])
+
+    def marginal(self, columns: Clique) -> Floats:
+        """The probabilities of some columns' cells, axes in their order."""
+        return marginal(self.tree, self._calibrated[0], columns)
+
+    def mass(self, where: Where) -> float:
+        """How much of the partition sum is left when other levels cannot occur."""
+        if any(not allowed for allowed in where.values()):
+            return 0.0
+        return math.exp(min(0.0, self._calibrate(where)[1] - self._calibrated[1])) if where else 1.0
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Rows by randomised rounding; a condition is put into the model first, so no row is thrown away."""
+        if where and not self.mass(where) > 0:
+            raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        tables = self._calibrate(where)[0] if where else self._calibrated[0]
+        rows = sample(self.tree, tables, n, rng)
+        return {column: rows[column] for column in self.schema.names}
+
+    def state(self) -> State:
+        """Cliques as facts, potentials as arrays."""
+        tree = self.tree
+        facts = {
+            "cliques": [list(clique) for clique in tree.cliques],
+            "parents": list(tree.parents),
+            "separators": [list(separator) for separator in tree.separators],
+            "total": self.total,
+        }
+        return State(facts, {str(i): table for i, table in enumerate(self.potentials)})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Graphical:
+        """Check what a file claims: a tree over just these columns, with finite potentials of the right shapes."""
+        facts = state.facts
+        sizes = tuple((name, schema.size(name)) for name in schema.names)
+        cliques = tuple(tuple(clique) for clique in facts["cliques"])
+        separators = tuple(tuple(separator) for separator in facts["separators"])
+        tree = JunctionTree(sizes, cliques, tuple(facts["parents"]), separators)
+        potentials = tuple(np.asarray(state.arrays[str(i)]) for i in range(len(cliques)))
+        _check(schema, tree, potentials)
+        return cls(schema, tree, potentials, float(facts["total"]))
+
+
+def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:
+    seen: set[str] = set()
+    for i, (clique, table) in enumerate(zip(tree.cliques, potentials, strict=True)):
+        parent, separator = tree.parents[i], tree.separators[i]
+        shared = () if i == 0 else tuple(c for c in clique if c in tree.cliques[parent])
+        rooted = parent == -1 if i == 0 else 0 <= parent < i
+        # running intersection: what a clique shares with earlier ones, it shares with its parent
+        if not rooted or separator != shared or set(clique) & seen != set(shared) or len(set(clique)) < len(clique):
+            raise ReleaseError("model: the stored junction tree is damaged.")
+        if table.dtype != np.float64 or table.shape != schema.shape(clique) or not np.isfinite(table).all():
+            raise ReleaseError("model: the stored potentials are damaged.")
+        seen |= set(clique)
+    if seen != set(schema.names) or not len(tree.parents) == len(tree.cliques) == len(tree.separators):
+        raise ReleaseError("model: the stored junction tree does not cover the schema.")

@@ -1,0 +1,62 @@
+"""Private-PGM (`mbi`) as the reference: the same tables, its estimation, our junction tree.
+
+Imported only when it is asked for: JAX compiles a program for each structure, which takes most of its time.
+mbi knows neither cells that do not count nor cells that cannot occur, so those are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from stratsynth.adapters.engine.forest import Floats
+from stratsynth.adapters.engine.solve import Problem, Solution, total
+
+from stratsynth.errors import Unsupported
+
+LEAST = 1e-300
+"""Instead of probability 0, whose logarithm is not finite."""
+
+
+def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
+    """One problem after another, by mbi's mirror descent with its own defaults but for the iterations."""
+    return [_solve(problem) for problem in problems]
+
+
+def _solve(problem: Problem) -> Solution:
+    import jax
+
+    jax.config.update("jax_enable_x64", val=True)  # before mbi is imported, or it computes in single precision
+    from mbi import Domain, LinearMeasurement, estimation
+
+    if problem.forbidden or any(t.counted is not None and not t.counted.all() for t in problem.tables):
+        raise Unsupported('engine "mbi" fits every cell and knows no structural zeros: set rare = 0, or use "numpy".')
+    domain = Domain([name for name, _ in problem.sizes], [size for _, size in problem.sizes])
+    measured = [
+        LinearMeasurement(t.values.ravel().astype(np.float64), t.clique, stddev=t.sigma) for t in problem.tables
+    ]
+    number = total(problem)
+    fitted = estimation.MirrorDescent().estimate(domain, measured, known_total=number, iters=problem.iterations)
+    tree = problem.tree()
+    potentials = tuple(
+        _conditional(fitted, number, clique, separator)
+        for clique, separator in zip(tree.cliques, tree.separators, strict=True)
+    )
+    objective = sum(float((((_table(fitted, t.clique) - t.values) / t.sigma) ** 2).sum()) / 2 for t in problem.tables)
+    return Solution(tree, potentials, number, objective, problem.iterations)
+
+
+def _table(fitted: Any, clique: tuple[str, ...]) -> Floats:
+    factor = fitted.project(clique)
+    values = np.asarray(factor.datavector(flatten=False), dtype=np.float64)
+    names = tuple(factor.domain.attributes)
+    return np.transpose(values, [names.index(column) for column in clique])
+
+
+def _conditional(fitted: Any, number: float, clique: tuple[str, ...], separator: tuple[str, ...]) -> Floats:
+    """Log of a clique's table given its separator: as potentials, these make up mbi's distribution."""
+    joint = np.maximum(_table(fitted, clique) / number, LEAST)
+    axes = tuple(i for i, column in enumerate(clique) if column not in separator)
+    logs: Floats = np.log(joint) - np.log(joint.sum(axis=axes, keepdims=True))
+    return logs if separator else np.log(joint)

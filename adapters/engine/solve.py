@@ -1,0 +1,218 @@
+"""The graphical model whose marginals fit noisy tables best: weighted least squares over consistent marginals.
+
+    minimise  1/2 sum over tables t of  |marginal_t - noisy_t|^2 / sigma_t^2
+
+over all marginals of a common distribution with the given total. Mirror descent in the log potentials: a step
+against the gradient, message passing, and a line search for each model; models of all strata go together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest, Indices
+from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
+
+from stratsynth.questions import NoisyTable
+
+CHECK = 25
+"""Every so many steps a model's progress is looked at."""
+MOST_CELLS = 2**24
+"""The largest model, in numbers: 128 MB a copy."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """A noisy table as the fit sees it: its cells, and which of them count."""
+
+    clique: Clique
+    values: NDArray[np.int64]
+    sigma: float
+    counted: NDArray[np.bool_] | None = None
+    """The cells that are fitted; all of them when not given."""
+
+    @classmethod
+    def of(cls, table: NoisyTable, counted: NDArray[np.bool_] | None = None) -> Measured:
+        """A released table."""
+        return cls(table.clique, table.values, table.sigma, counted)
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Noisy tables of one stratum, and what is known besides."""
+
+    sizes: tuple[tuple[str, int], ...]
+    """Every column of the model with its number of levels."""
+    tables: tuple[Measured, ...]
+    total: float | None = None
+    """The number of records if it is public; otherwise it is estimated from the tables."""
+    forbidden: Mapping[Clique, Indices] = field(default_factory=dict)
+    """Cells, row-major, that cannot occur."""
+    start: Solution | None = None
+    """A fitted model to start from: one whose cliques are among this one's makes a warm start."""
+    iterations: int = 1000
+    tolerance: float = 1e-4
+    """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
+
+    def tree(self) -> JunctionTree:
+        """The structure that holds every table and every forbidden cell."""
+        cliques = {table.clique for table in self.tables} | set(self.forbidden)
+        if self.start is not None:
+            cliques |= set(self.start.tree.cliques)
+        return junction_tree(self.sizes, tuple(sorted(cliques)))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A fitted model: log potentials on the cliques of a junction tree, and its total."""
+
+    tree: JunctionTree
+    potentials: tuple[Floats, ...]
+    """One table of log potentials for each maximal clique, of its shape."""
+    total: float
+    objective: float
+    iterations: int
+
+
+def engine(name: str) -> Callable[[Sequence[Problem]], list[Solution]]:
+    """The solver of that name: `numpy` is this module's, `mbi` is Private-PGM's."""
+    if name == "mbi":
+        from stratsynth.adapters.engine.reference import solve_mbi
+
+        return solve_mbi
+    return solve
+
+
+def solve(problems: Sequence[Problem]) -> list[Solution]:
+    """Solve all problems together."""
+    trees = [problem.tree() for problem in problems]
+    for tree in trees:
+        check_size(tree, MOST_CELLS)
+    forest = Forest(trees)
+    totals = np.array([total(problem) for problem in problems])
+    loss = _Loss(forest, problems, totals)
+    potentials = _start(forest, problems)
+    potentials, objective, taken = _descend(forest, loss, potentials, problems)
+    return [
+        Solution(tree, _tables(forest, i, potentials), float(totals[i]), float(objective[i]), int(taken[i]))
+        for i, tree in enumerate(trees)
+    ]
+
+
+def total(problem: Problem) -> float:
+    """The public total, or the best linear combination of the tables' sums; at least one record."""
+    if problem.total is not None:
+        return max(1.0, problem.total)
+    sums = np.array([table.values.sum() for table in problem.tables], dtype=np.float64)
+    weights = np.array([1 / (table.values.size * table.sigma**2) for table in problem.tables])
+    return max(1.0, float(sums @ weights / weights.sum())) if len(sums) else 1.0
+
+
+class _Loss:
+    """The objective and its gradient, for all models at once."""
+
+    def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
+        source, target, owner, noisy, weight, place = [], [], [], [], [], 0
+        for number, problem in enumerate(problems):
+            for table in problem.tables:
+                cells, part = forest.cells_of(number, table.clique)
+                source.append(cells)
+                target.append(part + place)
+                size = table.values.size
+                place += size
+                owner.append(np.full(size, number, dtype=np.intp))
+                noisy.append(table.values.ravel() / totals[number])
+                # marginals are probabilities: a difference counts total / sigma times
+                counted = 1.0 if table.counted is None else table.counted.ravel()
+                weight.append(np.full(size, (totals[number] / table.sigma) ** 2) * counted)
+        empty = [np.zeros(0, dtype=np.intp)]
+        self._source, self._target = np.concatenate(source or empty), np.concatenate(target or empty)
+        self._owner = np.concatenate(owner or empty)
+        self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
+        self._forest, self._number = forest, len(problems)
+
+    def __call__(self, marginals: Floats) -> tuple[Floats, Floats]:
+        """The objective of each model, and the gradient at every cell."""
+        fitted = np.bincount(self._target, weights=marginals[self._source], minlength=len(self._noisy))
+        off = fitted - self._noisy
+        pull = self._weight * off
+        objective = np.bincount(self._owner, weights=0.5 * pull * off, minlength=self._number)
+        gradient = np.bincount(self._source, weights=pull[self._target], minlength=self._forest.cells)
+        return objective, gradient
+
+    def steepness(self) -> Floats:
+        """The largest curvature of each model's objective: where its first step starts."""
+        found = np.ones(self._number)
+        np.maximum.at(found, self._owner, self._weight)
+        return found
+
+
+def _start(forest: Forest, problems: Sequence[Problem]) -> Floats:
+    """Uniform, or an earlier solution; cells that cannot occur are out."""
+    potentials = np.zeros(forest.cells)
+    for number, problem in enumerate(problems):
+        if problem.start is not None:
+            for clique, table in zip(problem.start.tree.cliques, problem.start.potentials, strict=True):
+                cells, part = forest.cells_of(number, clique)
+                potentials[cells] += table.ravel()[part]
+        for clique, never in problem.forbidden.items():
+            cells, part = forest.cells_of(number, clique)
+            potentials[cells[np.isin(part, never)]] = NEVER
+    return potentials
+
+
+def _descend(
+    forest: Forest, loss: _Loss, potentials: Floats, problems: Sequence[Problem]
+) -> tuple[Floats, Floats, Indices]:
+    """Mirror descent with momentum, restarted where it overshoots; every model has its own step.
+
+    A step is taken from a point beyond the last one, in the direction of the last move. It is accepted by half
+    of what the gradient promised (Armijo); a refused one is halved, and one that makes the objective worse
+    than before costs the momentum.
+    """
+    number, owner = len(problems), forest.owner
+    limit = np.array([problem.iterations for problem in problems])
+    tolerance = np.array([problem.tolerance for problem in problems])
+    ahead = last = potentials
+    marginals = forest.marginals(ahead)
+    value, gradient = loss(marginals)
+    objective, marked = value.copy(), value.copy()
+    step, momentum = 2.0 / loss.steepness(), np.zeros(number)
+    growth = np.full(number, 2.0)  # until a step fails for the first time
+    taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
+    while running.any():
+        trial = ahead - (step * running)[owner] * gradient
+        moved = forest.marginals(trial)
+        reached, _ = loss(moved)
+        promised = np.bincount(owner, weights=gradient * (marginals - moved), minlength=number)
+        sound = running & (value - reached >= 0.5 * promised)
+        better = sound & (reached <= objective)
+        growth = np.where(sound, growth, 1.2)
+        step = np.where(sound, step * growth, step * 0.5)
+        momentum = np.where(better, momentum + 1, np.where(sound, 0, momentum))
+        last = np.where(better[owner], potentials, last)
+        potentials = np.where(better[owner], trial, potentials)
+        objective = np.where(better, reached, objective)
+        taken += running
+        check = running & (taken % CHECK == 0)
+        running &= ~check | (marked - objective > tolerance * marked)
+        marked = np.where(check, objective, marked)
+        running &= taken < limit
+        if sound.any():
+            push = np.where(better, momentum / (momentum + 3), 0.0)
+            beyond = potentials + push[owner] * (potentials - last)
+            ahead = np.where(sound[owner], beyond, ahead)
+            marginals = forest.marginals(ahead)
+            value, gradient = loss(marginals)
+    return potentials, objective, taken
+
+
+def _tables(forest: Forest, number: int, potentials: Floats) -> tuple[Floats, ...]:
+    tree = forest.trees[number]
+    return tuple(
+        potentials[start : start + int(np.prod(tree.shape(clique)))].reshape(tree.shape(clique)).copy()
+        for clique, start in zip(tree.cliques, forest.offsets[number], strict=True)
+    )

@@ -1,0 +1,26 @@
+"""`python -m stratsynth.evaluation.bench NAME [--json]`, which `scripts/bench` runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+
+NAMES = ("door",)
+
+
+def main() -> int:
+    """Run one benchmark and print its figures."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    arguments = parser.parse_args()
+    from stratsynth.evaluation.bench.figures import show
+
+    figures = import_module(f"stratsynth.evaluation.bench.{arguments.name}").run()
+    sys.stdout.write(show(figures, as_json=arguments.json) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

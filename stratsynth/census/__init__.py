@@ -1,0 +1,107 @@
+"""The built-in census: simulated people, in the columns and codes of the American Community Survey.
+
+    from stratsynth import census
+
+    people = census.make(100_000)                  # the same people on every machine, whatever else is made
+    schema = census.schema()                       # public: levels, bounds, structural zeros
+    weights = census.weights(["SEX", "RAC1P"])     # the exact shares of the population they are drawn from
+    others = census.holdout(5_000)                 # more of that population, none of them made above
+
+Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from
+memory of published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the
+survey: see people.toml, home.toml and work.toml beside this file. They leave much out. A person's household is
+not there, areas are invented, and Alaska Natives are some three times as many as in truth, to be a group of
+one in a thousand. Use it for demonstrations and tests, never for a statement about people.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["CITATION", "holdout", "make", "schema", "shares", "weights"]
+
+CITATION = (
+    "Simulated: the built-in census of stratsynth, a simulation and not an estimate of anything. Its figures are "
+    "rounded, from memory of published tables of the American Community Survey, 2019 1-year, U.S. Census Bureau "
+    "(among them B01001, B02001, B03001, B12002, B15003, B25003, S0201, S1701, S1810, S2301)."
+)
+"""What the shares are, and which public facts they follow."""
+
+PEOPLE = 1 << 40
+"""How many people `make` has; those after them are for `holdout`."""
+
+
+def make(rows: int, *, seed: int = 0, offset: int = 0) -> pd.DataFrame:
+    """Simulated people, one a row.
+
+    A person is a function of the seed and the row number alone: `make(10)` is the start of `make(1_000_000)`, and
+    `make(10, offset=5)` is its rows 5 to 14.
+
+    Args:
+        rows: How many people.
+        seed: Which population of people, all drawn with the same chances.
+        offset: The number of the first row.
+
+    Returns:
+        A frame with the columns, order and types of the schema. Categories are texts, with "N" for not
+        applicable; numbers are numbers, with NaN for people who were not asked.
+    """
+    _whole("rows", rows)
+    _whole("offset", offset)
+    if offset + rows > PEOPLE:
+        raise UsageError("census: there are 2**40 people; the rows after them are the hold-out's.")
+    return _frame(rows, seed, offset)
+
+
+def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
+    """Other people of the same population: with one seed, none of them is ever among those of `make`."""
+    _whole("rows", rows)
+    return _frame(rows, seed, PEOPLE)
+
+
+def schema() -> Schema:
+    """The public schema of the census, with its structural zeros."""
+    from stratsynth.census import model
+
+    return model.schema()
+
+
+def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
+    """The share of every group in the population that people are drawn from, whichever the seed.
+
+    Exact but for one rounding to a floating-point number; every declared group has a row, in the schema's order.
+
+    Args:
+        by: Some of AREA, AGEP (its bins), SEX, RAC1P and HISP.
+
+    Returns:
+        A frame with these columns and `share`.
+    """
+    from stratsynth.census import population
+
+    return population.frame(by)
+
+
+def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
+    """The shares as public weights, with their citation."""
+    return Weights.public(shares(by), citation=CITATION)
+
+
+def _frame(rows: int, seed: int, start: int) -> pd.DataFrame:
+    from stratsynth.census import people
+
+    _whole("seed", seed)
+    return people.frame(seed, start, rows)
+
+
+def _whole(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 62:
+        raise UsageError(f"census: {name} is a whole number from 0.")

@@ -1,0 +1,163 @@
+"""The simulator's tables: what people.toml, home.toml and work.toml say, made ready for drawing.
+
+The levels of a variable are drawn with chances in proportion to a product of weights, whole numbers, with a
+factor for each of the variable's `times`. The `rows` of a factor are the weights, in reading order: a row for
+each combination of groups of people, and in it a weight for each level.
+
+- `on` names the columns that make the combinations, the last one varying fastest, with their groups: of
+  numbers, where each group starts ("AGEP 0 15 65"); of levels, which go together ("HISP 0|1 2|*"), where * is
+  all the rest and comes last, and 18..20 is a span.
+- `levels` of a factor lists sets of levels that share a weight, in percent; levels not listed have 100.
+- Weights may be written with their level, "1:60 2:40", a row a line; levels not named have 0.
+
+A weight of zero is a structural zero. An `amount` is not drawn: its first factor is an amount, and the others
+are percentages of it.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.schema import Categorical, Schema
+
+Codes: TypeAlias = NDArray[np.intp]
+"""A code for each row: the place of its level, or in a column of numbers the number itself."""
+
+NUMBERS = {"AGEP": 96, "POVPIP": 503}
+"""The columns of numbers that others depend on, and how many codes they have."""
+
+_FOLDER = Path(__file__).parent
+_FILES = ("people.toml", "home.toml", "work.toml")
+_DIGITS = (8, 8, 8, 7)  # in bits: 31 together
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A variable's chances, or an amount, for every combination of what it depends on."""
+
+    levels: tuple[str, ...]
+    """The levels of the variable, in the order of their codes."""
+
+    parents: Mapping[str, Codes]
+    """For each column that it depends on, what each code adds to the number of the combination."""
+
+    thresholds: NDArray[np.uint32]
+    """For each level but the last, and each combination: 2**31 times the chance of that level or an earlier."""
+
+    possible: NDArray[np.bool_]
+    """Whether each combination gives any level a chance; the others are never met, which the tests check."""
+
+    amounts: NDArray[np.int64]
+    """Of an amount, its value for each combination; otherwise nothing."""
+
+    def combination(self, codes: Mapping[str, Codes]) -> Codes:
+        """The number of each row's combination."""
+        parts = [adds.take(codes[name]) for name, adds in self.parents.items()]
+        return sum(parts[1:], start=parts[0]) if parts else np.zeros(1, np.intp)
+
+    def draw(self, codes: Mapping[str, Codes], drawn: NDArray[np.uint32]) -> Codes:
+        """The code of each row: how many thresholds its draw has reached."""
+        at = self.combination(codes)
+        found = np.zeros(len(drawn), np.uint8)
+        for threshold in self.thresholds:
+            found += drawn >= threshold.take(at)
+        return found.astype(np.intp)
+
+
+@cache
+def schema() -> Schema:
+    """The schema of the census, from schema.toml."""
+    return Schema.from_toml(_FOLDER / "schema.toml")
+
+
+@cache
+def tables() -> Mapping[str, Table]:
+    """Every table by its name, in the order of drawing."""
+    levels: dict[str, tuple[str, ...]] = {name: tuple(map(str, range(size))) for name, size in NUMBERS.items()}
+    for name, column in schema().columns.items():
+        if isinstance(column, Categorical):
+            levels[name] = column.levels
+    said = [said for file in _FILES for said in tomllib.loads((_FOLDER / file).read_text(encoding="utf-8")).items()]
+    for name, keys in said:
+        levels.setdefault(name, tuple(keys.get("levels", ("amount",))))
+    return {name: _table(levels[name], keys, levels) for name, keys in said}
+
+
+def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, tuple[str, ...]]) -> Table:
+    """The product of a variable's factors, on the coarsest groups that tell the groups of every factor apart."""
+    factors = [(dict(_groups(on, levels) for on in factor.get("on", ())), factor) for factor in keys["times"]]
+    columns = list(dict.fromkeys(column for groups, _ in factors for column in groups))
+    kinds, places = {}, {}
+    for column in columns:
+        told = np.array([groups[column] for groups, _ in factors if column in groups])
+        # Of each new group the first code, and of each code its new group.
+        _, kinds[column], places[column] = np.unique(told, axis=1, return_index=True, return_inverse=True)
+    shape = tuple(len(kinds[column]) for column in columns)
+    product = np.ones((*shape, len(own)), np.int64)
+    for groups, factor in factors:
+        weights = _weights(factor, tuple(max(group) + 1 for group in groups.values()), own)
+        if "amount" not in keys:
+            weights //= np.gcd.reduce(weights, axis=None)  # what they share only makes the products larger
+        product *= weights[tuple(_along(columns, c, np.array(group)[kinds[c]]) for c, group in groups.items())]
+    flat = product.reshape(-1, len(own))
+    strides = {column: math.prod(shape[i + 1 :]) for i, column in enumerate(columns)}
+    parents = {column: (places[column].reshape(-1) * strides[column]).astype(np.intp) for column in columns}
+    if "amount" in keys:
+        return Table(own, parents, np.empty((0, 0), np.uint32), flat[:, 0] > 0, flat[:, 0] // 100 ** (len(factors) - 1))
+    return Table(own, parents, *_thresholds(flat), np.empty(0, np.int64))
+
+
+def _along(columns: Sequence[str], column: str, values: NDArray[Any]) -> NDArray[Any]:
+    """The values along the axis of a column, as they are broadcast against those of other columns."""
+    return values.reshape([-1 if c == column else 1 for c in columns])
+
+
+def _groups(on: str, levels: Mapping[str, tuple[str, ...]]) -> tuple[str, list[int]]:
+    """A column, and the group of each of its codes."""
+    column, _, said = on.partition(" ")
+    if column in NUMBERS:
+        starts = [int(start) for start in said.split()]
+        return column, [sum(start <= code for start in starts) - 1 for code in range(NUMBERS[column])]
+    parts = [levels[column] if part == "*" else _span(part, levels[column]) for part in said.split("|")]
+    return column, [[level in part for part in parts].index(True) for level in levels[column]]
+
+
+def _span(part: str, levels: Sequence[str]) -> list[str]:
+    """The levels that a text lists: "1 2" or "18..20"."""
+    ends = [word.partition("..") for word in part.split()]
+    return [level for a, _, b in ends for level in levels[levels.index(a) : levels.index(b or a) + 1]]
+
+
+def _weights(factor: Mapping[str, Any], sizes: tuple[int, ...], levels: Sequence[str]) -> NDArray[np.int64]:
+    """The weights of a factor: an axis for each `on`, and one for the variable's levels."""
+    lines = [words for line in factor["rows"].splitlines() if (words := line.partition("#")[0].split())]
+    if ":" in lines[0][0]:
+        named = [dict(word.split(":") for word in words) for words in lines]
+        return np.array([[int(row.get(level, 0)) for level in levels] for row in named]).reshape(*sizes, -1)
+    said = np.array([int(word) for words in lines for word in words])
+    if "levels" not in factor:
+        return said.reshape(*sizes, len(levels))
+    weights = np.full((math.prod(sizes), len(levels)), 100)
+    for part, column in zip(factor["levels"], said.reshape(len(weights), -1).T, strict=True):
+        weights[:, [levels.index(level) for level in _span(part, levels)]] = column[:, None]
+    return weights.reshape(*sizes, -1)
+
+
+def _thresholds(weights: NDArray[np.int64]) -> tuple[NDArray[np.uint32], NDArray[np.bool_]]:
+    """Of each combination, 2**31 times the sum of the weights so far over the sum of all, rounded down; exactly."""
+    sums = weights.cumsum(axis=1)
+    total = np.maximum(sums[:, -1:], 1)
+    whole, rest = np.zeros_like(sums[:, :-1]), sums[:, :-1]
+    for bits in _DIGITS:  # long division, since the product with 2**31 would not fit in 64 bits
+        digit, rest = np.divmod(rest << bits, total)
+        whole = (whole << bits) + digit
+    return np.ascontiguousarray(whole.T, np.uint32), sums[:, -1] > 0

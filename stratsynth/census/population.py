@@ -1,0 +1,79 @@
+"""The population that people are drawn from: the exact share of every group, worked out from the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.census.draws import BITS
+from stratsynth.census.model import schema, tables
+from stratsynth.errors import UsageError, nearest
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+COLUMNS = ("AREA", "AGEP", "SEX", "RAC1P", "HISP")
+"""The columns whose shares are known: they depend on few others, so that every case can be gone through."""
+
+_DRAWN = ("AREA", "RAC1P", "HISP", "SEX")
+_AGE = ("ETH", "AGE5", "AGE1")
+
+
+def frame(by: Sequence[str]) -> pd.DataFrame:
+    """The share of every cell of the crossing, as `stratsynth.census.shares` returns them."""
+    import pandas as pd
+
+    if isinstance(by, str) or not by or len(set(by)) < len(by):
+        raise UsageError("census: `by` is a list of different columns, at least one.")
+    for column in by:
+        if column not in COLUMNS:
+            hint = nearest(str(column), COLUMNS)
+            raise UsageError(f"census: exact shares are known by {', '.join(COLUMNS)}{hint}.")
+    weights, whole = _weights(tuple(by))
+    cells = zip(*product(*(schema().levels(column) for column in by)), strict=True)
+    columns: dict[str, Any] = {name: pd.array(levels, "string") for name, levels in zip(by, cells, strict=True)}
+    # Python divides whole numbers exactly and rounds once.
+    return pd.DataFrame({**columns, "share": [weight / whole for weight in weights.ravel()]})
+
+
+def _weights(by: tuple[str, ...]) -> tuple[NDArray[Any], int]:
+    """A whole number for each cell, in proportion to its share, and their sum."""
+    joint, have = np.array(1, object), list[str]()
+    steps = _DRAWN + _AGE if "AGEP" in by else _DRAWN
+    for name in steps:
+        chances = _chances(name, have)
+        joint = joint[..., None] * chances
+        have.append(name)
+    if "AGEP" in by:
+        joint, have = _ages(joint, have)
+    gone = tuple(i for i, name in enumerate(have) if name not in by)
+    kept = [name for name in have if name in by]
+    weights = joint.sum(axis=gone).transpose([kept.index(name) for name in by])
+    return weights, 1 << BITS * len(steps)
+
+
+def _chances(name: str, have: Sequence[str]) -> NDArray[Any]:
+    """2**31 times the chance of each level of a variable, along the last axis, given those before it."""
+    table = tables()[name]
+    at = np.zeros([1] * len(have), np.intp)
+    for column, adds in table.parents.items():
+        at = at + adds.reshape([-1 if other == column else 1 for other in have])
+    ends = table.thresholds[:, at].astype(object)
+    full = np.full((1, *at.shape), 1 << BITS, object)
+    return np.moveaxis(np.diff(np.concatenate([0 * full, ends, full]), axis=0), 0, -1)
+
+
+def _ages(joint: NDArray[Any], have: Sequence[str]) -> tuple[NDArray[Any], list[str]]:
+    """The last two axes, groups of five years and years within them, as one axis of the bins of AGEP."""
+    column = schema().column("AGEP")
+    assert isinstance(column, Numeric)  # noqa: S101 - as schema.toml says
+    fives, ones = joint.shape[-2:]
+    ages = 5 * np.arange(fives)[:, None] + np.arange(ones)
+    bins = np.searchsorted(np.array(column.breaks), ages, side="right") - 1
+    per_bin = [joint[..., bins == code].sum(axis=-1) for code in range(column.size)]
+    return np.stack(per_bin, axis=-1), [*have[:-2], "AGEP"]

@@ -1,0 +1,164 @@
+"""The audit of mechanisms: one's own, of every currency and kind of question, and registered ones."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from stratsynth.adapters import Independent
+from stratsynth.evaluation.audit import audit_mechanism
+
+from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.errors import Unsupported
+from stratsynth.models import State
+from stratsynth.questions import Choose, Columns, Counts, Distance, Total, choose, counts, total
+
+
+class Result:
+    def __init__(self, *numbers):
+        self.numbers = [float(n) for n in numbers]
+
+    def state(self):
+        return State(self.numbers, {})
+
+
+@dataclass(frozen=True)
+class Picky:
+    """Counts one way, chooses a pair and counts it."""
+
+    name: ClassVar[str] = "picky"
+    needs: ClassVar = frozenset({Counts, Choose})
+
+    def price(self, public, budget):
+        return budget.zcdp()
+
+    def steps(self, public, allot, rng):
+        names = public.schema.names
+        tables = yield from counts([(n,) for n in names], rho=0.4 * allot.rho)
+        pairs = [(a, b) for a in names for b in names if a < b] or [(names[0],)]
+        scores = [Distance(pair, np.zeros(public.schema.shape(pair))) for pair in pairs]
+        best = yield from choose(scores, rho=0.2 * allot.rho)
+        (pair,) = yield from counts([pairs[best]], rho=0.4 * allot.rho)
+        return Result(tables[0].values.sum(), pair.values.sum())
+
+
+@dataclass(frozen=True)
+class Summing:
+    """Sums a numeric column."""
+
+    currency: str = "zcdp"
+    name: ClassVar[str] = "summing"
+    needs: ClassVar = frozenset({Counts, Total})
+
+    def price(self, public, budget):
+        if self.currency == "sampled":
+            return budget.sampled(rate=0.5, steps=5)
+        return budget.pure() if self.currency == "pure" else budget.zcdp()
+
+    def steps(self, public, allot, rng):
+        query = Columns(("AGE",), (20.0,), (10.0,), 1.0, "l1" if self.currency == "pure" else "l2")
+        if self.currency == "sampled":
+            last = None
+            for _ in range(5):
+                last = yield from total(query, noise=allot.noise, rate=0.5)
+            return Result(last[0].values[0])
+        price = {"rho" if self.currency == "zcdp" else "epsilon": allot.amount}
+        (part,) = yield from total(query, **price)
+        return Result(part.values[0])
+
+
+FORGETFUL = []
+
+
+@dataclass(frozen=True)
+class Moody:
+    """Returns something else every time."""
+
+    name: ClassVar[str] = "moody"
+    needs: ClassVar = frozenset({Counts})
+
+    def price(self, public, budget):
+        return budget.zcdp()
+
+    def steps(self, public, allot, rng):
+        FORGETFUL.append(0)
+        yield from counts(public.schema.oneways, rho=allot.rho)
+        return Result(len(FORGETFUL))
+
+
+@dataclass(frozen=True)
+class Hopeless(Moody):
+    """Cannot be fitted at all."""
+
+    def price(self, public, budget):
+        raise Unsupported("not here.")
+
+
+def check(report, runs):
+    """Nothing was found, and half the noise was caught; three quarters of it where that could be expected."""
+    (found,) = report.audits
+    assert report.passed, report.to_text()
+    assert found.runs == runs
+    assert found.verdict == "within"
+    assert found.controls[0].state == "caught"
+    return found
+
+
+@pytest.mark.parametrize("stratified", [False, True])
+def test_a_registered_mechanism_passes_and_its_loss_is_seen(stratified):
+    report = audit_mechanism(Independent(), stratified=stratified, runs=10_000, tables=3)
+    found = check(report, 10_000)
+    assert found.unit == "mu"
+    assert found.lower > 0.6 * found.claim
+    assert found.controls[1].state == "caught"
+    assert found.what == ("independent by GROUP" if stratified else "independent")
+
+
+def test_choices_and_tables_together():
+    found = check(audit_mechanism(Picky(), runs=8_000, tables=3), 8_000)
+    assert found.unit.startswith("epsilon at")
+
+
+def test_gaussian_sums():
+    found = check(audit_mechanism(Summing(), runs=10_000, tables=0), 10_000)
+    assert found.unit == "mu"
+    assert found.lower > 0.6 * found.claim
+    assert found.controls[1].state == "caught"
+
+
+def test_the_other_notion_of_neighbour():
+    budget = Budget(3, 1e-6, Neighbours.REPLACE)
+    found = check(audit_mechanism(Independent(), budget=budget, runs=10_000, tables=0), 10_000)
+    assert found.lower > 0.6 * found.claim
+
+
+def test_pure_epsilon():
+    """Each single draw of Laplace noise on the fine grid takes a millisecond: a short run, with no controls."""
+    (found,) = audit_mechanism(Summing("pure"), runs=500, tables=0, controls=False).audits
+    assert (found.unit, found.claim, found.verdict) == ("epsilon at 0", 3, "within")
+    assert found.lower > 0.5
+
+
+def test_poisson_samples():
+    found = check(audit_mechanism(Summing("sampled"), runs=1_200, tables=0), 1_200)
+    assert found.unit.startswith("epsilon at")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("currency", "runs"), [("zcdp", 50_000), ("pure", 8_000), ("sampled", 20_000)])
+def test_sums_at_length(currency, runs):
+    found = check(audit_mechanism(Summing(currency), runs=runs, tables=0), runs)
+    assert found.lower > 0.6 * found.claim
+    assert found.controls[1].state == "caught"
+
+
+def test_replay_findings_are_part_of_the_report():
+    report = audit_mechanism(Moody(), runs=500, tables=3, controls=False)
+    assert not report.passed
+    assert any("moody: result" in finding for finding in report.findings)
+    assert "replay: moody" in report.to_text()
+
+
+def test_a_mechanism_that_cannot_be_fitted_is_refused():
+    with pytest.raises(Unsupported, match="not here"):
+        audit_mechanism(Hopeless())
