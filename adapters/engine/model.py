@@ -34,11 +34,17 @@ class Graphical:
     """Log potentials, a table for each clique of the tree."""
     total: float
     """The number of records that the noisy tables spoke of; `marginal` is in probabilities."""
+    objective: float = 0.0
+    """How far the fit is from the noisy tables: half the squared distances in units of their noise."""
+    steps: int = 0
+    """How many steps the fit took."""
 
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
         """The model of a solved problem."""
-        return cls(schema, solution.tree, solution.potentials, solution.total)
+        return cls(
+            schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations
+        )
 
     @cached_property
     def _forest(self) -> Forest:
@@ -88,6 +94,8 @@ class Graphical:
             "parents": list(tree.parents),
             "separators": [list(separator) for separator in tree.separators],
             "total": self.total,
+            "objective": self.objective,
+            "steps": self.steps,
         }
         return State(facts, {str(i): table for i, table in enumerate(self.potentials)})
 
@@ -101,7 +109,8 @@ class Graphical:
         tree = JunctionTree(sizes, cliques, tuple(facts["parents"]), separators)
         potentials = tuple(np.asarray(state.arrays[str(i)]) for i in range(len(cliques)))
         _check(schema, tree, potentials)
-        return cls(schema, tree, potentials, float(facts["total"]))
+        numbers = float(facts["total"]), float(facts["objective"]), int(facts["steps"])
+        return cls(schema, tree, potentials, *numbers)
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:

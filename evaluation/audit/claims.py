@@ -30,7 +30,7 @@ CONTINUOUS = 1.0
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """What was charged, as points; thresholds are still to be chosen.
+    """What was charged, as points; where the threshold is 0 and the claim no mu, it is still to be tuned.
 
     Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: the epsilon of rho-zCDP at several deltas.
     Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss distribution at several deltas.
@@ -56,7 +56,7 @@ def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[
         delta: epsilon_sampled(details["noise"], details["rate"], steps, delta, budget.neighbours) for delta in DELTAS
     }
     pairs = [(delta, epsilon) for delta, epsilon in epsilons.items() if epsilon >= LEAST]
-    return tuple(Point(epsilon, 0.0, delta, score) for score in range(len(ASSUMED)) for delta, epsilon in pairs)
+    return tuple(Point(epsilon, epsilon, delta, score) for score in range(len(ASSUMED)) for delta, epsilon in pairs)
 
 
 def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> tuple[Point, ...]:

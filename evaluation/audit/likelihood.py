@@ -6,6 +6,7 @@ was declared (sigma by the price paid), not from what the driver says it added.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
 
     from stratsynth.driver.lockstep import Asked
 
-Score = Callable[[Answer, float], float]
-"""log P(answer on the neighbour) / P(answer on the first table), if the noise is this share of what was declared."""
+Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
+"""log P(answer on the neighbour) / P(answer on the first table), if the noise is these shares of what was declared."""
 
 
 def score(asked: Asked, here: Sequence[Any], there: Sequence[Any], neighbours: Neighbours) -> Score | None:
@@ -37,7 +38,7 @@ def score(asked: Asked, here: Sequence[Any], there: Sequence[Any], neighbours: N
     if isinstance(question, Choose):
         laws = [log_law(question, exact, asked.schema, neighbours) for exact in (here, there)]
         ratio = laws[1] - laws[0]
-        return (lambda answer, share: float(ratio[answer]) / share) if np.any(np.abs(ratio) > 1e-12) else None
+        return (lambda answer, shares: ratio[answer] / shares) if np.any(np.abs(ratio) > 1e-12) else None
     if isinstance(question, Counts):
         scales = question.sigmas(neighbours)
     elif isinstance(question, Total):
@@ -49,13 +50,15 @@ def score(asked: Asked, here: Sequence[Any], there: Sequence[Any], neighbours: N
     if not parts:
         return None
     if isinstance(question, Total) and question.currency == Currency.PURE:
-        return lambda answer, share: sum(part.laplace(answer) for part in parts) / share
+        return lambda answer, shares: math.fsum(part.laplace(answer) for part in parts) / shares
     if isinstance(question, Total) and question.currency == Currency.SAMPLED:
         rate = question.rate
-        return lambda answer, share: float(
-            np.log1p(rate * np.expm1(sum(part.gaussian(answer) for part in parts) / share**2))
-        )
-    return lambda answer, share: sum(part.gaussian(answer) for part in parts) / share**2
+        return lambda answer, shares: np.log1p(rate * np.expm1(_gaussian(parts, answer) / shares**2))
+    return lambda answer, shares: _gaussian(parts, answer) / shares**2
+
+
+def _gaussian(parts: Sequence[_Part], answer: Answer) -> float:
+    return math.fsum(part.gaussian(answer) for part in parts)
 
 
 @dataclass(frozen=True)
@@ -74,13 +77,12 @@ class Transcript:
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
-    def draw(self, desk: Desk, runs: int, shares: Sequence[float]) -> NDArray[np.float64]:
+    def draw(self, desk: Desk, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of all questions' scores in each of so many runs; one row for each assumed share of the noise."""
         drawn = np.zeros((len(shares), runs))
         for run, answers in enumerate(desk.again(self.asked, runs)):
             for answer, one in zip(answers, self.scores, strict=True):
-                for i, share in enumerate(shares):
-                    drawn[i, run] += one(answer, share)
+                drawn[:, run] += one(answer, shares)
         return drawn
 
 

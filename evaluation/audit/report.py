@@ -37,10 +37,10 @@ class Control:
 
     @property
     def state(self) -> str:
-        """`caught`; `MISSED` if it should have been; else `too few runs`."""
+        """`caught`; `MISSED` if it should have been; `no power` if so few runs cannot be expected to."""
         if self.alarm:
             return "caught"
-        return "MISSED" if self.must else "too few runs"
+        return "MISSED" if self.must else "no power"
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""

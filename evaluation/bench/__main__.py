@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door",)
+NAMES = ("door", "synth")
 
 
 def main() -> int:
@@ -14,10 +14,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--acs", metavar="FILE", help="synth: NIST's excerpt of the ACS, instead of simulated people")
     arguments = parser.parse_args()
     from stratsynth.evaluation.bench.figures import show
 
-    figures = import_module(f"stratsynth.evaluation.bench.{arguments.name}").run()
+    module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
+    figures = module.run(arguments.acs) if arguments.name == "synth" else module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")
     return 0
 

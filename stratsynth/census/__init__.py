@@ -9,9 +9,9 @@
 
 Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from
 memory of published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the
-survey: see people.toml, home.toml and work.toml beside this file. They leave much out. A person's household is
-not there, areas are invented, and Alaska Natives are some three times as many as in truth, to be a group of
-one in a thousand. Use it for demonstrations and tests, never for a statement about people.
+survey: see people.toml and its neighbours beside this file, which name the tables. Much is left out: the other
+people of a household are not there, areas are invented, and Alaska Natives are some three times as many as in
+truth, to be a group of one in a thousand. Use it for demonstrations and tests, never for a statement about people.
 """
 
 from __future__ import annotations

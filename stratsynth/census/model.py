@@ -1,4 +1,4 @@
-"""The simulator's tables: what people.toml, home.toml and work.toml say, made ready for drawing.
+"""The simulator's tables: what people.toml and its neighbours say, made ready for drawing.
 
 The levels of a variable are drawn with chances in proportion to a product of weights, whole numbers, with a
 factor for each of the variable's `times`. The `rows` of a factor are the weights, in reading order: a row for
@@ -36,7 +36,7 @@ NUMBERS = {"AGEP": 96, "POVPIP": 503}
 """The columns of numbers that others depend on, and how many codes they have."""
 
 _FOLDER = Path(__file__).parent
-_FILES = ("people.toml", "home.toml", "work.toml")
+_FILES = ("people", "school", "family", "health", "work", "money")  # in the order of drawing
 _DIGITS = (8, 8, 8, 7)  # in bits: 31 together
 
 
@@ -86,7 +86,8 @@ def tables() -> Mapping[str, Table]:
     for name, column in schema().columns.items():
         if isinstance(column, Categorical):
             levels[name] = column.levels
-    said = [said for file in _FILES for said in tomllib.loads((_FOLDER / file).read_text(encoding="utf-8")).items()]
+    texts = [(_FOLDER / f"{file}.toml").read_text(encoding="utf-8") for file in _FILES]
+    said = [each for text in texts for each in tomllib.loads(text).items()]
     for name, keys in said:
         levels.setdefault(name, tuple(keys.get("levels", ("amount",))))
     return {name: _table(levels[name], keys, levels) for name, keys in said}

@@ -35,7 +35,7 @@ def report(*, alarm=False, must=True, caught=True):
         (report(), 0, "within"),
         (report(alarm=True), 1, "VIOLATION"),
         (report(caught=False), 1, "MISSED"),
-        (report(caught=False, must=False), 0, "too few runs"),
+        (report(caught=False, must=False), 0, "no power"),
     ],
 )
 def test_the_exit_code_says_whether_all_is_well(monkeypatch, capsys, made, code, says):

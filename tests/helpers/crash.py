@@ -322,14 +322,17 @@ def start(wanted):
     """Fork a child; what it prints and returns waits in pipes until it has ended."""
     said, result = os.pipe(), os.pipe()
     began = time.perf_counter()
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # until the child can tell
     pid = os.fork()
     if pid:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.close(said[1])
         os.close(result[1])
         return pid, began, said[0], result[0]
     code = 1
     try:
         signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job would ignore it
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         os.dup2(said[1], 1)
         os.dup2(said[1], 2)
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - the descriptor, for good

@@ -116,14 +116,17 @@ def test_ctrl_c_at_ten_random_times(tmp_path, nursery):
             check_resumes(nursery, folder)
 
 
-@pytest.mark.parametrize("part", [0.4, 0.8])
-def test_ctrl_c_of_the_real_program(part, tmp_path, nursery):
+def test_ctrl_c_of_the_real_program(tmp_path, nursery):
     whole = nursery.run(program, "fit", "recipe.toml", cwd=recipe_in(tmp_path / "whole", '"independent"'))
     assert whole.code == 0, whole.said
-    folder = recipe_in(tmp_path / "cut", '"independent"')
-    ended = nursery.run(program, "fit", "recipe.toml", cwd=folder, kill=part * whole.seconds, by=INT)
-    assert ended.code == 130, ended.said
+    for attempt in range(10):  # on a busy machine it may be done before, or not have begun
+        folder = recipe_in(tmp_path / str(attempt), '"independent"')
+        kill = (0.8, 0.5, 0.9, 0.7)[attempt % 4] * whole.seconds
+        ended = nursery.run(program, "fit", "recipe.toml", cwd=folder, kill=kill, by=INT)
+        if ended.code == 130 and not (folder / "release").exists():
+            break
     check_interrupted(ended, folder)
+    assert "interrupted" in ended.said
     again = nursery.run(program, "fit", "recipe.toml", "-o", "again", cwd=folder)
     assert again.code == 0, again.said
     assert [line["kind"] for line in lines_of(folder / "people.ledger")] == ["ledger", "reserve", "charge", "done"]

@@ -104,14 +104,12 @@ def check(report, runs):
     return found
 
 
-@pytest.mark.parametrize("stratified", [False, True])
-def test_a_registered_mechanism_passes_and_its_loss_is_seen(stratified):
-    report = audit_mechanism(Independent(), stratified=stratified, runs=10_000, tables=3)
-    found = check(report, 10_000)
-    assert found.unit == "mu"
+def test_a_stratified_mechanism_passes_and_its_loss_is_seen():
+    """Alone it is audited by the command's test."""
+    found = check(audit_mechanism(Independent(), stratified=True, runs=10_000, tables=3), 10_000)
+    assert (found.what, found.unit) == ("independent by GROUP", "mu")
     assert found.lower > 0.6 * found.claim
     assert found.controls[1].state == "caught"
-    assert found.what == ("independent by GROUP" if stratified else "independent")
 
 
 def test_choices_and_tables_together():
@@ -120,15 +118,14 @@ def test_choices_and_tables_together():
 
 
 def test_gaussian_sums():
-    found = check(audit_mechanism(Summing(), runs=10_000, tables=0), 10_000)
+    found = check(audit_mechanism(Summing(), runs=5_000, tables=0), 5_000)
     assert found.unit == "mu"
     assert found.lower > 0.6 * found.claim
-    assert found.controls[1].state == "caught"
 
 
 def test_the_other_notion_of_neighbour():
     budget = Budget(3, 1e-6, Neighbours.REPLACE)
-    found = check(audit_mechanism(Independent(), budget=budget, runs=10_000, tables=0), 10_000)
+    found = check(audit_mechanism(Independent(), budget=budget, runs=5_000, tables=0), 5_000)
     assert found.lower > 0.6 * found.claim
 
 
@@ -140,14 +137,25 @@ def test_pure_epsilon():
 
 
 def test_poisson_samples():
-    found = check(audit_mechanism(Summing("sampled"), runs=1_200, tables=0), 1_200)
+    report = audit_mechanism(Summing("sampled"), runs=600, tables=0)
+    (found,) = report.audits
+    assert found.verdict == "within"
     assert found.unit.startswith("epsilon at")
+    assert found.controls[0].lower > 1.2 * found.controls[0].claim
+
+
+def test_fewer_runs_are_made_when_time_is_short():
+    """Nothing is demanded then of what so few runs cannot show."""
+    report = audit_mechanism(Independent(), runs=10**9, seconds=0.5, tables=0)
+    assert 50 <= report.audits[0].runs < 10**6
+    assert report.passed
+    assert not report.audits[0].controls[0].must or report.audits[0].controls[0].power > 0.999
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("currency", "runs"), [("zcdp", 50_000), ("pure", 8_000), ("sampled", 20_000)])
 def test_sums_at_length(currency, runs):
-    found = check(audit_mechanism(Summing(currency), runs=runs, tables=0), runs)
+    found = check(audit_mechanism(Summing(currency), runs=runs, seconds=1e9, tables=0), runs)
     assert found.lower > 0.6 * found.claim
     assert found.controls[1].state == "caught"
 

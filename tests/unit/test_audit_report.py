@@ -51,7 +51,7 @@ def test_a_harness_that_catches_nothing_does_not_excuse_itself():
 def test_half_the_noise_must_be_caught_however_few_the_runs():
     """Three quarters of it may be missed where the power does not suffice."""
     states = {c.name: c.state for c in experiment(works=False).run(300).controls}
-    assert states == {HALF: "MISSED", THREE_QUARTERS: "too few runs"}
+    assert states == {HALF: "MISSED", THREE_QUARTERS: "no power"}
 
 
 def test_power_is_the_share_that_is_caught():

@@ -1,0 +1,126 @@
+"""A recorded run and its worst neighbour: two tables, and the questions whose answers differ between them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.audit.claims import ASSUMED
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.likelihood import Transcript
+
+from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.charges import Spending
+from stratsynth.driver.load import load_rows
+from stratsynth.errors import Unsupported
+from stratsynth.mechanism import Mechanism
+from stratsynth.sources import open_source
+from stratsynth.testing import World, worlds
+from stratsynth.testing.moved import exact_answers, moved
+from stratsynth.testing.record import Run, record
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+    from stratsynth.evaluation.audit.broken import Breakage
+
+    from stratsynth.driver.rows import Rows
+
+Build = Callable[[World], Mechanism[Any]]
+PROBE = 50
+"""Runs that are timed."""
+ROUNDS = 3.6
+"""What an audit with its controls and pilots draws, in honest runs."""
+
+
+def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
+    """The first world that the mechanism can be fitted in, what it asked there, and of which table."""
+    why = "it asked nothing"
+    for candidate in [world] if world is not None else list(worlds()):
+        for kind in ("any", "empty"):
+            rows = candidate.table(np.random.default_rng(), kind)
+            first = record(build(candidate), candidate, rows, budget)
+            # a Poisson sample's likelihood is known for an empty table and one record only
+            if first.failure or not first.charges:
+                why = first.failure or why
+            elif kind == "empty" or first.charges[0].currency != Currency.SAMPLED:
+                return candidate, first, rows
+    raise Unsupported(f"audit: the mechanism could not be fitted in a small world: {why}.")
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two neighbouring tables and the part of a transcript that can tell them apart."""
+
+    here: Rows
+    there: Rows
+    run: Run
+    budget: Budget
+    cost: Fraction
+    """What telling them apart by exact answers costs, in rho; only for zcdp."""
+    transcript: Transcript
+
+    @classmethod
+    def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:
+        """Of some random neighbours the one on which the recorded answers cost the most."""
+        rng, neighbours = np.random.default_rng(), budget.neighbours
+        asked = [a for batch in first.batches for a in batch]
+        answers: Sequence[Any] = [answer for given in first.answers for answer in given]
+        here = load_rows(world.schema, open_source(base))
+        exact = exact_answers(here, asked)
+        most, there = Fraction(-1), here
+        for _ in range(number):
+            rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
+            found = zip(asked, exact, exact_answers(rows, asked), answers, strict=True)
+            cost = sum((moved(a, one, two, neighbours, answer) for a, one, two, answer in found), Fraction(0))
+            if cost > most:
+                most, there = cost, rows
+        transcript = Transcript.of(asked, exact, exact_answers(there, asked), neighbours)
+        if not transcript.asked:
+            raise Unsupported("audit: no neighbouring table was found on which any answer differs.")
+        return cls(here, there, first, budget, most, transcript)
+
+    @property
+    def currency(self) -> Currency:
+        """What the run spends in."""
+        return self.run.charges[0].currency
+
+    def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Scores of so many transcripts on each table, one row for each assumed share of the noise."""
+        details = self.run.charges[0].details
+        reserved = plenty(self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate"))
+        shares = np.array(ASSUMED if self.currency == Currency.SAMPLED else ASSUMED[:1])
+        desks = [Desk(rows, breakage, reserved) for rows in (self.here, self.there)]
+        one, two = (self.transcript.draw(desk, runs, shares) for desk in desks)
+        return one, two
+
+    def affordable(self, seconds: float) -> int:
+        """How many runs an audit with its controls can make in about so much time."""
+        self.draw(None, 1)
+        start = time.perf_counter()
+        self.draw(None, PROBE)
+        return max(PROBE, round(seconds / ROUNDS * PROBE / (time.perf_counter() - start)))
+
+    def note(self) -> str:
+        """How much of the transcript the pair is about."""
+        asked = sum(len(batch) for batch in self.run.batches)
+        text = f"{len(self.transcript.asked)} of {asked} recorded questions differ between the two tables"
+        if self.currency == Currency.ZCDP:
+            spent = Spending(self.budget.neighbours, self.run.charges).spent()
+            text += f", and they use {float(self.cost / spent):.0%} of what was charged"
+        return text
+
+
+def _neighbour(world: World, base: pd.DataFrame, rng: Generator, neighbours: Neighbours) -> pd.DataFrame:
+    """One record more or fewer, or one exchanged."""
+    if neighbours == Neighbours.ADD_REMOVE:
+        return world.neighbour(base, rng)
+    import pandas as pd
+
+    kept = base.drop(index=int(rng.integers(len(base)))) if len(base) else base
+    return pd.concat([kept, world.table(rng, "one").head(len(base))], ignore_index=True)

@@ -1,0 +1,93 @@
+"""One fit in a process of its own: `python -m stratsynth.evaluation.bench.fit JSON`, for `synth`.
+
+Prints JSON: seconds to load and to fit, peak memory, objective and steps of the solver, error of the sample.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.schema import Schema
+
+TRIPLES = 64
+BY = ["SEX", "RAC1P"]
+
+
+def main(wanted: dict[str, Any]) -> dict[str, Any]:
+    """Fit what is wanted and measure it."""
+    from stratsynth.evaluation.bench.figures import peak_megabytes
+    from stratsynth.mechanism import make
+
+    import stratsynth as ss
+
+    frame, schema, shares = data(wanted.get("acs"), wanted.get("rows"))
+    mechanism = make("mst", {key: wanted[key] for key in ("engine", "rare", "iterations")})
+    how = mechanism if not wanted["stratified"] else ss.Stratified(mechanism, BY, shares)
+    table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
+    start = time.perf_counter()
+    release = ss.fit(how, table, ss.Budget(epsilon=wanted["epsilon"], delta=1e-9))
+    seconds = time.perf_counter() - start
+    peak = peak_megabytes()
+    sampled = release.sample(len(frame), seed=1)
+    models = _models(release.model)
+    return {
+        "fit": seconds, "peak": peak, "rows": len(frame), "error": three_way(frame, sampled, schema),
+        "objective": sum(m.objective for m in models), "steps": sum(m.steps for m in models),
+    }  # fmt: skip
+
+
+def data(acs: str | None, rows: int | None) -> tuple[pd.DataFrame, Schema, Any]:
+    """The excerpt, or as many simulated people; its schema; the public shares of its groups."""
+    import pandas as pd
+
+    import stratsynth as ss
+
+    if acs is None:
+        from stratsynth import census
+
+        shares = census.shares(tuple(BY))
+        return census.make(rows or 27_000), census.schema(), ss.Weights.public(shares, citation=census.CITATION)
+    from stratsynth.evaluation.bench.acs import schema
+
+    frame = pd.read_csv(Path(acs), dtype=str)[list(schema().names)]
+    counted = frame.groupby(BY).size().div(len(frame)).rename("share").reset_index()
+    every = pd.MultiIndex.from_product([schema().levels(c) for c in BY], names=BY).to_frame(index=False)
+    merged = every.merge(counted, how="left").fillna({"share": 0.0})
+    return frame, schema(), ss.Weights.public(merged, citation="the excerpt itself, for a benchmark")
+
+
+def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:
+    """The mean, over 64 fixed triples of columns, of the L1 distance (0 to 2) of their normalised counts."""
+    from stratsynth.schema.codec import encode
+    from stratsynth.sources import open_source
+
+    one, two = (encode(schema, open_source(frame).read(schema.names)).codes for frame in (real, synthetic))
+    triples = list(combinations(schema.names, 3))
+    picked = np.random.default_rng(5).permutation(len(triples))[:TRIPLES]
+
+    def share(codes: Any, clique: tuple[str, ...]) -> Any:
+        shape = schema.shape(clique)
+        cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in clique], shape)
+        counted = np.bincount(cells, minlength=int(np.prod(shape)))
+        return counted / counted.sum()
+
+    return float(np.mean([np.abs(share(one, triples[i]) - share(two, triples[i])).sum() for i in picked]))
+
+
+def _models(model: Any) -> list[Any]:
+    """The fitted models: one, or one a stratum."""
+    return list(model.parts.values()) if hasattr(model, "parts") else [model]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(main(json.loads(sys.argv[1]))) + "\n")
