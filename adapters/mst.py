@@ -18,7 +18,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from stratsynth.adapters.engine import Graphical, Problem
+from stratsynth.adapters.engine import Graphical, Problem, junction_tree
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 
 from stratsynth.errors import Unsupported, UsageError
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.schema import Schema
+
+MOST_WITH_RULES = 2**16
+"""How many cells structural rules may make of a model; a tree that is larger by itself may stay as it is."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,9 @@ class MST:
             twos = yield from counts(tree, rho=allot.rho / 3)
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        problem = Problem(sizes, tables, _total(ones, public.size), forbidden(schema), iterations=self.iterations)
+        rules, held = affordable(forbidden(schema), sizes, [table.clique for table in twos])
+        tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
+        problem = Problem(sizes, tables, _total(ones, public.size), rules, iterations=self.iterations)
         solution = yield from work(engine(self.engine), problem)
         return Graphical.of(schema, solution)
 
@@ -139,6 +144,24 @@ def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times:
     return tuple(
         Measured.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]])) for table in twos
     )
+
+
+def affordable(
+    rules: dict[Clique, NDArray[np.intp]], sizes: tuple[tuple[str, int], ...], pairs: Sequence[Clique]
+) -> tuple[dict[Clique, NDArray[np.intp]], set[Clique]]:
+    """The structural zeros and the pairs that a model of reasonable size can hold together.
+
+    Rules are certain, so they come first, the smallest ones at the head; then pairs, in the order in which they
+    were chosen. In a stratum of few people the last pairs are noise, and the first to go. Sampling sees to the
+    rules that are left out.
+    """
+    most = max(MOST_WITH_RULES, junction_tree(sizes, tuple(sorted(pairs))).cells)
+    levels = dict(sizes)
+    held: set[Clique] = set()
+    for clique in (*sorted(rules, key=lambda c: (math.prod(levels[column] for column in c), c)), *pairs):
+        if junction_tree(sizes, tuple(sorted({*held, clique}))).cells <= most:
+            held.add(clique)
+    return {clique: cells for clique, cells in rules.items() if clique in held}, held & set(pairs)
 
 
 def forbidden(schema: Schema) -> dict[Clique, NDArray[np.intp]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,6 +12,19 @@ import typer
 def register(app: typer.Typer) -> None:
     """Add the commands; the core calls this by the entry-point group `stratsynth.commands`."""
     app.command()(audit)
+    app.command()(demo)
+
+
+def demo(
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where to put everything; by default a new folder here.")
+    ] = None,
+    rows: Annotated[int, typer.Option(metavar="N", min=100, help="How many people to simulate.")] = 50_000,
+) -> None:
+    """Run the whole job on the built-in census: plan, a vanilla and a stratified fit, what each group got."""
+    from stratsynth.evaluation.demo import run_demo
+
+    run_demo(out, rows, typer.echo)
 
 
 def audit(

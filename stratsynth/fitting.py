@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
@@ -14,7 +14,9 @@ from stratsynth.mechanism import Mechanism, Public, demand, title
 from stratsynth.table import Table
 
 if TYPE_CHECKING:
+    from stratsynth.driver.lockstep import Asked
     from stratsynth.noise import Entropy
+    from stratsynth.questions import Answer
     from stratsynth.release import Release
 
 
@@ -44,10 +46,12 @@ def fitted(
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
+    tick: Callable[[], None] | None = None,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
     Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
+    `tick` is called whenever the questions of one moment have been answered.
     """
     import numpy as np
 
@@ -71,7 +75,14 @@ def fitted(
     try:
         answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
         steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
-        model = run(steps, table.schema, answers)
+
+        def answer(asked: Sequence[Asked]) -> list[Answer]:
+            replies = answers(asked)
+            if tick is not None:
+                tick()
+            return replies
+
+        model = run(steps, table.schema, answer)
         if not isinstance(model, TableModel):
             raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
         yield Release(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -132,10 +132,13 @@ class Recipe:
             raise RecipeError("[weights] path is missing: a CSV file with the strata's columns and `share`.")
         return Weights.public(self.folder / weights["path"], citation=weights.get("citation", ""))
 
-    def run(self, folder: Path) -> Release:
-        """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there."""
+    def run(self, folder: Path, *, tick: Callable[[], None] | None = None) -> Release:
+        """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
+
+        `tick` is called after every moment at which questions were answered.
+        """
         rows, seed = self.rows, self.seed
-        with fitted(self.how(), self.table(), self.budget(), seed=seed) as release:
+        with fitted(self.how(), self.table(), self.budget(), seed=seed, tick=tick) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
 

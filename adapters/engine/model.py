@@ -42,9 +42,7 @@ class Graphical:
     @classmethod
     def of(cls, schema: Schema, solution: Solution) -> Graphical:
         """The model of a solved problem."""
-        return cls(
-            schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations
-        )
+        return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
     @cached_property
     def _forest(self) -> Forest:

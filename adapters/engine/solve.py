@@ -20,6 +20,8 @@ from stratsynth.questions import NoisyTable
 
 CHECK = 25
 """Every so many steps a model's progress is looked at."""
+PAYS = 0.7
+"""The share of all cells that must still be at work; below it, what is done is taken out."""
 MOST_CELLS = 2**24
 """The largest model, in numbers: 128 MB a copy."""
 
@@ -87,19 +89,26 @@ def engine(name: str) -> Callable[[Sequence[Problem]], list[Solution]]:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems together."""
+    """Solve all problems together; those that are done drop out, so that the slowest do not hold up the rest."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
-    forest = Forest(trees)
     totals = np.array([total(problem) for problem in problems])
-    loss = _Loss(forest, problems, totals)
-    potentials = _start(forest, problems)
-    potentials, objective, taken = _descend(forest, loss, potentials, problems)
-    return [
-        Solution(tree, _tables(forest, i, potentials), float(totals[i]), float(objective[i]), int(taken[i]))
-        for i, tree in enumerate(trees)
-    ]
+    found: dict[int, Solution] = {}
+    left, state = list(range(len(problems))), None
+    while left:
+        forest = Forest([trees[i] for i in left])
+        mine = [problems[i] for i in left]
+        loss = _Loss(forest, mine, totals[left])
+        state = _descend(forest, loss, state or _State.first(forest, loss, mine), mine)
+        for place, i in enumerate(left):
+            if not state.running[place]:
+                tables = _tables(forest, place, state.potentials)
+                objective, taken = float(state.objective[place]), int(state.taken[place])
+                found[i] = Solution(trees[i], tables, float(totals[i]), objective, taken)
+        left = [i for place, i in enumerate(left) if state.running[place]]
+        state = state.only(forest)
+    return [found[i] for i in range(len(problems))]
 
 
 def total(problem: Problem) -> float:
@@ -164,33 +173,63 @@ def _start(forest: Forest, problems: Sequence[Problem]) -> Floats:
     return potentials
 
 
-def _descend(
-    forest: Forest, loss: _Loss, potentials: Floats, problems: Sequence[Problem]
-) -> tuple[Floats, Floats, Indices]:
+@dataclass(frozen=True, eq=False)
+class _State:
+    """Where the descent of each model stands."""
+
+    potentials: Floats
+    objective: Floats
+    marked: Floats
+    """The objective when progress was last looked at."""
+    step: Floats
+    growth: Floats
+    """How much a step grows after a success: fast until it fails for the first time."""
+    taken: Indices
+    running: NDArray[np.bool_]
+
+    @classmethod
+    def first(cls, forest: Forest, loss: _Loss, problems: Sequence[Problem]) -> _State:
+        """Before the first step."""
+        potentials, number = _start(forest, problems), len(problems)
+        objective, _ = loss(forest.marginals(potentials))
+        step, growth = 2.0 / loss.steepness(), np.full(number, 2.0)
+        taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
+        return cls(potentials, objective, objective.copy(), step, growth, taken, running)
+
+    def only(self, forest: Forest) -> _State:
+        """The models that are not done."""
+        kept = self.running
+        return _State(
+            self.potentials[kept[forest.owner]], self.objective[kept], self.marked[kept], self.step[kept],
+            self.growth[kept], self.taken[kept], self.running[kept],
+        )  # fmt: skip
+
+
+def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Problem]) -> _State:
     """Mirror descent with momentum, restarted where it overshoots; every model has its own step.
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted by half
     of what the gradient promised (Armijo); a refused one is halved, and one that makes the objective worse
-    than before costs the momentum.
+    than before costs the momentum. Returns when so many models are done that going on without them pays.
     """
     number, owner = len(problems), forest.owner
     limit = np.array([problem.iterations for problem in problems])
     tolerance = np.array([problem.tolerance for problem in problems])
+    potentials, objective, marked = state.potentials, state.objective, state.marked
+    step, growth, taken, running = state.step, state.growth, state.taken.copy(), state.running.copy()
     ahead = last = potentials
     marginals = forest.marginals(ahead)
     value, gradient = loss(marginals)
-    objective, marked = value.copy(), value.copy()
-    step, momentum = 2.0 / loss.steepness(), np.zeros(number)
-    growth = np.full(number, 2.0)  # until a step fails for the first time
-    taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
-    while running.any():
+    momentum = np.zeros(number)
+    weight = np.bincount(owner, minlength=number) / max(1, len(owner))
+    while running.any() and weight @ running > PAYS:
         trial = ahead - (step * running)[owner] * gradient
         moved = forest.marginals(trial)
         reached, _ = loss(moved)
         promised = np.bincount(owner, weights=gradient * (marginals - moved), minlength=number)
         sound = running & (value - reached >= 0.5 * promised)
         better = sound & (reached <= objective)
-        growth = np.where(sound, growth, 1.2)
+        growth = np.where(sound | ~running, growth, 1.2)
         step = np.where(sound, step * growth, step * 0.5)
         momentum = np.where(better, momentum + 1, np.where(sound, 0, momentum))
         last = np.where(better[owner], potentials, last)
@@ -207,7 +246,7 @@ def _descend(
             ahead = np.where(sound[owner], beyond, ahead)
             marginals = forest.marginals(ahead)
             value, gradient = loss(marginals)
-    return potentials, objective, taken
+    return _State(potentials, objective, marked, step, growth, taken, running)
 
 
 def _tables(forest: Forest, number: int, potentials: Floats) -> tuple[Floats, ...]:

@@ -8,11 +8,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,9 +23,9 @@ BY = ["SEX", "RAC1P"]
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """Fit what is wanted and measure it."""
     from stratsynth.evaluation.bench.figures import peak_megabytes
-    from stratsynth.mechanism import make
 
     import stratsynth as ss
+    from stratsynth.mechanism import make
 
     frame, schema, shares = data(wanted.get("acs"), wanted.get("rows"))
     mechanism = make("mst", {key: wanted[key] for key in ("engine", "rare", "iterations")})
@@ -67,21 +64,10 @@ def data(acs: str | None, rows: int | None) -> tuple[pd.DataFrame, Schema, Any]:
 
 
 def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:
-    """The mean, over 64 fixed triples of columns, of the L1 distance (0 to 2) of their normalised counts."""
-    from stratsynth.schema.codec import encode
-    from stratsynth.sources import open_source
+    """The mean L1 distance (0 to 2) over 64 fixed triples of columns."""
+    from stratsynth.evaluation.marginals import coded, mean_l1, some_cliques
 
-    one, two = (encode(schema, open_source(frame).read(schema.names)).codes for frame in (real, synthetic))
-    triples = list(combinations(schema.names, 3))
-    picked = np.random.default_rng(5).permutation(len(triples))[:TRIPLES]
-
-    def share(codes: Any, clique: tuple[str, ...]) -> Any:
-        shape = schema.shape(clique)
-        cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in clique], shape)
-        counted = np.bincount(cells, minlength=int(np.prod(shape)))
-        return counted / counted.sum()
-
-    return float(np.mean([np.abs(share(one, triples[i]) - share(two, triples[i])).sum() for i in picked]))
+    return mean_l1(coded(real, schema), coded(synthetic, schema), schema, some_cliques(schema.names, 3, TRIPLES))
 
 
 def _models(model: Any) -> list[Any]:

@@ -85,9 +85,9 @@ def stratified(acs: str | None) -> list[Figure]:
 def sampling(acs: str | None) -> list[Figure]:
     """A million rows from a fitted model, decoded."""
     from stratsynth.evaluation.bench.fit import data
-    from stratsynth.mechanism import make
 
     import stratsynth as ss
+    from stratsynth.mechanism import make
 
     frame, schema, _ = data(acs, None)
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)

@@ -136,20 +136,6 @@ def mechanisms(as_json: AsJson = False) -> None:
         typer.echo(f"{m['name']:{width}}  {m['summary']}")
 
 
-@app.command()
-def demo(
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Where to put everything; by default a new folder here."),
-    ] = None,
-    rows: Annotated[int, typer.Option(metavar="N", min=100, help="How many people to simulate.")] = 20_000,
-) -> None:
-    """Run the whole job on a small simulated table: data, schema, recipe, release."""
-    from stratsynth.cli.demo import run_demo
-
-    run_demo(out, rows, typer.echo)
-
-
 @schema_app.command("draft")
 def schema_draft(
     data: Data,

@@ -14,12 +14,13 @@ if TYPE_CHECKING:
 
 def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
+    from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipe import Recipe
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory)
-    return folder, recipe.run(folder).certificate
+    return folder, fit_with_progress(recipe, folder).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:

@@ -42,7 +42,7 @@ class SimulatedAnswers:
         self._account = account
         self._size = size
         self._rng = rng
-        self._moment = 0
+        self.moments = 0
         self.seen: list[Seen] = []
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -50,8 +50,8 @@ class SimulatedAnswers:
         neighbours = self._account.budget.neighbours
         charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
         name = digest([(a.path, a.question) for a in asked])
-        self._account.charge(self._moment, name, charges, distance(asked, neighbours))
-        self._moment += 1
+        self._account.charge(self.moments, name, charges, distance(asked, neighbours))
+        self.moments += 1
         return [self._answer(a) for a in asked]
 
     def _answer(self, asked: Asked) -> Answer:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models.base import Codes, State, TableModel, Where
+from stratsynth.models.rules import draw_allowed
 from stratsynth.strata import Stratum, within
 
 if TYPE_CHECKING:
@@ -69,7 +71,10 @@ class Mixture:
         return float(sum(mass for mass, _ in self._masses(where).values()))
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
-        """Rows of all parts, each part's number by unbiased rounding. The order is by stratum."""
+        """Rows of all parts, each part's number by unbiased rounding. The order is by stratum.
+
+        Rows that break a structural rule are drawn again within their part, so shares stay as they are.
+        """
         masses = self._masses(where or {})
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
@@ -79,12 +84,18 @@ class Mixture:
         for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
             if number == 0:  # a part need not know how to draw nothing
                 continue
-            rows = self.parts[stratum].sample(int(number), rng, rest)
-            for column, code in self._constants(stratum).items():
-                drawn[column].append(np.full(number, code, dtype=np.int64))
+            fixed = {*stratum.columns, *rest}
+            draw = partial(self._draw, stratum, rng, rest)
+            rows = draw_allowed(self.schema, int(number), rng, draw, fixed)
             for column, codes in rows.items():
                 drawn[column].append(codes)
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
+
+    def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int) -> Codes:
+        """Rows of one part, with the columns that are constant in it."""
+        rows = self.parts[stratum].sample(number, rng, rest)
+        constants = {c: np.full(number, code, dtype=np.int64) for c, code in self._constants(stratum).items()}
+        return {**rows, **constants}
 
     def state(self) -> State:
         """The parts' states side by side, arrays named by the part's number."""

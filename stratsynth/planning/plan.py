@@ -8,7 +8,7 @@ is the public size over the number of cells; over several tables of a kind, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from stratsynth.stratified import Stratified
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.simulated import Seen
+    from stratsynth.driver.simulated import Seen, SimulatedAnswers
     from stratsynth.schema import Schema
 
 NOISE_SIZE = math.sqrt(2 / math.pi)
@@ -80,6 +80,31 @@ class Plan:
 
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing."""
+    strata, shares = _strata(mechanism, schema)
+    account, answers = _simulate(mechanism, schema, budget, declared_size, shares)
+    allot, spending = account.allot, account.spending
+    return Plan(
+        title(mechanism),
+        budget.epsilon,
+        allot.delta,
+        str(budget.neighbours),
+        str(allot.currency),
+        float(spending.spent()),
+        allot.amount,
+        prices(spending, budget, allot),
+        tuple(_stratum(path, _size(path, declared_size, shares), answers.seen, account) for path in strata),
+    )
+
+
+def moments(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> int:
+    """How many times a fit will ask, strata together: what a progress bar counts to."""
+    _, shares = _strata(mechanism, schema)
+    return _simulate(mechanism, schema, budget, declared_size, shares)[1].moments
+
+
+def _simulate(
+    mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int, shares: Mapping[Stratum, float]
+) -> tuple[Account, SimulatedAnswers]:
     import numpy as np
 
     from stratsynth.driver.lockstep import run
@@ -88,24 +113,14 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
-    strata, shares = _strata(mechanism, schema)
-
-    def size(path: Path) -> float:
-        return declared_size * math.prod(shares.get(stratum, 1.0) for stratum in path)
-
-    answers = SimulatedAnswers(account, size, np.random.default_rng(0))
+    answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, shares), np.random.default_rng(0))
     run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
-    return Plan(
-        title(mechanism),
-        budget.epsilon,
-        allot.delta,
-        str(budget.neighbours),
-        str(allot.currency),
-        float(account.spending.spent()),
-        allot.amount,
-        prices(account.spending, budget, allot),
-        tuple(_stratum(path, size(path), answers.seen, account) for path in strata),
-    )
+    return account, answers
+
+
+def _size(path: Path, declared_size: int, shares: Mapping[Stratum, float]) -> float:
+    """The public size of a path: declared size times shares."""
+    return declared_size * math.prod(shares.get(stratum, 1.0) for stratum in path)
 
 
 def _strata(mechanism: Mechanism[Any], schema: Schema) -> tuple[list[Path], dict[Stratum, float]]:

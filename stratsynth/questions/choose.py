@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -141,16 +140,8 @@ class Choose:
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
         """The most that one step moves any candidate's score, relative to adding or removing a record."""
-        step = {n: Fraction(0) for n in Neighbours}
-        for score in self.scores:
-            for n in Neighbours:
-                reach = (
-                    Fraction(score.weight) * score.reach(n)
-                    if isinstance(score, Distance)
-                    else Fraction(_peak(score, schema, n))
-                )
-                step[n] = max(step[n], reach)
-        return {n: float(value / step[Neighbours.ADD_REMOVE]) for n, value in step.items()}
+        step = {n: max(_reach(score, schema, n) for score in self.scores) for n in Neighbours}
+        return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
         """One charge; sensitivities are in units of the score's own."""
@@ -158,6 +149,12 @@ class Choose:
         return (
             Charge(path, "choose", self.rho, sensitivity, {"epsilon": self.epsilon, "candidates": len(self.scores)}),
         )
+
+
+def _reach(score: Score, schema: Schema, neighbours: Neighbours) -> float:
+    if isinstance(score, Distance):
+        return score.weight * score.reach(neighbours)
+    return _peak(score, schema, neighbours)
 
 
 def _peak(score: Peak, schema: Schema, neighbours: Neighbours) -> float:

@@ -14,6 +14,7 @@ import numpy as np
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import TableModel, files
+from stratsynth.models.rules import draw_allowed
 from stratsynth.release.certificate import read_certificate
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ class Release:
         if condition and not self.model.mass(condition) > 0:
             wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
             raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-        codes = self.model.sample(int(n), rng, condition)
+        codes = draw_allowed(schema, int(n), rng, lambda number: self.model.sample(number, rng, condition), condition)
         order = rng.permutation(int(n))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
 

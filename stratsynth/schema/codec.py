@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
@@ -108,6 +109,8 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
     if column.not_applicable is not None:
+        if not column.missing:  # a typed column has no other way to say that a number does not apply
+            is_own = is_own | np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
         codes[is_own] = column.codes[column.not_applicable]
     return codes, reals
 

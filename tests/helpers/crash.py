@@ -130,7 +130,7 @@ def arm(faults):
 # Tasks: what a child does
 
 
-def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="release"):
+def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="release", torn=None):
     """Fit a ladder on the folder's people, with its ledger, into its release; tells how often `count` was called."""
     from helpers import small
     from stratsynth import Budget, open_table
@@ -140,6 +140,8 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="rele
     time.sleep(wait)
     watch_reads(folder)
     plant(bug)
+    if torn is not None:
+        tear(torn)
     counted = Fault(count, signal=None).arm() if count else []
     arm(faults)
     table = open_table(
@@ -170,6 +172,31 @@ def program(*arguments, cwd):
 
     os.chdir(cwd)
     os.execv(STRATSYNTH, [str(STRATSYNTH), *arguments])  # noqa: S606 - it has to be this very process
+
+
+def append_forever(path, *, size):
+    """Append long lines, and note each that is there for good."""
+    from stratsynth.accounting.chain import Chain
+
+    chain = Chain(Path(path))
+    while True:
+        with chain.locked() as writer:
+            writer.append({"n": len(chain.lines), "filler": "x" * size})
+        trace(Path(path).parent, "done.log", f"{len(chain.lines)}")
+
+
+def tear(at):
+    """Be killed in the middle of a write, as it happens where a line crosses a page."""
+    proper, calls = os.pwrite, []
+
+    def write(handle, content, offset):
+        calls.append(offset)
+        if len(calls) == at + 1:
+            proper(handle, content[: len(content) // 2], offset)
+            os.kill(os.getpid(), signal.SIGKILL)
+        return proper(handle, content, offset)
+
+    os.pwrite = write
 
 
 def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):

@@ -1,14 +1,16 @@
 """kill -9, at random times and around every sync: no torn line, no lost charge, no answer with two noises."""
 
 import random
+import shutil
 
 import numpy as np
 import pytest
 
 from helpers import small
-from helpers.crash import KILLED, Fault, Nursery, fit, traces
+from helpers.crash import KILLED, Fault, Nursery, append_forever, fit, traces
 from helpers.ledgers import lines_of
 from stratsynth import Release
+from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.ledger_file import read_ledger
 
 RUNGS = 6
@@ -129,6 +131,40 @@ def test_a_kill_before_and_after_every(where, tmp_path, nursery):
         for after in (False, True):
             folder = place(tmp_path / f"{at}-{after}")
             assert run_to_the_end(nursery, folder, faults=[Fault(where, at, after)]), (where, at, after)
+
+
+def test_a_kill_in_the_middle_of_every_write(tmp_path, nursery):
+    times = nursery.run(fit, place(tmp_path / "whole"), count="os:pwrite").result
+    assert times >= RUNGS + 3
+    for at in range(times):
+        folder = place(tmp_path / str(at))
+        assert nursery.run(fit, folder, torn=at).code == KILLED
+        kept = journal(folder)
+        if (folder / "release").exists():  # it was the last line
+            (folder / "release").rename(folder / "first")
+        again = nursery.run(fit, folder)
+        assert again.code == 0, (at, again.said)
+        if lines_of(folder / "people.ledger")[-1]["kind"] == "done" and not (folder / "first").exists():
+            check_finished(folder, kept)
+
+
+@pytest.mark.parametrize("size", [2_000, 200_000])
+def test_a_writer_that_is_killed_leaves_a_ledger_that_goes_on(size, tmp_path, nursery):
+    """Linux looks for a kill whenever a write comes to a new page: the line is then torn."""
+    rng = random.Random()
+    for i in range(KILLS // 2):
+        folder = tmp_path / str(i)
+        folder.mkdir()
+        path = folder / "people.ledger"
+        ended = nursery.run(append_forever, path, size=size, kill=rng.uniform(0.005, 0.04))
+        assert ended.code == KILLED, ended.said
+        known = len(traces(folder, "done.log"))
+        chain = Chain(path)
+        with chain.locked() as writer:
+            writer.append({"n": len(chain.lines), "filler": ""})
+        assert [line["n"] for line in lines_of(path)] == list(range(len(chain.lines)))
+        assert known + 1 <= len(chain.lines) <= known + 2
+        shutil.rmtree(folder)
 
 
 def test_a_kill_when_the_release_is_there_and_the_ledger_does_not_know(tmp_path, nursery):

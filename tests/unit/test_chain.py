@@ -104,11 +104,36 @@ def test_lines_swapped_removed_doubled_or_foreign_are_detected(change, path):
 
 
 def test_a_tail_torn_anywhere_inside_a_line_is_detected(path):
+    Chain(path).next.unlink()
     content = path.read_bytes()
     ends = {0, *(i + 1 for i, byte in enumerate(content) if byte == ord("\n"))}
     for size in range(len(content)):
         if size not in ends:
             assert refused(path, content[:size])
+
+
+def test_a_line_torn_by_a_kill_is_completed_from_beside(path):
+    """It may have been charged for all that anybody knows, so that it stands."""
+    content = path.read_bytes()
+    start = content[:-1].rindex(b"\n") + 1
+    for size in range(start + 1, len(content)):
+        path.write_bytes(content[:size])
+        assert Chain(path).read() == LINES
+        assert path.read_bytes() == content[:size]  # whoever only reads writes nothing
+        append(Chain(path), {"kind": "more"})
+        assert lines_of(path) == [*LINES, {"kind": "more"}]
+        path.write_bytes(content)
+        Chain(path).next.write_bytes(content[start:])
+
+
+def test_a_torn_line_is_not_completed_with_another(path):
+    content = path.read_bytes()
+    lines = content.splitlines(keepends=True)
+    torn = b"".join(lines[:2]) + lines[2][:-9]
+    path.write_bytes(torn)
+    for beside in (lines[1], lines[2][:-1], lines[2][:-9], b"", lines[2][:-9] + b"\n", lines[2] + lines[2]):
+        Chain(path).next.write_bytes(beside)
+        assert refused(path, torn)
 
 
 @pytest.mark.parametrize("grown", [False, True])
@@ -152,11 +177,13 @@ def test_a_path_that_cannot_be_a_file_is_refused(name, path):
 # A write that fails
 
 
-def failing(number, part):
-    """A stand-in for os.pwrite that writes part of a line, and then finds the disk full."""
+def failing(number, part, name):
+    """A stand-in for os.pwrite that writes part of a line to the file of this name, and then finds the disk full."""
     proper = os.pwrite
 
     def write(handle, content, offset):
+        if Path(f"/proc/self/fd/{handle}").readlink().name != name:
+            return proper(handle, content, offset)
         if part:
             proper(handle, bytes(content)[: max(1, int(part * len(content)))], offset)
         raise OSError(number, os.strerror(number))
@@ -173,10 +200,11 @@ def unchanged(path, chain):
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG, errno.EDQUOT, errno.EIO])
 @pytest.mark.parametrize("part", [0, 0.01, 0.5, 1])
-def test_a_write_that_fails_leaves_the_file_as_it_was(number, part, path, monkeypatch):
+@pytest.mark.parametrize("name", ["people.ledger", "people.ledger.next"])
+def test_a_write_that_fails_leaves_the_file_as_it_was(number, part, name, path, monkeypatch):
     before, chain = path.read_bytes(), Chain(path)
     with monkeypatch.context() as broken:
-        broken.setattr(os, "pwrite", failing(number, part))
+        broken.setattr(os, "pwrite", failing(number, part, name))
         with pytest.raises(LedgerError, match=os.strerror(number)):
             append(chain, {"kind": "more"})
     assert path.read_bytes() == before

@@ -1,0 +1,32 @@
+"""Progress on a terminal: how many questions are answered, and how long the rest will take."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stratsynth.recipe import Recipe
+    from stratsynth.release import Release
+
+
+def fit_with_progress(recipe: Recipe, folder: Path) -> Release:
+    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere nothing is printed."""
+    if not sys.stderr.isatty():
+        return recipe.run(folder)
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("fitting", total=_moments(recipe))
+        return recipe.run(folder, tick=lambda: bar.advance(task))
+
+
+def _moments(recipe: Recipe) -> int | None:
+    """How many times the driver will be asked, from a simulated run; None where no size is declared."""
+    from stratsynth.planning.plan import moments
+
+    size = recipe.data.get("declared_size")
+    return None if size is None else moments(recipe.how(), recipe.schema(), recipe.budget(), declared_size=size)

@@ -1,0 +1,103 @@
+"""Structural rules at sampling: no row that breaks one is ever given out.
+
+Rows that break a rule are drawn again, which is conditioning: they follow the model, given that no rule is
+broken. Within a stratum that leaves the strata's shares as they are. A model that knows nothing of the rules
+may break one in nearly every row; what is left after many rounds is mended, a value at a time, and then follows
+the model only roughly. Models that hold the rules themselves need neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.errors import MechanismError
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.models.base import Codes
+    from stratsynth.schema import Schema
+
+ROUNDS = 50
+"""How often the rows that break a rule are drawn again before they are mended."""
+LEAST = 1000
+"""How many rows a round draws at least: a few stubborn rows must not cost a round each."""
+SWEEPS = 1000
+"""How often mending goes over all rules; a set of rules that can be kept takes a few dozen."""
+
+Boxes = list[dict[str, "NDArray[np.bool_]"]]
+"""Forbidden boxes: for each column of one, which levels lie in it."""
+
+
+def draw_allowed(
+    schema: Schema, n: int, rng: Generator, draw: Callable[[int], Codes], fixed: Collection[str] = ()
+) -> Codes:
+    """Draw n rows that break no rule; `draw` gives any number of rows, and mending leaves the `fixed` columns alone."""
+    rows, boxes = draw(n), _boxes(schema)
+    if not boxes or not n:
+        return rows
+    wrong = np.flatnonzero(_broken(boxes, rows))
+    for _ in range(ROUNDS):
+        if not wrong.size:
+            return rows
+        fresh = draw(max(LEAST, wrong.size))
+        good = np.flatnonzero(~_broken(boxes, fresh))[: wrong.size]
+        for column, codes in rows.items():
+            codes[wrong[: good.size]] = fresh[column][good]
+        wrong = wrong[good.size :]
+    mended = _mend(boxes, {column: codes[wrong] for column, codes in rows.items()}, rng, fixed)
+    for column, codes in rows.items():
+        codes[wrong] = mended[column]
+    return rows
+
+
+def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:
+    """Which rows break a rule of the schema."""
+    return _broken(_boxes(schema), rows)
+
+
+def _boxes(schema: Schema) -> Boxes:
+    """The rules' boxes; a level set as a table of true and false is quickly looked up."""
+    found: Boxes = []
+    for rule in schema.rules:
+        for box in rule.cells(schema):
+            tables = {}
+            for column, levels in box.items():
+                tables[column] = np.zeros(schema.size(column), dtype=bool)
+                tables[column][sorted(levels)] = True
+            found.append(tables)
+    return found
+
+
+def _inside(box: dict[str, NDArray[np.bool_]], rows: Codes) -> NDArray[np.bool_]:
+    inside = np.ones(len(next(iter(rows.values()))), dtype=bool)
+    for column, table in box.items():
+        inside &= table[rows[column]]
+    return inside
+
+
+def _broken(boxes: Boxes, rows: Codes) -> NDArray[np.bool_]:
+    found = np.zeros(len(next(iter(rows.values()), ())), dtype=bool)
+    for box in boxes:
+        found |= _inside(box, rows)
+    return found
+
+
+def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> Codes:
+    """Take every row out of every box: again and again, one of a box's columns gets a level outside the box."""
+    for _ in range(SWEEPS):
+        if not _broken(boxes, rows).any():
+            return rows
+        for number in rng.permutation(len(boxes)):
+            box = boxes[number]
+            inside = np.flatnonzero(_inside(box, rows))
+            free = [column for column, table in box.items() if column not in fixed and not table.all()]
+            if not inside.size or not free:
+                continue
+            column = free[int(rng.integers(len(free)))]
+            rows[column][inside] = rng.choice(np.flatnonzero(~box[column]), size=inside.size)
+    raise MechanismError("the schema's rules contradict each other, or the condition: no row keeps all of them.")

@@ -1,0 +1,235 @@
+"""Private-PGM (`mbi` 2) as the reference, and what of it our code relies on or works around."""
+
+import dataclasses
+import json
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from stratsynth.adapters.engine import Graphical, Measured, Problem, solve
+from stratsynth.adapters.engine.solve import engine
+
+from stratsynth import Categorical, Schema
+from stratsynth.errors import Unsupported
+from stratsynth.testing.record import same
+
+LEVELS = {"a": 2, "b": 5, "c": 3, "d": 7, "e": 4, "f": 6}
+TREE = (("a", "b"), ("b", "c"), ("b", "d"), ("d", "f"), ("e", "a"))
+SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(size)))) for name, size in LEVELS.items()})
+ROWS = 1000
+
+
+def data(rng):
+    """Rows of a tree model with strong dependence."""
+    rows = {"a": rng.integers(LEVELS["a"], size=ROWS)}
+    for x, y in TREE:
+        old, new = (x, y) if x in rows else (y, x)
+        odds = rng.dirichlet(np.full(LEVELS[new], 0.4), size=LEVELS[old]).cumsum(axis=1)
+        rows[new] = (odds[rows[old]] > rng.random((ROWS, 1))).argmax(axis=1)
+    return rows
+
+
+def problem(seed=0, sigma=8.0, **settings):
+    """All columns and the pairs of the tree, with noise."""
+    rng = np.random.default_rng(seed)
+    rows, tables = data(rng), []
+    for clique in (*((name,) for name in LEVELS), *TREE):
+        shape = tuple(LEVELS[c] for c in clique)
+        exact = np.zeros(shape, dtype=np.int64)
+        np.add.at(exact, tuple(rows[c] for c in clique), 1)
+        tables.append(Measured(clique, exact + np.rint(rng.normal(0, sigma, shape)).astype(np.int64), sigma))
+    return Problem(tuple(LEVELS.items()), tuple(tables), **settings)
+
+
+@pytest.fixture(scope="module")
+def mbi():
+    """mbi, loaded the way we load it."""
+    engine("mbi")([problem(iterations=1)])
+    import mbi
+
+    return mbi
+
+
+@pytest.fixture(scope="module")
+def solved(mbi):
+    """The same tables fitted by both, for as many steps."""
+    both = problem(iterations=3000, tolerance=0.0)
+    return both, solve([both])[0], engine("mbi")([both])[0]
+
+
+@pytest.fixture(scope="module")
+def theirs(mbi):
+    """mbi's own model of these tables."""
+    p = problem()
+    domain = mbi.Domain(list(LEVELS), list(LEVELS.values()))
+    tables = [mbi.LinearMeasurement(t.values.ravel().astype(float), t.clique, stddev=t.sigma) for t in p.tables]
+    return mbi.estimation.MirrorDescent().estimate(domain, tables, known_total=solve([p])[0].total, iters=200)
+
+
+@pytest.fixture(scope="module")
+def tiny(mbi):
+    """A model of two columns: what mbi draws does not depend on how many there are, but its compiling does."""
+    tables = [mbi.LinearMeasurement(np.array([30.0, 9, 12, 48]), ("x", "y"), stddev=1.0)]
+    return mbi.estimation.MirrorDescent().estimate(mbi.Domain(["x", "y"], [2, 2]), tables, known_total=99.0, iters=5)
+
+
+# the reference
+
+
+def test_every_clique_is_within_one_percent_of_the_reference(solved):
+    both, ours, reference = solved
+    one, two = Graphical.of(SCHEMA, ours), Graphical.of(SCHEMA, reference)
+    for table in both.tables:
+        assert np.abs(one.marginal(table.clique) - two.marginal(table.clique)).sum() < 0.01
+
+
+@pytest.mark.parametrize("steps", [50, 300])
+@pytest.mark.parametrize("seed", range(2))
+def test_after_as_many_steps_our_objective_is_at_least_as_low(mbi, steps, seed):
+    both = problem(seed, iterations=steps, tolerance=0.0)
+    ours, reference = solve([both])[0], engine("mbi")([both])[0]
+    assert ours.total == reference.total
+    assert ours.objective <= reference.objective * (1 + 1e-6)
+
+
+def test_at_the_end_both_reach_the_same_objective(solved):
+    _, ours, reference = solved
+    assert ours.objective <= reference.objective * (1 + 1e-6)
+    assert reference.objective == pytest.approx(ours.objective, rel=1e-2)
+
+
+def test_the_potentials_of_the_reference_are_its_own_distribution(mbi, theirs):
+    (reference,) = engine("mbi")([problem(iterations=200)])
+    model = Graphical.of(SCHEMA, reference)
+    for clique in (*TREE, ("a", "b", "e"), ("c",), ("f", "c")):
+        factor = theirs.project(clique)
+        order = [factor.domain.attributes.index(c) for c in clique]
+        own = np.transpose(np.asarray(factor.datavector(flatten=False)), order)
+        np.testing.assert_allclose(model.marginal(clique), own / own.sum(), atol=1e-7)
+
+
+def test_its_objective_is_ours_of_its_marginals(solved):
+    both, _, reference = solved
+    model = Graphical.of(SCHEMA, reference)
+    due = sum((((model.marginal(t.clique) * reference.total - t.values) / t.sigma) ** 2).sum() for t in both.tables) / 2
+    assert reference.objective == pytest.approx(due, rel=1e-6)
+
+
+def test_its_models_draw_and_are_stored_like_ours(solved):
+    model = Graphical.of(SCHEMA, solved[2])
+    assert len(model.sample(10, np.random.default_rng(0))["a"]) == 10
+    assert same(Graphical.from_state(SCHEMA, model.state()).state(), model.state())
+
+
+def test_what_it_does_not_know_is_refused():
+    p = problem()
+    with pytest.raises(Unsupported, match="structural zeros"):
+        engine("mbi")([dataclasses.replace(p, forbidden={("a", "b"): np.array([0])})])
+    some = dataclasses.replace(p.tables[0], counted=np.array([True, False]))
+    with pytest.raises(Unsupported, match="rare = 0"):
+        engine("mbi")([dataclasses.replace(p, tables=(some, *p.tables[1:]))])
+
+
+def test_masks_that_count_every_cell_are_no_masks(mbi):
+    p = problem(iterations=1)
+    tables = tuple(dataclasses.replace(t, counted=np.ones(t.values.shape, dtype=bool)) for t in p.tables)
+    assert engine("mbi")([dataclasses.replace(p, tables=tables)])[0].objective > 0
+
+
+def test_it_computes_in_double_precision_and_leaves_global_randomness_alone(mbi):
+    import jax
+
+    np.random.seed(5)  # noqa: NPY002 - looked at, not used
+    before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
+    engine("mbi")([problem(iterations=2)])
+    assert jax.config.jax_enable_x64
+    assert (np.random.get_state(legacy=False)["state"]["key"] == before).all()  # noqa: NPY002
+
+
+def run(code, *options):
+    return subprocess.run([sys.executable, *options, "-c", code], check=False, capture_output=True, text=True)
+
+
+def test_it_is_not_imported_before_it_is_asked_for():
+    code = (
+        "import sys, numpy as np;"
+        "from stratsynth.adapters import mst, engine;"
+        "from stratsynth.adapters.engine import Measured, Problem, solve;"
+        "solve([Problem((('a', 2),), (Measured(('a',), np.array([3, 4]), 1.0),))]);"
+        "mst.MST(engine='mbi', rare=0);"
+        "print(sorted({'mbi', 'jax'} & set(sys.modules)))"
+    )
+    assert run(code).stdout.strip() == "[]"
+
+
+def test_asking_for_it_gives_no_warning():
+    """It warns of single precision and of JAX's cache of compiled programs unless both are seen to before."""
+    code = (
+        "import numpy as np; from stratsynth.adapters.engine import Measured, Problem;"
+        "from stratsynth.adapters.engine.solve import engine;"
+        "p = Problem((('a', 2),), (Measured(('a',), np.array([3, 4]), 1.0),), iterations=1);"
+        "print(engine('mbi')([p])[0].total)"
+    )
+    done = run(code, "-W", "error")
+    assert done.stdout.strip() == "7.0", done.stderr
+
+
+# what of mbi we rely on or work around: when one of these fails, read the adapter again
+
+
+def test_mbi_has_the_interface_of_version_two(mbi):
+    assert hasattr(mbi.estimation, "MirrorDescent")
+    assert not hasattr(mbi.estimation, "mirror_descent")
+    domain = mbi.Domain(["a"], [2])
+    assert domain.attributes == ("a",)
+    assert not hasattr(domain, "attrs")
+
+
+def test_mbi_ships_no_mechanism(mbi):
+    assert not {"mechanisms", "mst", "aim"} & {name.lower() for name in dir(mbi)}
+
+
+def test_mbi_draws_rows_when_asked_for_none_and_we_do_not(mbi, tiny, solved):
+    assert tiny.synthetic_data(rows=0).records == 99
+    assert mbi.extensions.synthetic_data(tiny, 0, seed=1).records == 1
+    assert len(Graphical.of(SCHEMA, solved[2]).sample(0, np.random.default_rng(0))["a"]) == 0
+
+
+def test_mbi_draws_from_a_global_generator_and_only_its_extension_can_be_seeded(mbi, tiny):
+    np.random.seed(1)  # noqa: NPY002
+    before = np.random.get_state(legacy=False)["state"]["pos"]  # noqa: NPY002
+    tiny.synthetic_data(rows=50)
+    assert np.random.get_state(legacy=False)["state"]["pos"] != before  # noqa: NPY002
+    one, two, other = (mbi.extensions.synthetic_data(tiny, 50, seed=s).to_dict() for s in (1, 1, 2))
+    assert all((one[c] == two[c]).all() for c in one)
+    assert any((one[c] != other[c]).any() for c in one)
+
+
+def test_mbi_takes_codes_outside_the_domain_and_fails_only_later(mbi):
+    wrong = mbi.Dataset({"a": np.array([0, 7])}, mbi.Domain(["a"], [2]))
+    with pytest.raises(ValueError, match="invalid entry"):
+        wrong.datavector()
+
+
+def test_mbi_warns_at_import_unless_double_precision_was_set_before():
+    done = run("import mbi")
+    assert "jax_enable_x64" in done.stderr
+
+
+def test_mbi_unpickles_what_it_loads_and_we_do_not_call_it(mbi, tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "executed"),))
+
+    np.savez(tmp_path / "x.npz", _treedef=np.frombuffer(pickle.dumps(Bomb()), dtype=np.uint8))
+    with pytest.raises(AttributeError):
+        mbi.load(tmp_path / "x.npz")
+    assert (tmp_path / "executed").is_dir()
+    code = (
+        "import json, pathlib, stratsynth.adapters as a; folder = pathlib.Path(a.__file__).parent;"
+        "print(json.dumps([str(p) for p in folder.rglob('*.py') if 'mbi.load' in p.read_text()]))"
+    )
+    assert json.loads(run(code).stdout) == []
