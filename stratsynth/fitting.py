@@ -47,11 +47,13 @@ def fitted(
     seed: int | None = None,
     entropy: Entropy | None = None,
     tick: Callable[[], None] | None = None,
+    ready: Callable[[], object] = lambda: None,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
     Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
-    `tick` is called whenever the questions of one moment have been answered.
+    `tick` is called whenever the questions of one moment have been answered, `ready` once more before a new
+    reservation: it raises where the release could not be saved.
     """
     import numpy as np
 
@@ -70,8 +72,9 @@ def fitted(
     public = Public(table.schema, table.declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     source = entropy or SystemEntropy()
-    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed)
-    account = table.ledger.open(Request(identity, title(mechanism), budget, allot, seed))
+    private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
+    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
+    account = table.ledger.open(Request(identity, title(mechanism), budget, allot, seed, ready))
     try:
         answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
         steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
@@ -87,9 +90,7 @@ def fitted(
             raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
         yield Release(
             model,
-            certificate(
-                mechanism, table, account, private=type(source) is SystemEntropy, unverified=answers.unverified
-            ),
+            certificate(mechanism, table, account, private=private, unverified=answers.unverified),
             measurements_table(answers.measurements),
             table.declared_size,
         )

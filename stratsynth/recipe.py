@@ -7,9 +7,11 @@ Paths are relative to the recipe's folder.
 from __future__ import annotations
 
 import dataclasses
+import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -137,8 +139,11 @@ class Recipe:
 
         `tick` is called after every moment at which questions were answered.
         """
+        from stratsynth.release.release import check_new
+
         rows, seed = self.rows, self.seed
-        with fitted(self.how(), self.table(), self.budget(), seed=seed, tick=tick) as release:
+        ready = partial(check_new, folder)
+        with fitted(self.how(), self.table(), self.budget(), seed=seed, tick=tick, ready=ready) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
 
@@ -164,7 +169,7 @@ class Recipe:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise RecipeError(f"there is no recipe {path}.")
     if path.stat().st_size > MAX_BYTES:
         raise RecipeError(f"{path.name} is larger than a recipe can be.")
@@ -172,7 +177,7 @@ def _parse(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except UnicodeDecodeError:
         raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long
         raise RecipeError(f"{path.name} is not TOML: {error}.") from None
 
 

@@ -56,7 +56,7 @@ def open_source(data: Data) -> Source:
         name = path.name.lower()
         if not name.endswith((".csv", ".csv.gz", ".parquet")):
             raise UsageError(f"{path}: data must be {ACCEPTED}")
-        if not path.is_file():
+        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
             raise UsageError(f"{path}: there is no such file")
         return ParquetSource(path) if name.endswith(".parquet") else CsvSource(path)
     if hasattr(data, "columns") and hasattr(data, "read"):

@@ -27,8 +27,8 @@ class State:
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def write(path: Path, state: State) -> None:
-    """Write a state beside its place, have it on the disk, and put it in its place."""
+def write(path: Path, state: State, mode: int = 0o666) -> None:
+    """Write a state beside its place, have it on the disk, and put it in its place; `mode` is who may read it."""
     import numpy as np
 
     # arrays are numbered, and their names, which may be any text, kept in the facts
@@ -37,7 +37,7 @@ def write(path: Path, state: State) -> None:
     members[_FACTS] = np.frombuffer(document, dtype=np.uint8)
     part = path.with_name(f".{path.name}.part")
     try:
-        with part.open("wb") as handle:
+        with open(part, "wb", opener=lambda name, how: os.open(name, how, mode)) as handle:
             # the stub takes the numbers for options
             np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
             handle.flush()

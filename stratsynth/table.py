@@ -5,7 +5,7 @@ Opening a table reads its header and nothing else. Rows are read by the driver, 
 
 from __future__ import annotations
 
-import math
+import sys
 from dataclasses import dataclass
 from functools import partial
 from os import PathLike
@@ -69,10 +69,10 @@ def open_table(
     from stratsynth.sources import open_source
 
     if declared_size is not None and (
-        isinstance(declared_size, bool) or not isinstance(declared_size, int) or declared_size < 1
+        isinstance(declared_size, bool) or not isinstance(declared_size, int) or not 1 <= declared_size <= 2**53
     ):
-        raise UsageError("declared_size must be a whole number of at least 1, or left out.")
-    if ledger_epsilon is not None and not (math.isfinite(ledger_epsilon) and ledger_epsilon > 0):
+        raise UsageError("declared_size must be a whole number from 1 to 2**53, or left out.")
+    if ledger_epsilon is not None and not 0 < ledger_epsilon <= sys.float_info.max:
         raise UsageError("ledger_epsilon must be a finite number above 0.")
     if public and (ledger is not None or ledger_epsilon is not None):
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
@@ -81,8 +81,12 @@ def open_table(
     if not known.names:
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
-    account: Ledger = UnchargedLedger() if public else _process_ledger(source, ledger_epsilon)
-    if ledger is not None:
+    account: Ledger
+    if public:
+        account = UnchargedLedger()
+    elif ledger is None:
+        account = _process_ledger(source, ledger_epsilon)
+    else:
         from stratsynth.accounting.ledger_file import FileLedger
         from stratsynth.driver.fingerprint import fingerprint
 

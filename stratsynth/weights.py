@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -80,11 +81,11 @@ class Resolved:
 
 
 def _name(items: Sequence[tuple[str, str]]) -> str:
-    return " ".join(f"{column}={level}" for column, level in items)
+    return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
 def _read(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
         raise WeightsError(f"weights: there is no file {path}.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:

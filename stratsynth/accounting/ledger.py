@@ -8,12 +8,13 @@ long as the process; `ledger_file` keeps one on disk.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from stratsynth.accounting.account import Account, FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.standing import Standing, afford
+from stratsynth.accounting.standing import Standing, afford, readable, total
 from stratsynth.errors import UsageError
 
 
@@ -29,6 +30,8 @@ class Request:
     allot: Allotment
     seed: int | None
     """The user's seed for post-processing, if any."""
+    ready: Callable[[], object] = lambda: None
+    """Called before a new reservation is made, under the lock; raises when it would be for nothing."""
 
 
 class Ledger(Protocol):
@@ -53,9 +56,12 @@ class ProcessLedger:
 
     def open(self, request: Request) -> FitAccount:
         """Add the fit's reservation; the total is read at the fit's delta."""
-        spent = afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
+        request.ready()
+        afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
         self._made.append(request.allot)
-        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note)
+        delta = readable(self._made, request.budget.delta)
+        spent = total(self._made, delta)
+        standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
         return FitAccount(request.budget, request.allot, standing, fresh_seed(request))
 
 

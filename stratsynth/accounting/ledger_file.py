@@ -13,19 +13,22 @@ draw. A question that differs from the one asked then is charged anew.
 from __future__ import annotations
 
 import datetime as dt
+import errno
 import fcntl
+import math
 import os
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from stratsynth import storage
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.chain import Chain, sync_folder
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
-from stratsynth.accounting.standing import Standing, afford, total
+from stratsynth.accounting.standing import Standing, afford, readable, total
 from stratsynth.errors import LedgerError, ReleaseError, UsageError
 from stratsynth.noise import SystemEntropy
 from stratsynth.storage import State
@@ -47,18 +50,22 @@ class FileLedger:
     def open(self, request: Request) -> FileAccount:
         """Resume the interrupted fit of this request, or reserve a new one."""
         with self._chain.locked() as writer:
-            data = self._fingerprint(_key(self.path, new=not self._chain.lines))
-            if not self._chain.lines:
+            new = not self._chain.lines
+            if new and _journal(self.path).exists():
+                raise LedgerError(f"ledger: {self.path} was emptied or removed; restore it from a copy.")
+            data = self._fingerprint(_key(self.path, new=new))
+            if new:
                 facts = {"format": FORMAT, "cap_epsilon": self._cap, "delta": request.budget.delta, "data": data}
                 writer.append({"kind": "ledger", **facts})
             head = _head(self.path, self._chain.lines)
             self._check(head, data)
             lines = self._chain.lines
-            finished = sum(line["kind"] == "done" and line["identity"] == request.identity for line in lines)
-            run = f"{request.identity[:16]}-{finished}"
             made = [line for line in lines if line["kind"] == "reserve"]
-            mine = next((line for line in made if line["run"] == run), None)
+            same = [line for line in made if line["identity"] == request.identity]
+            mine = next((line for line in same if not _over(line, lines)), None)
+            run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
+                request.ready()
                 afford(head["cap_epsilon"], [_allotment(line) for line in made], request.allot, head["delta"])
             folder = _folder(self.path, run)
             lock = _lock(folder, self.path)
@@ -67,8 +74,10 @@ class FileLedger:
                     mine = _line(request, run)
                     writer.append(mine)
                     made.append(mine)
-                spent = total([_allotment(line) for line in made], head["delta"])
-                standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made))
+                reserved = [_allotment(line) for line in made]
+                delta = readable(reserved, head["delta"])
+                spent = total(reserved, delta)
+                standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made), spent_delta=delta)
                 account = FitAccount(request.budget, request.allot, standing, mine["seed"])
                 return FileAccount(self._chain, account, mine, folder, lock)
             except BaseException:
@@ -98,11 +107,13 @@ class FileAccount:
         self._folder = folder
         self._lock: int | None = lock
         self._paid: set[tuple[int, str]] = set()
+        self._last = -1
+        """The last moment that was charged."""
         for line in chain.lines:
             if line["kind"] == "charge" and line["run"] == reservation["run"]:
                 charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
                 account.record(charges, line["distance"])
-                self._paid.add((line["moment"], line["asked"]))
+                self._note(line["moment"], line["asked"])
 
     @property
     def budget(self) -> Budget:
@@ -142,12 +153,18 @@ class FileAccount:
                 }
             )  # fmt: skip
         self._account.record(charges, distance)
-        self._paid.add((moment, asked))
+        self._note(moment, asked)
 
     def recall(self, moment: int, asked: str) -> State | None:
         """The journalled answers to exactly these questions, which must have been charged."""
         path = self._answers(moment, asked)
-        if (moment, asked) not in self._paid or not path.exists():
+        if (moment, asked) not in self._paid:
+            return None
+        if not path.exists():
+            if self._last > moment:  # the answer led to what was asked next
+                raise LedgerError(
+                    f"ledger: the journal of this fit lacks {path.name}, an answer that was given. Nothing was read."
+                )
             return None
         try:
             return storage.read(path)
@@ -157,7 +174,7 @@ class FileAccount:
     def store(self, moment: int, asked: str, answers: State) -> None:
         """On the disk before anybody sees them."""
         try:
-            storage.write(self._answers(moment, asked), answers)
+            storage.write(self._answers(moment, asked), answers, mode=0o600)
             sync_folder(self._folder)
         except OSError as error:
             raise LedgerError(
@@ -175,6 +192,10 @@ class FileAccount:
         for path in self._folder.glob("*.npz"):
             path.unlink(missing_ok=True)
         self.close()
+
+    def _note(self, moment: int, asked: str) -> None:
+        self._paid.add((moment, asked))
+        self._last = max(self._last, moment)
 
     def close(self) -> None:
         """Let another process resume."""
@@ -196,26 +217,83 @@ def read_ledger(path: Path) -> dict[str, Any]:
     head = _head(path, lines)
     made = [line for line in lines if line["kind"] == "reserve"]
     done = {line["run"] for line in lines if line["kind"] == "done"}
-    spent = total([_allotment(line) for line in made], head["delta"])
+    asked = Counter(line["run"] for line in lines if line["kind"] == "charge")
+    reserved = [_allotment(line) for line in made]
+    delta = readable(reserved, head["delta"])
+    spent = total(reserved, delta)
     cap = head["cap_epsilon"]
     fits = [
         {
             "run": line["run"], "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
             **line["allot"], "state": "done" if line["run"] in done else "open",
-            "questions": sum(c["kind"] == "charge" and c["run"] == line["run"] for c in lines),
+            "questions": asked[line["run"]],
         }
         for line in made
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
     return {
-        "ledger": path.name, "cap_epsilon": cap, "delta": head["delta"], "spent_epsilon": spent, **left, "fits": fits
+        "ledger": path.name, "cap_epsilon": cap, "delta": delta, "spent_epsilon": spent, **left, "fits": fits
     }  # fmt: skip
 
 
 def _head(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first line, when all lines are a ledger's."""
     if lines[0].get("format") != FORMAT:
         raise LedgerError(f"ledger: {path} is not a ledger of format {FORMAT}.")
+    number = 0
+    try:
+        currencies: dict[str, Currency] = {}
+        for number, line in enumerate(lines, start=1):
+            _check_line(line, currencies, first=number == 1)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
+        raise LedgerError(
+            f"ledger: {path} is damaged: line {number} is no ledger's. Nothing is spent on a damaged ledger; "
+            "restore it from a copy."
+        ) from None
     return lines[0]
+
+
+def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
+    """Read everything that a line should hold; whatever exception that raises says that it is no ledger's."""
+    kind = line["kind"]
+    if first != (kind == "ledger"):
+        raise ValueError(kind)
+    if kind == "ledger":
+        Budget(1.0 if line["cap_epsilon"] is None else line["cap_epsilon"], line["delta"])
+        _texts(line, "data")
+    elif kind == "reserve":
+        _texts(line, "run", "identity", "at", "mechanism")
+        allot = _allotment(line)
+        if not 0 < float(allot.amount) < math.inf or not isinstance(line["seed"], int) or line["run"] in currencies:
+            raise ValueError(kind)
+        currencies[line["run"]] = allot.currency
+    elif kind == "charge":
+        _texts(line, "asked")
+        spending = Spending(Neighbours.ADD_REMOVE)
+        spending.add(Charge.from_dict(c, currencies[line["run"]]) for c in line["charges"])
+        if not (0 <= line["distance"] <= 1 and isinstance(line["moment"], int) and float(spending.spent()) >= 0):
+            raise ValueError(kind)
+    elif kind == "done":
+        _texts(line, "identity")
+        currencies[line["run"]]
+    else:
+        raise ValueError(kind)
+
+
+def _over(reservation: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a fit cannot be resumed: it is done, or has handed rows to code whose answers nobody could keep."""
+    claimed = reservation["allot"]["currency"] == Currency.CLAIMED
+    return any(
+        line["kind"] == "done" or (claimed and line["kind"] == "charge")
+        for line in lines
+        if line.get("run") == reservation["run"]
+    )
+
+
+def _texts(line: Mapping[str, Any], *keys: str) -> None:
+    for key in keys:
+        if not isinstance(line[key], str):
+            raise TypeError(key)
 
 
 def _line(request: Request, run: str) -> dict[str, Any]:
@@ -239,12 +317,14 @@ def _now() -> str:
 def _key(path: Path, *, new: bool) -> bytes:
     """The key of the data's fingerprint; made with the ledger, and a ledger without its key is of no use."""
     file = path.with_name(f"{path.name}.key")
-    if new and not file.exists():
+    if new and not (file.exists() and file.stat().st_size == _KEY_BYTES):  # a kill or a full disk may leave a part
         try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             try:
-                os.write(handle, SystemEntropy().read(_KEY_BYTES))
+                written = os.write(handle, SystemEntropy().read(_KEY_BYTES))
                 os.fsync(handle)
+                if written < _KEY_BYTES:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
             finally:
                 os.close(handle)
         except OSError as error:
@@ -258,10 +338,16 @@ def _key(path: Path, *, new: bool) -> bytes:
     return key
 
 
+def _journal(path: Path) -> Path:
+    return path.with_name(f"{path.name}.journal")
+
+
 def _folder(path: Path, run: str) -> Path:
-    folder = path.with_name(f"{path.name}.journal") / run
+    folder = _journal(path) / run
     try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (folder.parent, folder):  # `parents=True` would not give the mode to the upper one
+            each.mkdir(mode=0o700, exist_ok=True)
+            sync_folder(each.parent)
     except OSError as error:
         raise LedgerError(f"ledger: {folder} cannot be made ({error.strerror}).") from None
     return folder
@@ -269,10 +355,15 @@ def _folder(path: Path, run: str) -> Path:
 
 def _lock(folder: Path, path: Path) -> int:
     """One process at a time may run a fit: two would draw different noise for the same answers."""
-    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(handle)
+        handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException:
+            os.close(handle)
+            raise
+    except BlockingIOError:
         raise LedgerError(f"ledger: another process is running this very fit on {path}; wait for it.") from None
+    except OSError as error:
+        raise LedgerError(f"ledger: {folder} cannot be locked ({error.strerror}).") from None
     return handle

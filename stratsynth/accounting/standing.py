@@ -29,6 +29,8 @@ class Standing:
     releases: int
     """How many fits have reserved."""
     note: str = ""
+    spent_delta: float | None = None
+    """The delta at which that is read."""
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -37,6 +39,7 @@ class Standing:
             **({"note": self.note} if self.note else {}),
             "cap_epsilon": self.cap_epsilon,
             "spent_epsilon": self.spent_epsilon,
+            **({"spent_delta": self.spent_delta} if self.spent_delta is not None else {}),
             "releases": self.releases,
         }
 
@@ -55,8 +58,16 @@ def total(reserved: Sequence[Allotment], delta: float) -> float:
     return epsilon if left >= -1e-12 * delta else math.inf
 
 
+def readable(reserved: Sequence[Allotment], delta: float) -> float:
+    """The delta to read a total at: the account's, or what the fits need together where that is not enough."""
+    if total(reserved, delta) < math.inf:
+        return delta
+    others = [allot.delta for allot in reserved if allot.currency != Currency.ZCDP]
+    return math.fsum([*others, delta] if len(others) < len(reserved) else others)
+
+
 def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """What would be spent with a new reservation; refuses what passes the cap."""
+    """What would be spent with a new reservation, infinite if its delta is; refuses what passes the cap."""
     after = total([*reserved, new], delta)
     if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
         asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))

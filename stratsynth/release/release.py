@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.accounting.chain import sync_folder
+from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.models import TableModel, files
 from stratsynth.models.rules import draw_allowed
+from stratsynth.noise import SystemEntropy
 from stratsynth.release.certificate import read_certificate
 
 if TYPE_CHECKING:
@@ -80,7 +82,7 @@ class Release:
         if rows is None and self.declared_size is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
         synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
-        parts = target.with_name(f".{target.name}.{os.getpid()}.part")
+        parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
             parts.mkdir(parents=True)
             write_json(parts / "certificate.json", self.certificate)
@@ -89,7 +91,14 @@ class Release:
             if csv:
                 write_table(synthetic, parts / "synthetic.csv")
             files.save(self.model, parts / "model")
+            _sync(parts)
             parts.rename(target)
+            sync_folder(target.parent)
+        except OSError as error:
+            raise StratsynthError(
+                f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
+                "What was charged stays charged."
+            ) from None
         finally:
             shutil.rmtree(parts, ignore_errors=True)
         return target
@@ -111,6 +120,17 @@ class Release:
         return cls(files.load(path / "model"), record, measurements)
 
 
+def _sync(folder: Path) -> None:
+    """Have everything in a folder on the disk, so that the ledger may say that the fit is done."""
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+        else:
+            sync_folder(path)
+    sync_folder(folder)
+
+
 def _levels(column: str, levels: str | Sequence[str]) -> tuple[str, ...]:
     several = (levels,) if isinstance(levels, str) else levels
     if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
@@ -121,7 +141,13 @@ def _levels(column: str, levels: str | Sequence[str]) -> tuple[str, ...]:
 def check_new(folder: str | os.PathLike[str]) -> Path:
     """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
     target = Path(folder)
-    if target.exists() or target.is_symlink():
+    try:
+        os.lstat(target)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # a name too long, a null character, a file where a folder should be
+        raise UsageError(f"{target} cannot be made ({getattr(error, 'strerror', error)}).") from None
+    else:
         raise UsageError(f"{target} exists already; a release never overwrites one. Name another with -o.")
     above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):

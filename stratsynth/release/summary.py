@@ -6,9 +6,18 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
+from stratsynth.errors import ReleaseError
+
 
 def summary(certificate: Mapping[str, Any]) -> str:
     """The guarantee, its prices under other notions of neighbour, the groups, and what is not protected."""
+    try:
+        return _summary(certificate)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ReleaseError(f"the certificate is damaged ({type(error).__name__}).") from None
+
+
+def _summary(certificate: Mapping[str, Any]) -> str:
     guarantee, prices, ledger = certificate["guarantee"], certificate["prices"], certificate["ledger"]
     moved, exchanged = f"moves between groups {prices['move']:.4g}", f"is exchanged {prices['replace']:.4g}"
     lines = [

@@ -51,8 +51,8 @@ def read_text(path: str | Path) -> str:
         try:
             with Path(path).open("rb") as file:
                 content = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise SchemaError(f"cannot be read ({error.strerror})") from None
+        except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
+            raise SchemaError(f"cannot be read ({getattr(error, 'strerror', error)})") from None
         if len(content) > MAX_BYTES:
             raise SchemaError(f"a schema file has at most {MAX_BYTES // 1_000_000} MB")
         try:

@@ -97,7 +97,10 @@ def test_sixty_kills_at_random_times(tmp_path, nursery):
     killed = tries = 0
     while killed < KILLS:
         tries += 1
-        killed += run_to_the_end(nursery, place(tmp_path / str(tries)), kill=rng.uniform(0.1, 1) * whole)
+        if run_to_the_end(nursery, place(tmp_path / str(tries)), kill=rng.uniform(0.1, 1) * whole):
+            killed += 1
+        else:
+            whole *= 0.95  # it was done before: the machine is less busy than it was
         assert tries < 5 * KILLS
 
 

@@ -8,6 +8,7 @@ from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.marginals import marginal
 
 from stratsynth import Categorical, Schema
+from stratsynth.testing.record import same
 
 NAMES = "abcdef"
 
@@ -173,6 +174,7 @@ def test_fits_to_pure_noise_stay_finite_and_never_allow_what_cannot_occur(severa
         model = Graphical.of(schema_of(problem.sizes), solution)
         assert np.isfinite(flat(solution.potentials)).all()
         assert np.isfinite(solution.objective)
+        assert same(Graphical.from_state(model.schema, model.state()).state(), model.state())
         for clique, never in problem.forbidden.items():
             assert not model.marginal(clique).ravel()[never].any()
         where = {name: frozenset({int(code)}) for name, code in row.items()}

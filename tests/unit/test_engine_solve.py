@@ -10,7 +10,9 @@ from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.solve import engine
 
 from stratsynth import Categorical, Schema
+from stratsynth.models import files
 from stratsynth.questions import NoisyTable
+from stratsynth.testing.record import same
 
 SIZES = (("a", 3), ("b", 2), ("c", 4))
 EXACT = {"iterations": 20_000, "tolerance": 0.0}
@@ -293,3 +295,4 @@ def test_where_one_row_fits_best_the_steps_do_not_run_over_what_is_forbidden(cas
         for drawn in (rows, fitted.sample(1000, rng, allowed)):
             assert not np.isin(np.ravel_multi_index([drawn[c] for c in clique], shape), never).any()
     assert set(fitted.sample(100, rng, allowed)["a"]) == allowed["a"]
+    assert same(files.restore("graphical", fitted.schema, fitted.state()).state(), fitted.state())

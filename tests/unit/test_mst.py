@@ -298,6 +298,24 @@ def test_structural_zeros_never_occur(by, epsilon):
         assert len(people) == 2000
 
 
+def test_a_condition_that_the_rules_allow_in_some_strata_draws_from_those():
+    """Nobody in stratum 0 has b = 0: whoever asks for b = 0 gets people of the other stratum, not an error."""
+    schema = schema_of({"g": 2, "b": 2, "c": 2}, (Rule(when={"g": "0"}, never={"b": "0"}),))
+    rows = {"g": [0, 0, 1, 1] * 200, "b": [1, 1, 0, 1] * 200, "c": [0, 1] * 400}
+    table = open_table(frame_of(rows), schema=schema, declared_size=800)
+    release = fit(Stratified(MST(), ["g"], even(schema, "g")), table, BUDGET, entropy=SeededEntropy(0))
+    assert set(release.sample(500, seed=0, where={"b": "0"})["g"]) == {"1"}
+
+
+def test_rules_leave_the_shares_of_nested_strata_as_they_are():
+    schema = schema_of({"g": 2, "h": 2, "b": 2}, (Rule(when={"g": "0"}, never={"b": "0"}),))
+    rng = np.random.default_rng(0)
+    table = open_table(frame_of({c: rng.integers(2, size=800) for c in schema.names}), schema=schema, declared_size=800)
+    inner = Stratified(MST(), ["h"], even(schema.without(["g"]), "h"))
+    release = fit(Stratified(inner, ["g"], even(schema, "g")), table, BUDGET, entropy=SeededEntropy(0))
+    assert (release.sample(4000, seed=0).groupby(["g", "h"]).size() == 1000).all()
+
+
 def test_structural_zeros_never_occur_in_strata_that_are_nothing_but_noise():
     """A hundred empty strata: fits that end in a corner, where steps must not run over what is forbidden."""
     rule = Rule(when={"a": "0"}, never={"b": ("0", "1")})
