@@ -29,7 +29,7 @@ from stratsynth.accounting.chain import Chain, sync_folder
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.accounting.standing import Standing, afford, readable, total
-from stratsynth.errors import LedgerError, ReleaseError, UsageError
+from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError, UsageError
 from stratsynth.noise import SystemEntropy
 from stratsynth.storage import State
 
@@ -55,10 +55,11 @@ class FileLedger:
                 raise LedgerError(f"ledger: {self.path} was emptied or removed; restore it from a copy.")
             data = self._fingerprint(_key(self.path, new=new))
             if new:
-                facts = {"format": FORMAT, "cap_epsilon": self._cap, "delta": request.budget.delta, "data": data}
-                writer.append({"kind": "ledger", **facts})
+                budget = request.budget
+                facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
+                writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
             head = _head(self.path, self._chain.lines)
-            self._check(head, data)
+            self._check(head, data, request.budget)
             lines = self._chain.lines
             made = [line for line in lines if line["kind"] == "reserve"]
             same = [line for line in made if line["identity"] == request.identity]
@@ -84,9 +85,14 @@ class FileLedger:
                 os.close(lock)
                 raise
 
-    def _check(self, head: Mapping[str, Any], data: str) -> None:
+    def _check(self, head: Mapping[str, Any], data: str, budget: Budget) -> None:
         if head["data"] != data:
             raise LedgerError(f"ledger: {self.path} belongs to other data; each data file has a ledger of its own.")
+        if head["neighbours"] != budget.neighbours:
+            raise UsageError(
+                f"ledger: {self.path} adds up guarantees for {head['neighbours']}; one for {budget.neighbours} "
+                "cannot be added to them."
+            )
         if self._cap is not None and self._cap != head["cap_epsilon"]:
             raise UsageError(
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
@@ -144,7 +150,15 @@ class FileAccount:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""
         if (moment, asked) in self._paid:
             return
-        self._account.refuse(charges, distance)
+        try:
+            self._account.refuse(charges, distance)
+        except BudgetRefused as refused:
+            if any(paid == moment for paid, _ in self._paid):
+                raise BudgetRefused(
+                    f"{refused} This fit asks something else than before it was interrupted; another seed makes it a "
+                    "new fit."
+                ) from None
+            raise
         with self._chain.locked() as writer:
             writer.append(
                 {
@@ -259,7 +273,9 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     if first != (kind == "ledger"):
         raise ValueError(kind)
     if kind == "ledger":
-        Budget(1.0 if line["cap_epsilon"] is None else line["cap_epsilon"], line["delta"])
+        Budget(1.0, line["delta"], line["neighbours"])
+        if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
+            raise ValueError(kind)
         _texts(line, "data")
     elif kind == "reserve":
         _texts(line, "run", "identity", "at", "mechanism")

@@ -36,13 +36,18 @@ def place(tmp_path_factory):
 
 
 def test_demo_shows_the_whole_job(tmp_path):
-    done = stratsynth("demo", "--rows", 500, cwd=tmp_path)
+    done = stratsynth("demo", "--rows", 2_000, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     folder = tmp_path / "stratsynth-demo"
-    assert {p.name for p in folder.iterdir()} == {"people.csv", "schema.toml", "shares.csv", "recipe.toml", "release"}
-    recompute.check(json.loads((folder / "release" / "certificate.json").read_text(encoding="utf-8")))
-    assert pq.read_metadata(folder / "release" / "synthetic.parquet").num_rows == 500
+    shown = {"people.csv", "schema.toml", "shares.csv", "vanilla.toml", "stratified.toml", "people.ledger"}
+    assert shown | {"vanilla", "stratified"} <= {p.name for p in folder.iterdir()}
+    for name in ("vanilla", "stratified"):
+        recompute.check(json.loads((folder / name / "certificate.json").read_text(encoding="utf-8")))
+        people = pd.read_parquet(folder / name / "synthetic.parquet")
+        assert len(people) == 2_000
+        assert not ((people["AGEP"] < 15) & (people["MAR"] != "5")).any(), "married children"
+    assert len([line for line in done.stdout.splitlines() if line[:6].strip() in {*"123456789", "all"}]) == 9 + 9 + 1
 
 
 def test_fit_writes_the_rows_and_the_guarantee_of_the_recipe(place):

@@ -224,6 +224,9 @@ FACTS = {
     "a parent too many": lambda facts: facts["parents"].append(0),
     "an empty separator": lambda facts: facts["separators"].__setitem__(1, []),
     "a separator that is not shared": lambda facts: facts["separators"].__setitem__(1, ["left"]),
+    "a column that comes in twice": lambda facts: (
+        facts["parents"].__setitem__(3, 0), facts["separators"].__setitem__(3, [])
+    ),
     "facts that are a list": None,
 }  # fmt: skip
 

@@ -198,6 +198,8 @@ def test_a_warm_start_keeps_structure_and_takes_new_structural_zeros():
     start = one(*noisy([("a", "b")], 5), total=70)
     solution = one(*noisy([("b", "c")], 6), total=70, start=start, forbidden={("a", "b"): np.array([0, 3])})
     assert {("a", "b"), ("b", "c")} == set(solution.tree.cliques)
+    kept = one(*noisy([("b", "c")], 6), total=70, start=start)
+    assert kept.tree == solution.tree
     assert not counts(solution, "ab").ravel()[[0, 3]].any()
 
 

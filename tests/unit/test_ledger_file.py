@@ -235,3 +235,16 @@ def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
     with pytest.raises(LedgerError):
         ss.fit(Independent(), table(data), BUDGET)
     assert lines_of(ledger) == lines
+
+
+def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
+    from stratsynth.accounting.budget import Budget
+    from stratsynth.accounting.ledger import ProcessLedger, Request
+    from stratsynth.accounting.ledger_file import FileLedger
+
+    added, replaced = (Budget(1, 1e-9, neighbours) for neighbours in ("add-remove", "replace"))
+    for ledger in (FileLedger(tmp_path / "a.ledger", lambda key: "data", 30.0), ProcessLedger()):
+        ledger.open(Request("a" * 64, "test", added, added.zcdp(), 0)).close()
+        with pytest.raises(UsageError, match="neighbours|add up"):
+            ledger.open(Request("b" * 64, "test", replaced, replaced.zcdp(), 0))
+        ledger.open(Request("c" * 64, "test", added, added.zcdp(), 0)).close()  # and the ledger is sound
