@@ -36,6 +36,7 @@ from stratsynth.questions import (
     counts,
     work,
 )
+from stratsynth.questions.counts import check_cells
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -73,12 +74,18 @@ class MST:
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a schema whose largest tree would not fit into memory."""
         schema = public.schema
+        if self.engine == "mbi" and (self.rare or schema.rules):
+            raise Unsupported(
+                'mst: engine "mbi" fits every cell and knows no structural zeros: set rare = 0 and take the rules out '
+                'of the schema, or use engine = "numpy".'
+            )
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
         if largest > MOST_CELLS:
             raise Unsupported(
                 f"mst: the pairs of a tree may hold {largest:,} cells, more than {MOST_CELLS:,}; use fewer bins."
             )
+        check_cells("mst", list(combinations(schema.names, 2)), schema)  # what the choices ask about
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
@@ -140,6 +147,8 @@ def _total(tables: Sequence[NoisyTable], size: int | None) -> float:
 
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[Measured, ...]:
     """The pairs, without the cells of rare levels: a level is rare where its count is below `times` its noise."""
+    if not times:  # a count below zero is below nothing
+        return tuple(Measured.of(table) for table in twos)
     common = {table.clique[0]: table.values >= times * table.sigma for table in ones}
     return tuple(
         Measured.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]])) for table in twos
@@ -169,7 +178,10 @@ def forbidden(schema: Schema) -> dict[Clique, NDArray[np.intp]]:
     found: dict[Clique, NDArray[np.intp]] = {}
     for rule in schema.rules:
         for box in rule.cells(schema):
-            clique = tuple(name for name in schema.names if name in box)
+            # a column all of whose levels are in the box has no say in it
+            clique = tuple(name for name in schema.names if name in box and len(box[name]) < schema.size(name))
+            if not clique:
+                continue
             never = np.zeros(schema.shape(clique), dtype=bool)
             never[np.ix_(*(sorted(box[name]) for name in clique))] = True
             cells = np.flatnonzero(never)

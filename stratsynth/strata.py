@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.schema import Schema
+from stratsynth.schema import Rule, Schema
 
 MOST_STRATA = 100_000
 """Each stratum is a program and a model of its own."""
@@ -73,4 +73,26 @@ def crossing(schema: Schema, by: Sequence[str]) -> tuple[Stratum, ...]:
 
 def within(schema: Schema, path: Path) -> Schema:
     """The schema that the rows of a path vary in: the columns that the path holds constant are gone."""
-    return schema.without([column for stratum in path for column in stratum.columns])
+    constants = {column: level for stratum in path for column, level in stratum.items}
+    left = schema.without(constants)
+    return replace(left, rules=(*left.rules, *_inside(schema, constants))) if schema.rules else left
+
+
+def _inside(schema: Schema, constants: Mapping[str, str]) -> Iterator[Rule]:
+    """What the rules that mention constant columns say of the others."""
+    for rule in schema.rules:
+        if rule.names.isdisjoint(constants):
+            continue
+        for box in rule.cells(schema):
+            if any(schema.index(c, level) not in box[c] for c, level in constants.items() if c in box):
+                continue
+            left = {c: sorted(codes) for c, codes in box.items() if c not in constants}
+            rest = {c: tuple(schema.levels(c)[i] for i in codes) for c, codes in left.items()}
+            if not rest or not all(rest.values()):
+                continue
+            name, levels = rest.popitem()
+            # a level that cannot occur at all is written as a rule on whatever another column holds
+            others = [c for c in schema.names if c != name and c not in constants]
+            when = rest or {c: schema.levels(c) for c in others[:1]}
+            if when:
+                yield Rule(when=when, never={name: levels})

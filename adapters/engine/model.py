@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+MOST_POTENTIAL = 5e8
+"""No fitted log potential is as large; NEVER stays far below any sum of what is allowed."""
+
+
 @dataclass(frozen=True, eq=False)
 class Graphical:
     """A distribution that is a product of potentials on the cliques of a junction tree."""
@@ -108,6 +112,8 @@ class Graphical:
         potentials = tuple(np.asarray(state.arrays[str(i)]) for i in range(len(cliques)))
         _check(schema, tree, potentials)
         numbers = float(facts["total"]), float(facts["objective"]), int(facts["steps"])
+        if not all(0 <= number < math.inf for number in numbers):
+            raise ReleaseError("model: the stored figures are damaged.")
         return cls(schema, tree, potentials, *numbers)
 
 
@@ -120,7 +126,8 @@ def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -
         # running intersection: what a clique shares with earlier ones, it shares with its parent
         if not rooted or separator != shared or set(clique) & seen != set(shared) or len(set(clique)) < len(clique):
             raise ReleaseError("model: the stored junction tree is damaged.")
-        if table.dtype != np.float64 or table.shape != schema.shape(clique) or not np.isfinite(table).all():
+        sound = table.dtype == np.float64 and table.shape == schema.shape(clique)
+        if not sound or not ((np.abs(table) <= MOST_POTENTIAL) | (table == NEVER)).all():
             raise ReleaseError("model: the stored potentials are damaged.")
         seen |= set(clique)
     if seen != set(schema.names) or not len(tree.parents) == len(tree.cliques) == len(tree.separators):

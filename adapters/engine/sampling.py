@@ -27,6 +27,8 @@ def sample(tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Genera
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
         new = [column for column in clique if column not in separator]
+        if not new:  # a model of no column at all
+            continue
         axes = [clique.index(column) for column in (*separator, *new)]
         given = math.prod(sizes[column] for column in separator)
         conditional = np.transpose(table, axes).reshape(given, -1)

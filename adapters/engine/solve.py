@@ -24,6 +24,10 @@ PAYS = 0.7
 """The share of all cells that must still be at work; below it, what is done is taken out."""
 MOST_CELLS = 2**24
 """The largest model, in numbers: 128 MB a copy."""
+FARTHEST = 50.0
+"""The most that a step moves a log potential. Where the best fit is a corner, steps would grow without bound."""
+MOST_MOMENTUM = 300
+"""For the same reason: so many steps in one direction add up to no more than about 100 of them a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +93,24 @@ def engine(name: str) -> Callable[[Sequence[Problem]], list[Solution]]:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems together; those that are done drop out, so that the slowest do not hold up the rest."""
+    """Solve all problems, together as far as memory allows."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
+    found: list[Solution] = []
+    start = 0
+    while start < len(problems):
+        end, cells = start + 1, trees[start].cells
+        while end < len(problems) and cells + trees[end].cells <= MOST_CELLS:
+            cells += trees[end].cells
+            end += 1
+        found.extend(_together(problems[start:end], trees[start:end]))
+        start = end
+    return found
+
+
+def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
+    """Solve some problems at once; those that are done drop out, so that the slowest do not hold up the rest."""
     totals = np.array([total(problem) for problem in problems])
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
@@ -159,9 +177,9 @@ class _Loss:
         return found
 
 
-def _start(forest: Forest, problems: Sequence[Problem]) -> Floats:
-    """Uniform, or an earlier solution; cells that cannot occur are out."""
-    potentials = np.zeros(forest.cells)
+def _start(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
+    """Uniform, or an earlier solution; and which cells cannot occur."""
+    potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
     for number, problem in enumerate(problems):
         if problem.start is not None:
             for clique, table in zip(problem.start.tree.cliques, problem.start.potentials, strict=True):
@@ -169,8 +187,10 @@ def _start(forest: Forest, problems: Sequence[Problem]) -> Floats:
                 potentials[cells] += table.ravel()[part]
         for clique, never in problem.forbidden.items():
             cells, part = forest.cells_of(number, clique)
-            potentials[cells[np.isin(part, never)]] = NEVER
-    return potentials
+            out[cells[np.isin(part, never)]] = True
+    out |= potentials < NEVER / 2  # what an earlier solution ruled out stays out
+    potentials[out] = NEVER
+    return potentials, out
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,6 +198,14 @@ class _State:
     """Where the descent of each model stands."""
 
     potentials: Floats
+    last: Floats
+    """The potentials one step before."""
+    ahead: Floats
+    """Where the next step starts."""
+    out: NDArray[np.bool_]
+    """The cells that cannot occur."""
+    momentum: Floats
+    """How many steps went well in a row."""
     objective: Floats
     marked: Floats
     """The objective when progress was last looked at."""
@@ -190,18 +218,21 @@ class _State:
     @classmethod
     def first(cls, forest: Forest, loss: _Loss, problems: Sequence[Problem]) -> _State:
         """Before the first step."""
-        potentials, number = _start(forest, problems), len(problems)
+        (potentials, out), number = _start(forest, problems), len(problems)
         objective, _ = loss(forest.marginals(potentials))
         step, growth = 2.0 / loss.steepness(), np.full(number, 2.0)
         taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
-        return cls(potentials, objective, objective.copy(), step, growth, taken, running)
+        start, momentum = (potentials, potentials, potentials, out), np.zeros(number)
+        return cls(*start, momentum, objective, objective.copy(), step, growth, taken, running)
 
     def only(self, forest: Forest) -> _State:
         """The models that are not done."""
         kept = self.running
+        cells = kept[forest.owner]
         return _State(
-            self.potentials[kept[forest.owner]], self.objective[kept], self.marked[kept], self.step[kept],
-            self.growth[kept], self.taken[kept], self.running[kept],
+            self.potentials[cells], self.last[cells], self.ahead[cells], self.out[cells], self.momentum[kept],
+            self.objective[kept], self.marked[kept], self.step[kept], self.growth[kept], self.taken[kept],
+            self.running[kept],
         )  # fmt: skip
 
 
@@ -217,13 +248,16 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
     tolerance = np.array([problem.tolerance for problem in problems])
     potentials, objective, marked = state.potentials, state.objective, state.marked
     step, growth, taken, running = state.step, state.growth, state.taken.copy(), state.running.copy()
-    ahead = last = potentials
+    ahead, last, momentum = state.ahead, state.last, state.momentum
     marginals = forest.marginals(ahead)
     value, gradient = loss(marginals)
-    momentum = np.zeros(number)
+    starts = np.searchsorted(owner, np.arange(number))
     weight = np.bincount(owner, minlength=number) / max(1, len(owner))
     while running.any() and weight @ running > PAYS:
+        steepest = np.maximum.reduceat(np.abs(gradient), starts)
+        step = np.minimum(step, FARTHEST / np.maximum(steepest, 1e-300))
         trial = ahead - (step * running)[owner] * gradient
+        trial[state.out] = NEVER  # what cannot occur stays out, whatever its noise pulls at
         moved = forest.marginals(trial)
         reached, _ = loss(moved)
         promised = np.bincount(owner, weights=gradient * (marginals - moved), minlength=number)
@@ -231,7 +265,7 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
         better = sound & (reached <= objective)
         growth = np.where(sound | ~running, growth, 1.2)
         step = np.where(sound, step * growth, step * 0.5)
-        momentum = np.where(better, momentum + 1, np.where(sound, 0, momentum))
+        momentum = np.where(better, np.minimum(momentum + 1, MOST_MOMENTUM), np.where(sound, 0, momentum))
         last = np.where(better[owner], potentials, last)
         potentials = np.where(better[owner], trial, potentials)
         objective = np.where(better, reached, objective)
@@ -246,7 +280,7 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
             ahead = np.where(sound[owner], beyond, ahead)
             marginals = forest.marginals(ahead)
             value, gradient = loss(marginals)
-    return _State(potentials, objective, marked, step, growth, taken, running)
+    return _State(potentials, last, ahead, state.out, momentum, objective, marked, step, growth, taken, running)
 
 
 def _tables(forest: Forest, number: int, potentials: Floats) -> tuple[Floats, ...]:

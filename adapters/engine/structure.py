@@ -70,14 +70,17 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 
 def _eliminate(levels: Mapping[str, int], cliques: Sequence[Clique]) -> list[frozenset[str]]:
-    """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells."""
+    """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
+
+    A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
+    """
     around: dict[str, set[str]] = {column: set() for column in levels}
     for clique in cliques:
         for a, b in combinations(clique, 2):
             around[a].add(b)
             around[b].add(a)
     found: list[frozenset[str]] = []
-    cost = {column: _cells(levels, {column, *near}) for column, near in around.items()}
+    cost = {column: _cost(levels, around, column) for column in around}
     while around:
         column = min(around, key=lambda c: (cost[c], c))
         near = around.pop(column)
@@ -88,8 +91,14 @@ def _eliminate(levels: Mapping[str, int], cliques: Sequence[Clique]) -> list[fro
             around[a] |= near
             around[a] -= {a, column}
         for a in near:
-            cost[a] = _cells(levels, {a, *around[a]})
-    return found
+            cost[a] = _cost(levels, around, a)
+    return found or [frozenset()]  # no column at all: one clique of one cell
+
+
+def _cost(levels: Mapping[str, int], around: Mapping[str, set[str]], column: str) -> tuple[bool, int]:
+    """Whether eliminating a column joins any of its neighbours, and the cells of the clique it makes."""
+    near = around[column]
+    return any(b not in around[a] for a, b in combinations(near, 2)), _cells(levels, {column, *near})
 
 
 def _cells(levels: Mapping[str, int], columns: set[str]) -> int:

@@ -45,7 +45,8 @@ def draw_allowed(
         if not wrong.size:
             return rows
         fresh = draw(max(LEAST, wrong.size))
-        good = np.flatnonzero(~_broken(boxes, fresh))[: wrong.size]
+        # a model may order its rows: which of the good ones are taken must not follow that order
+        good = rng.permutation(np.flatnonzero(~_broken(boxes, fresh)))[: wrong.size]
         for column, codes in rows.items():
             codes[wrong[: good.size]] = fresh[column][good]
         wrong = wrong[good.size :]

@@ -245,6 +245,6 @@ def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
     added, replaced = (Budget(1, 1e-9, neighbours) for neighbours in ("add-remove", "replace"))
     for ledger in (FileLedger(tmp_path / "a.ledger", lambda key: "data", 30.0), ProcessLedger()):
         ledger.open(Request("a" * 64, "test", added, added.zcdp(), 0)).close()
-        with pytest.raises(UsageError, match="neighbours|add up"):
+        with pytest.raises(UsageError, match="added"):
             ledger.open(Request("b" * 64, "test", replaced, replaced.zcdp(), 0))
         ledger.open(Request("c" * 64, "test", added, added.zcdp(), 0)).close()  # and the ledger is sound

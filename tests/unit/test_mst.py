@@ -17,6 +17,7 @@ from helpers.recompute import total_rho
 from helpers.small import BUDGET, even
 from stratsynth import Budget, Categorical, Neighbours, Release, Schema, Stratified, fit, open_table
 from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.driver.choosing import away
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Public, make
@@ -127,15 +128,18 @@ def test_what_is_asked_costs_the_allotment_and_not_a_bit_more(columns, rho):
     assert Fraction(rho) * (1 - Fraction(1, 10**12)) <= spent <= Fraction(rho)
 
 
-def test_a_release_is_charged_its_budget_alone_and_stratified():
-    table = open_table(frame_of(tree_rows(300)), schema=schema_of(LEVELS), declared_size=300)
-    for mechanism in (MST(), Stratified(MST(), ["c", "e"], even(table.schema, "c", "e"))):
-        for neighbours in ("add-remove", "replace") if isinstance(mechanism, MST) else ("add-remove",):
-            budget = Budget(1, 1e-9, neighbours)
-            record = fit(mechanism, table, budget).certificate
-            reserved = Fraction(record["guarantee"]["rho"])
-            assert reserved * (1 - Fraction(1, 10**12)) <= total_rho(record["charges"]) <= reserved
-            assert Fraction(budget.zcdp().rho) == reserved
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("by", [[], ["c", "e"]], ids=["vanilla", "stratified"])
+def test_a_release_is_charged_its_budget(by, neighbours):
+    schema, budget = schema_of(LEVELS), Budget(1, 1e-9, neighbours)
+    table = open_table(frame_of(tree_rows(300)), schema=schema, declared_size=300)
+    record = fit(Stratified(MST(), by, even(schema, *by)) if by else MST(), table, budget).certificate
+    charges = [Charge.from_dict(charge, Currency.ZCDP) for charge in record["charges"]]
+    reserved, spent = Fraction(record["guarantee"]["rho"]), Spending(neighbours, charges).spent()
+    assert reserved == Fraction(budget.zcdp().rho)
+    assert spent <= reserved
+    if not by or neighbours == Neighbours.ADD_REMOVE:
+        assert spent == total_rho(record["charges"]) >= reserved * (1 - Fraction(1, 10**12))
 
 
 @pytest.mark.parametrize("rng", [None, np.random.default_rng(0)], ids=["exact", "noisy"])
