@@ -91,21 +91,24 @@ class Forest:
         return [self._level(edges[depth]) for depth in sorted(edges)]
 
     def _level(self, edges: Sequence[tuple[int, int]]) -> _Level:
-        children, parents, child_runs, parent_runs, sepcells = [], [], [], [], 0
+        below: list[tuple[Indices, Indices]] = []
+        above: list[tuple[Indices, Indices]] = []
+        sepcells = 0
         for number, i in edges:
             tree, separator = self.trees[number], self.trees[number].separators[i]
-            for clique_number, cells, runs in ((i, children, child_runs), (tree.parents[i], parents, parent_runs)):
+            for clique_number, side in ((i, below), (tree.parents[i], above)):
                 clique = tree.cliques[clique_number]
                 axes = [clique.index(column) for column in separator]
                 sep = projection(tree.shape(clique), axes)
                 order = np.argsort(sep, kind="stable")
-                cells.append(order + self.offsets[number][clique_number])
-                runs.append(sep[order] + sepcells)
+                side.append((order + self.offsets[number][clique_number], sep[order] + sepcells))
             sepcells += math.prod(tree.shape(separator))
-        child, parent = np.concatenate(children), np.concatenate(parents)
-        runs, above = np.concatenate(child_runs), np.concatenate(parent_runs)
+        (child, runs), (parent, parent_runs) = (
+            tuple(np.concatenate(arrays) for arrays in zip(*side, strict=True)) for side in (below, above)
+        )
         first = np.arange(sepcells)
-        return _Level(child, np.searchsorted(runs, first), runs, parent, np.searchsorted(above, first), above)
+        starts, parent_starts = np.searchsorted(runs, first), np.searchsorted(parent_runs, first)
+        return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
     def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
         """Log marginals of every clique, up to each tree's constant, and that constant: its log partition sum."""

@@ -27,8 +27,8 @@ def solve_mbi(problems: Sequence[Problem]) -> list[Solution]:
 def _solve(problem: Problem) -> Solution:
     import jax
 
-    jax.config.update("jax_enable_x64", val=True)  # before mbi is imported, or it computes in single precision
-    jax.config.update("jax_enable_compilation_cache", val=False)  # mbi's many small programs only slow it down
+    jax.config.update("jax_enable_x64", val=True)  # type: ignore[no-untyped-call]  # before mbi is imported, or it computes in single precision
+    jax.config.update("jax_enable_compilation_cache", val=False)  # type: ignore[no-untyped-call]  # mbi's many small programs only slow it down
     from mbi import Domain, LinearMeasurement, estimation
 
     if problem.forbidden or any(t.counted is not None and not t.counted.all() for t in problem.tables):

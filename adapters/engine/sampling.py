@@ -56,7 +56,8 @@ def draw(weights: Floats, given: NDArray[np.int64], rng: Generator) -> NDArray[n
     line = given[order]
     size = np.bincount(line, minlength=lines)
     rank = np.arange(n) - (np.cumsum(size) - size)[line]
-    position = (rank + rng.random(lines)[line]) / size[line]
+    offset = rng.random((lines,))
+    position = (rank + offset[line]) / size[line]
     totals = weights.sum(axis=1, keepdims=True)
     bounds = np.cumsum(np.divide(weights, totals, out=np.zeros_like(weights), where=totals > 0), axis=1)
     bounds += np.arange(lines)[:, None]  # line i owns [i, i + 1): one search serves all lines

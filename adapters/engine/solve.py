@@ -168,7 +168,7 @@ class _Loss:
         pull = self._weight * off
         objective = np.bincount(self._owner, weights=0.5 * pull * off, minlength=self._number)
         gradient = np.bincount(self._source, weights=pull[self._target], minlength=self._forest.cells)
-        return objective, gradient
+        return objective.astype(np.float64, copy=False), gradient.astype(np.float64, copy=False)
 
     def steepness(self) -> Floats:
         """The largest curvature of each model's objective: where its first step starts."""

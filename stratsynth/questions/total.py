@@ -42,8 +42,7 @@ class NoisySum:
     @property
     def values(self) -> NDArray[np.float64]:
         """The sum as numbers."""
-        values: NDArray[np.float64] = self.units * self.grid
-        return values
+        return self.units.astype("float64") * self.grid
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,8 @@ from stratsynth import Categorical, Schema
 from stratsynth.errors import Unsupported
 from stratsynth.testing.record import same
 
+pytestmark = pytest.mark.reference
+
 LEVELS = {"a": 2, "b": 5, "c": 3, "d": 7, "e": 4, "f": 6}
 TREE = (("a", "b"), ("b", "c"), ("b", "d"), ("d", "f"), ("e", "a"))
 SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(size)))) for name, size in LEVELS.items()})

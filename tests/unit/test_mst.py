@@ -341,6 +341,7 @@ def test_structural_zeros_never_occur_in_strata_that_are_nothing_but_noise():
     assert not ((people.a == "0") & people.b.isin(["0", "1"])).any()
 
 
+@pytest.mark.reference
 def test_the_reference_engine_gives_a_release_too():
     table = open_table(frame_of(tree_rows(500)), schema=schema_of(LEVELS), declared_size=500)
     release = fit(MST(engine="mbi", rare=0), table, BUDGET, entropy=SeededEntropy(0))
