@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
+    from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
+    from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Categorical, Numeric, Schema
@@ -43,6 +45,7 @@ _HOME = {
     "Weights": "weights",
     "fit": "fitting",
     "open_table": "table",
+    "plan": "planning",
 }
 
 __all__ = [
@@ -56,8 +59,10 @@ __all__ = [
     "Stratified",
     "StratsynthError",
     "Weights",
+    "census",
     "fit",
     "open_table",
+    "plan",
 ]
 
 
@@ -66,6 +71,8 @@ def __getattr__(name: str) -> object:
         from importlib.metadata import version
 
         return version("stratsynth")
+    if name == "census":  # a module of its own: `ss.census.make(1000)`
+        return import_module("stratsynth.census")
     if name not in _HOME:
         raise AttributeError(f"module 'stratsynth' has no attribute {name!r}")
     value = getattr(import_module(f"stratsynth.{_HOME[name]}"), name)

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from statistics import median
 
 REPETITIONS = 5
@@ -71,7 +72,14 @@ def started(*arguments: str, repetitions: int = REPETITIONS) -> Timing:
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process has held so far."""
+    """The most memory that this process has held so far.
+
+    Linux's own count, where there is one: what `getrusage` says of a child starts at its parent's size.
+    """
+    status = Path("/proc/self/status")
+    if status.exists():
+        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+        return int(line.split()[1]) / 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

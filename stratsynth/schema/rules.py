@@ -26,8 +26,9 @@ _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operato
 class Rule:
     """A record that meets every condition of `when` never meets any condition of `never`.
 
-    Rules are checked against the columns and kept with the schema. Nothing enforces them yet: a synthetic
-    table may still hold forbidden combinations.
+    Rules are checked against the columns and kept with the schema. No sample of a release breaks one: models may
+    hold them, and rows that break one are drawn again (`stratsynth.models.rules`). Private rows are not checked:
+    a record that breaks a rule is counted as it is.
     """
 
     when: Mapping[str, Condition] = field(hash=False)

@@ -57,7 +57,7 @@ class Schema:
     """What is protected: "record", one row; or a `Unit`, all rows of one person."""
 
     rules: tuple[Rule, ...] = ()
-    """Combinations of values that cannot occur. They are kept, and not enforced yet."""
+    """Combinations of values that cannot occur. No sample of a release holds one."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import stratsynth
+from stratsynth.recipe import Recipe
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -27,3 +28,14 @@ def test_the_python_snippets_run(tmp_path, monkeypatch):
 )
 def test_the_commands_exist(command, tmp_path):
     assert stratsynth(*command.split(), "--help", cwd=tmp_path).returncode == 0
+
+
+def test_the_recipe_is_one(tmp_path):
+    recipes = [text for text in snippets("toml") if "[data]" in text]
+    assert len(recipes) == 1
+    (tmp_path / "recipe.toml").write_text(recipes[0], encoding="utf-8")
+    (tmp_path / "shares.csv").write_text("SEX,RAC1P,share\n1,1,1\n", encoding="utf-8")
+    recipe = Recipe.read(tmp_path / "recipe.toml")
+    assert recipe.budget().epsilon == 1
+    assert recipe.how().needs
+    assert recipe.rows == 50_000
