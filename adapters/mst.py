@@ -57,6 +57,8 @@ class MST:
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
+    prior: float = 1.0
+    """How much evenness counts in the fit: next to nothing where there are people, everything where there is noise."""
     iterations: int = 1000
     """The most steps of the fit; it stops when progress ends."""
     rare: float = 3.0
@@ -68,16 +70,17 @@ class MST:
             raise UsageError(f'mst: engine must be "numpy" or "mbi", not {self.engine!r}.')
         if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
             raise UsageError("mst: iterations must be a whole number of at least 1.")
-        if not isinstance(self.rare, int | float) or not 0 <= self.rare < math.inf:
-            raise UsageError("mst: rare must be a number of at least 0.")
+        for key, value in (("rare", self.rare), ("prior", self.prior)):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                raise UsageError(f"mst: {key} must be a number of at least 0.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a schema whose largest tree would not fit into memory."""
         schema = public.schema
-        if self.engine == "mbi" and (self.rare or schema.rules):
+        if self.engine == "mbi" and (self.rare or self.prior or schema.rules):
             raise Unsupported(
-                'mst: engine "mbi" fits every cell and knows no structural zeros: set rare = 0 and take the rules out '
-                'of the schema, or use engine = "numpy".'
+                'mst: engine "mbi" fits every cell, and knows neither a prior nor structural zeros: set rare = 0 and '
+                'prior = 0, and take the rules out of the schema; or use engine = "numpy".'
             )
         pairs = sorted((schema.cells(pair) for pair in combinations(schema.names, 2)), reverse=True)
         largest = sum(pairs[: max(0, len(schema.names) - 1)])
@@ -102,7 +105,7 @@ class MST:
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         rules, held = affordable(forbidden(schema), sizes, [table.clique for table in twos])
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
-        problem = Problem(sizes, tables, _total(ones, public.size), rules, iterations=self.iterations)
+        problem = Problem(sizes, tables, _total(ones, public.size), rules, prior=self.prior, iterations=self.iterations)
         solution = yield from work(engine(self.engine), problem)
         return Graphical.of(schema, solution)
 

@@ -1,7 +1,7 @@
 """Private-PGM (`mbi`) as the reference: the same tables, its estimation, our junction tree.
 
 Imported only when it is asked for: JAX compiles a program for each structure, which takes most of its time.
-mbi knows neither cells that do not count nor cells that cannot occur, so those are refused.
+mbi knows no prior, no cells that do not count and none that cannot occur, so those are refused.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def _solve(problem: Problem) -> Solution:
     jax.config.update("jax_enable_compilation_cache", val=False)  # type: ignore[no-untyped-call]  # mbi's many small programs only slow it down
     from mbi import Domain, LinearMeasurement, estimation
 
-    if problem.forbidden or any(t.counted is not None and not t.counted.all() for t in problem.tables):
-        raise Unsupported('engine "mbi" fits every cell and knows no structural zeros: set rare = 0, or use "numpy".')
+    masked = any(t.counted is not None and not t.counted.all() for t in problem.tables)
+    if problem.forbidden or problem.prior or masked:
+        raise Unsupported('engine "mbi" fits every cell, without prior or structural zeros: use engine "numpy".')
     domain = Domain([name for name, _ in problem.sizes], [size for _, size in problem.sizes])
     measured = [
         LinearMeasurement(t.values.ravel().astype(np.float64), t.clique, stddev=t.sigma) for t in problem.tables

@@ -1,6 +1,6 @@
 """The graphical model whose marginals fit noisy tables best: weighted least squares over consistent marginals.
 
-    minimise  1/2 sum over tables t of  |marginal_t - noisy_t|^2 / sigma_t^2
+    minimise  1/2 sum over tables t of  |marginal_t - noisy_t|^2 / sigma_t^2  -  prior x entropy
 
 over all marginals of a common distribution with the given total. Mirror descent in the log potentials: a step
 against the gradient, message passing, and a line search for each model; models of all strata go together.
@@ -9,7 +9,7 @@ against the gradient, message passing, and a line search for each model; models 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +59,9 @@ class Problem:
     """Cells, row-major, that cannot occur."""
     start: Solution | None = None
     """A fitted model to start from: one whose cliques are among this one's makes a warm start."""
+    prior: float = 0.0
+    """How much evenness counts against the misfit: one is as much as a record seen. Where noise drowns the tables,
+    the best fit alone would be a single row, the noise's favourite; with a prior it is even."""
     iterations: int = 1000
     tolerance: float = 1e-4
     """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
@@ -119,10 +122,11 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
         mine = [problems[i] for i in left]
         loss = _Loss(forest, mine, totals[left])
         state = _descend(forest, loss, state or _State.first(forest, loss, mine), mine)
+        misfit, _ = loss(forest.marginals(state.potentials))
         for place, i in enumerate(left):
             if not state.running[place]:
                 tables = _tables(forest, place, state.potentials)
-                objective, taken = float(state.objective[place]), int(state.taken[place])
+                objective, taken = float(misfit[place]), int(state.taken[place])
                 found[i] = Solution(trees[i], tables, float(totals[i]), objective, taken)
         left = [i for place, i in enumerate(left) if state.running[place]]
         state = state.only(forest)
@@ -160,9 +164,25 @@ class _Loss:
         self._owner = np.concatenate(owner or empty)
         self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
         self._forest, self._number = forest, len(problems)
+        self._prior = np.array([problem.prior for problem in problems])
+        even, _ = _start(forest, [replace(problem, start=None) for problem in problems])
+        self._widest = forest.beliefs(even)[1]
+        """The entropy of each model when everything that can occur is equally likely."""
+
+    def at(self, potentials: Floats) -> tuple[Floats, Floats, Floats]:
+        """Every cell's probability, what each model minimises, and its gradient."""
+        logs, constants = self._forest.beliefs(potentials)
+        owner = self._forest.owner
+        marginals = np.exp(logs - constants[owner])
+        value, gradient = self(marginals)
+        if self._prior.any():  # entropy is logZ minus the mean of the potentials, and they are its gradient
+            possible = np.where(potentials > NEVER / 2, potentials, 0.0)
+            less = np.bincount(owner, weights=possible * marginals, minlength=self._number) - constants + self._widest
+            value, gradient = value + self._prior * less, gradient + self._prior[owner] * possible
+        return marginals, value, gradient
 
     def __call__(self, marginals: Floats) -> tuple[Floats, Floats]:
-        """The objective of each model, and the gradient at every cell."""
+        """The misfit of each model, and its gradient at every cell."""
         fitted = np.bincount(self._target, weights=marginals[self._source], minlength=len(self._noisy))
         off = fitted - self._noisy
         pull = self._weight * off
@@ -219,7 +239,7 @@ class _State:
     def first(cls, forest: Forest, loss: _Loss, problems: Sequence[Problem]) -> _State:
         """Before the first step."""
         (potentials, out), number = _start(forest, problems), len(problems)
-        objective, _ = loss(forest.marginals(potentials))
+        _, objective, _ = loss.at(potentials)
         step, growth = 2.0 / loss.steepness(), np.full(number, 2.0)
         taken, running = np.zeros(number, dtype=np.intp), np.ones(number, dtype=bool)
         start, momentum = (potentials, potentials, potentials, out), np.zeros(number)
@@ -249,8 +269,7 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
     potentials, objective, marked = state.potentials, state.objective, state.marked
     step, growth, taken, running = state.step, state.growth, state.taken.copy(), state.running.copy()
     ahead, last, momentum = state.ahead, state.last, state.momentum
-    marginals = forest.marginals(ahead)
-    value, gradient = loss(marginals)
+    marginals, value, gradient = loss.at(ahead)
     starts = np.searchsorted(owner, np.arange(number))
     weight = np.bincount(owner, minlength=number) / max(1, len(owner))
     while running.any() and weight @ running > PAYS:
@@ -258,8 +277,7 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
         step = np.minimum(step, FARTHEST / np.maximum(steepest, 1e-300))
         trial = ahead - (step * running)[owner] * gradient
         trial[state.out] = NEVER  # what cannot occur stays out, whatever its noise pulls at
-        moved = forest.marginals(trial)
-        reached, _ = loss(moved)
+        moved, reached, _ = loss.at(trial)
         promised = np.bincount(owner, weights=gradient * (marginals - moved), minlength=number)
         sound = running & (value - reached >= 0.5 * promised)
         better = sound & (reached <= objective)
@@ -278,8 +296,7 @@ def _descend(forest: Forest, loss: _Loss, state: _State, problems: Sequence[Prob
             push = np.where(better, momentum / (momentum + 3), 0.0)
             beyond = potentials + push[owner] * (potentials - last)
             ahead = np.where(sound[owner], beyond, ahead)
-            marginals = forest.marginals(ahead)
-            value, gradient = loss(marginals)
+            marginals, value, gradient = loss.at(ahead)
     return _State(potentials, last, ahead, state.out, momentum, objective, marked, step, growth, taken, running)
 
 

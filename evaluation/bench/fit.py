@@ -28,7 +28,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     from stratsynth.mechanism import make
 
     frame, schema, shares = data(wanted.get("acs"), wanted.get("rows"))
-    mechanism = make("mst", {key: wanted[key] for key in ("engine", "rare", "iterations")})
+    mechanism = make("mst", {key: wanted[key] for key in ("engine", "rare", "prior", "iterations")})
     how = mechanism if not wanted["stratified"] else ss.Stratified(mechanism, BY, shares)
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
     start = time.perf_counter()

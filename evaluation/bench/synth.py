@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, timed
 
-PLAIN = {"engine": "numpy", "rare": 3.0, "iterations": 1000, "stratified": False, "epsilon": 1.0}
+PLAIN = {"engine": "numpy", "rare": 3.0, "prior": 1.0, "iterations": 1000, "stratified": False, "epsilon": 1.0}
 
 
 def run(acs: str | None = None) -> list[Figure]:
@@ -58,14 +58,14 @@ def vanilla(acs: str | None) -> list[Figure]:
 
 def against_mbi(acs: str | None) -> list[Figure]:
     """The same mechanism fitted by Private-PGM, every cell counted in both."""
-    ours, timing = _several(3, acs, rare=0.0)
-    theirs = _fit(acs, rare=0.0, engine="mbi")
+    ours, timing = _several(3, acs, rare=0.0, prior=0.0)
+    theirs = _fit(acs, rare=0.0, prior=0.0, engine="mbi")
     ratio = theirs["fit"] / timing.median
     return [
-        seconds("MST vanilla, rare = 0, engine numpy", timing),
+        seconds("MST vanilla, rare = 0, prior = 0, engine numpy", timing),
         Figure("  objective", _mean(ours, "objective"), "", 3),
         Figure("  steps", _mean(ours, "steps"), "", 3),
-        Figure("MST vanilla, rare = 0, engine mbi", theirs["fit"], "s"),
+        Figure("MST vanilla, rare = 0, prior = 0, engine mbi", theirs["fit"], "s"),
         Figure("  objective", theirs["objective"], "", 1, None, "other noise than ours: of the same order"),
         Figure("  steps", theirs["steps"], ""),
         Figure("speed against mbi", ratio, "x", 1, None, "at least 30", ratio >= 30),

@@ -298,3 +298,23 @@ def test_where_one_row_fits_best_the_steps_do_not_run_over_what_is_forbidden(cas
             assert not np.isin(np.ravel_multi_index([drawn[c] for c in clique], shape), never).any()
     assert set(fitted.sample(100, rng, allowed)["a"]) == allowed["a"]
     assert same(files.restore("graphical", fitted.schema, fitted.state()).state(), fitted.state())
+
+
+def test_a_prior_makes_noise_even_and_leaves_what_is_known():
+    """With few people in much noise the best fit alone is the noise's favourite cell; a prior spreads it out."""
+    rng = np.random.default_rng(0)
+    for people, least, most in ((5, 0.5, 1.0), (50_000, 0.0, 0.01)):
+        truth = np.array([0.7, 0.1, 0.1, 0.1])
+        table = Measured(("a",), np.rint(people * truth + rng.normal(0, 50, 4)).astype(np.int64), 50.0)
+        alone, spread = (
+            Graphical.of(
+                Schema({"a": Categorical(levels=tuple("0123"))}),
+                solve([Problem((("a", 4),), (table,), float(people), prior=prior)])[0],
+            ).marginal(("a",))
+            for prior in (0.0, 1.0)
+        )
+        assert least <= np.abs(alone - spread).sum()
+        if people > 5:
+            assert np.abs(spread - truth).sum() < most
+        else:
+            assert np.abs(spread - 0.25).sum() < 0.2 < np.abs(alone - 0.25).sum()

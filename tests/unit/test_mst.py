@@ -344,8 +344,8 @@ def test_structural_zeros_never_occur_in_strata_that_are_nothing_but_noise():
 @pytest.mark.reference
 def test_the_reference_engine_gives_a_release_too():
     table = open_table(frame_of(tree_rows(500)), schema=schema_of(LEVELS), declared_size=500)
-    release = fit(MST(engine="mbi", rare=0), table, BUDGET, entropy=SeededEntropy(0))
-    ours = fit(MST(rare=0), table, BUDGET, entropy=SeededEntropy(0))
+    release = fit(MST(engine="mbi", rare=0, prior=0), table, BUDGET, entropy=SeededEntropy(0))
+    ours = fit(MST(rare=0, prior=0), table, BUDGET, entropy=SeededEntropy(0))
     assert len(release.sample(100)) == 100
     for clique in EDGES:
         assert np.abs(release.model.marginal(clique) - ours.model.marginal(clique)).sum() < 0.1
@@ -387,7 +387,7 @@ def test_the_reference_engine_is_refused_what_it_cannot_fit_before_anything_is_s
     """Which levels are rare is known only when the columns have been paid for."""
     refused_before_anything_is_spent(MST(engine="mbi"), schema_of({"a": 2, "b": 2}), "rare = 0")
     ruled = schema_of({"a": 2, "b": 2}, (Rule(when={"a": "0"}, never={"b": "1"}),))
-    refused_before_anything_is_spent(MST(engine="mbi", rare=0), ruled, "numpy")
+    refused_before_anything_is_spent(MST(engine="mbi", rare=0, prior=0), ruled, "numpy")
 
 
 @given(st.data())

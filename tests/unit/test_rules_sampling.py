@@ -33,8 +33,10 @@ def people(n):
 
 def is_broken(table):
     child, second = table["AGE"] == "child", table["GROUP"] == "2"
-    return (child & (table["MAR"] == "married")) | (child != (table["JOB"] == "N")) | (
-        second & (table["MAR"] == "married")
+    return (
+        (child & (table["MAR"] == "married"))
+        | (child != (table["JOB"] == "N"))
+        | (second & (table["MAR"] == "married"))
     )
 
 
