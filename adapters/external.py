@@ -44,6 +44,15 @@ class External:
     rows: int | None = None
     """How many rows to draw at fitting; the declared size when not given."""
 
+    def __post_init__(self) -> None:
+        """Refuse what the ledger cannot name, and a number of rows that is none."""
+        if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
+            raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
+        if not self.by:
+            raise UsageError("external: say by= whom the claim is, such as a package and its version.")
+        if self.rows is not None and (type(self.rows) is not int or self.rows < 1):
+            raise UsageError("external: rows must be a whole number of at least 1.")
+
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget, as a claim."""
         if self.rows is None and public.size is None:
@@ -58,9 +67,21 @@ class External:
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
         sizes = {name: schema.size(name) for name in schema.names}
-        number = self.rows if self.rows is not None else public.size or 0
-        drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
-        return Drawn.of(schema, {name: np.asarray(drawn[name]) for name in schema.names})
+        number = self.rows or max(1, public.size or 0)  # a stratum of few people still needs a row to draw from
+        try:
+            drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
+        except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold a private value
+            raise MechanismError(f"{self.by} failed ({type(error).__name__}); the charge stands.") from None
+        try:
+            codes = {name: np.asarray(drawn[name]) for name in schema.names}
+        except (LookupError, TypeError, ValueError) as error:
+            raise MechanismError(
+                f"{self.by} must return a frame with every column, not that ({type(error).__name__})."
+            ) from None
+        model = Drawn.of(schema, codes)
+        if len(codes[schema.names[0]]) != number:
+            raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")
+        return model
 
     def _claim(self, budget: Budget) -> Claim:
         return Claim(self.by, budget.epsilon, budget.delta, self.counts_rows)
@@ -116,5 +137,5 @@ class Drawn:
         """The table back; damaged ones are refused."""
         try:
             return cls.of(schema, {name: np.asarray(state.arrays[name]) for name in schema.names})
-        except MechanismError as error:
-            raise ReleaseError(f"model: {error}") from None
+        except (MechanismError, LookupError) as error:
+            raise ReleaseError(f"model: the drawn table is damaged ({type(error).__name__}).") from None

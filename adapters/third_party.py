@@ -1,9 +1,11 @@
 """Known third-party synthesizers for `External`: level numbers in, level numbers out, the declared domain given.
 
 Their privacy is theirs to prove: nothing here is verified. None of them installs together with this package's own
-pins, so there is no extra for them; `known` says what to install where one is missing. Their noise covers a record
-that is added or removed. Where the row count counts as public, the promise is about exchanging one record for
-another, two such steps, so they are handed what two steps may spend: half of epsilon, and a smaller delta.
+requirements, so there is no extra for them: they want an environment of their own, into which this package goes by
+`pip install --no-deps`, with pyarrow (below 22 beside dpmm), rich, tomli_w and typer.
+
+Their noise covers a record that is added or removed. Where the row count is taken as public, the promise is about
+exchanging one record for another, two such steps, so that each is handed no more than half of epsilon.
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ if TYPE_CHECKING:
 def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
     """MST of dpmm 0.1.9, without its pipeline, which drops the columns that are constant in the private rows.
 
-    Known: it fails on no rows, its choices come from a Mersenne twister, its noise is a float.
+    Known: its choices come from a Mersenne twister, its noise is a float. It estimates the number of rows from noisy
+    tables, but promises nothing about it, so it is treated as if it took the number as public.
     """
     from dpmm.models.mst import MSTGM
 
@@ -33,14 +36,15 @@ def dpmm_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: 
     model = MSTGM(epsilon=half, delta=smaller, domain=sizes, n_jobs=1)
     model.set_domain(sizes)
     model.fit(frame)
-    return model.generate(n_records=rows).astype(np.int64)
+    drawn: pd.DataFrame = model.generate(n_records=rows)
+    return drawn.astype(np.int64)
 
 
 def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
     """MST of smartnoise-synth 1.0.8, with all declared levels in place of those that its encoder would find.
 
-    Known: it publishes the exact number of rows, its choices come from a Mersenne twister, its noise is a float,
-    and it draws rows by mbi 1.1.0's rounding, which spoils the pairs.
+    Known: it fits to the exact number of rows and fails on none, its choices come from a Mersenne twister, its noise
+    is a float, and it draws rows by mbi 1.1.0's rounding, which spoils the pairs.
     """
     from snsynth.mst import MSTSynthesizer
     from snsynth.transform import LabelTransformer, TableTransformer
@@ -50,18 +54,20 @@ def smartnoise_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, d
         encoder.fit(list(range(size)))
     model = MSTSynthesizer(*_step(epsilon, delta))
     model.fit(frame, transformer=TableTransformer(encoders))
-    return model.sample(rows).astype(np.int64)
+    drawn: pd.DataFrame = model.sample(rows)
+    return drawn.astype(np.int64)
 
 
 def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta: float, rows: int) -> pd.DataFrame:
     """MST of OpenDP 0.16.0's mbi extra, with every level declared as a bin of its own, which leaves no null level.
 
-    Known: no privacy failure; the number of rows is estimated from noisy tables. Two contributions are declared,
-    which covers an exchanged record as well as one added or removed.
+    The number of rows is estimated from noisy tables. Two contributions are declared, which covers an exchanged record
+    as well as one added or removed.
     """
     import opendp.prelude as dp
     import pandas as pd
     import polars as pl
+    from opendp.extras.mbi import MST
 
     dp.enable_features("contrib")
     names = {f"c{i}": name for i, name in enumerate(sizes) if sizes[name] > 1}  # "len" is a name of its own there
@@ -70,18 +76,18 @@ def opendp_mst(frame: pd.DataFrame, sizes: dict[str, int], epsilon: float, delta
     context = dp.Context.compositor(data=data, privacy_unit=dp.unit_of(contributions=2), privacy_loss=loss)
     cuts = {short: list(range(sizes[name] - 1)) for short, name in names.items()}
     query = context.query(rho=rho_of(epsilon, delta)).select(*names)
-    drawn = query.contingency_table(cuts=cuts, algorithm=dp.mbi.MST()).release().synthesize(rows, method="sample")
+    drawn = query.contingency_table(cuts=cuts, algorithm=MST()).release().synthesize(rows, method="sample")
     back = {name: short for short, name in names.items()}
     zero = np.zeros(rows, dtype=np.int64)  # a column of one level
     return pd.DataFrame({name: drawn[back[name]].to_numpy() if name in back else zero for name in sizes})
 
 
-KNOWN: dict[str, tuple[Synthesizer, tuple[str, ...], bool]] = {
-    "dpmm-mst": (dpmm_mst, ("dpmm",), True),
-    "smartnoise-mst": (smartnoise_mst, ("smartnoise-synth",), True),
-    "opendp-mst": (opendp_mst, ("opendp", "mbi", "polars"), False),
+KNOWN: dict[str, tuple[Synthesizer, dict[str, str], bool]] = {
+    "dpmm-mst": (dpmm_mst, {"dpmm": "0.1."}, True),
+    "smartnoise-mst": (smartnoise_mst, {"smartnoise-synth": "1.0.", "mbi": "1."}, True),
+    "opendp-mst": (opendp_mst, {"opendp": "0.16.", "mbi": "1.", "polars": "1."}, False),
 }
-"""By name: the function, the packages it needs, and whether it takes the row count as public."""
+"""By name: the function, the packages with how their versions begin, and whether it takes the row count as public."""
 
 
 def known(name: str, *, rows: int | None = None) -> External:
@@ -89,11 +95,21 @@ def known(name: str, *, rows: int | None = None) -> External:
     if name not in KNOWN:
         raise UsageError(f"third party: no {name!r}{nearest(name, KNOWN)}. There are: {', '.join(KNOWN)}.")
     synthesizer, packages, counts_rows = KNOWN[name]
+    versions = {package: _version(package) for package in packages}
+    for package, tried in packages.items():
+        if not versions[package].startswith(tried):
+            raise UsageError(
+                f"third party: {name} needs {package} {tried}*, and {versions[package] or 'none'} is installed. "
+                "It wants an environment of its own; adapters/third_party.py says how."
+            )
+    return External(synthesizer, f"MST of {', '.join(map(' '.join, versions.items()))}", counts_rows, rows)
+
+
+def _version(package: str) -> str:
     try:
-        versions = [f"{package} {metadata.version(package)}" for package in packages]
-    except metadata.PackageNotFoundError as error:
-        raise UsageError(f"third party: {name} needs the package {error.name}, which is not installed.") from None
-    return External(synthesizer, f"MST of {', '.join(versions)}", counts_rows, rows)
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _step(epsilon: float, delta: float) -> tuple[float, float]:

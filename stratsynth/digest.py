@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from types import CodeType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -29,7 +30,13 @@ def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
         _write(state, "name", f"{named.__module__}.{named.__qualname__}".encode())
         code = getattr(value, "__code__", None)
         if code is not None:  # two lambdas have one name
-            _write(state, "code", code.co_code + repr(code.co_consts).encode())
+            _feed_code(state, code)
+            held = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
+            for item in (getattr(value, "__defaults__", None), getattr(value, "__kwdefaults__", None), *held):
+                try:
+                    _write(state, "held", digest(item).encode())
+                except TypeError:  # what has no canonical form is known by its kind only
+                    _write(state, "held", type(item).__qualname__.encode())
     elif value is None or isinstance(value, bool | int | str):
         _write(state, type(value).__name__, str(value).encode())
     elif isinstance(value, float):
@@ -54,6 +61,17 @@ def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
             _feed(state, item)
     else:
         raise TypeError(f"a {type(value).__name__} has no canonical form")
+
+
+def _feed_code(state: HASH, code: CodeType) -> None:
+    """What a function does: its instructions, the names and constants they speak of, functions inside it."""
+    _write(state, "code", code.co_code)
+    _feed(state, list(code.co_names))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            _feed_code(state, constant)
+        else:
+            _write(state, "constant", repr(constant).encode())
 
 
 def _write(state: HASH, kind: str, content: bytes) -> None:

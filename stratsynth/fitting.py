@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.prices import check_allotment
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanism import Mechanism, Public, demand, title
@@ -71,6 +72,7 @@ def fitted(
     demand(mechanism, SERVED)
     public = Public(table.schema, table.declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
+    check_allotment(allot, budget)
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)

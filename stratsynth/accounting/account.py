@@ -87,6 +87,13 @@ class FitAccount:
         for c in charges if self.allot.currency == Currency.SAMPLED else ():
             if c.details["noise"] != self.allot.noise or c.details["rate"] != self.allot.rate:
                 raise Unsupported("a sampled fit keeps to the noise and the rate it has reserved, at every step.")
+        if self.allot.currency == Currency.CLAIMED:
+            deltas = [c.details["delta"] for c in (*self.spending.charges, *charges)]
+            if math.fsum(deltas) > self.allot.promise.delta * (1 + 1e-12):
+                raise BudgetRefused(
+                    f"budget refused before reading: claims of delta {math.fsum(deltas):g} in all, "
+                    f"{self.allot.promise.delta:g} reserved."
+                )
         cap, before = Fraction(self.allot.amount), self.spending.spent()
         self.spending.add(charges)
         after = self.spending.spent()

@@ -6,11 +6,13 @@ kind of question, one whose sensitivity doubles when a record is exchanged: four
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.errors import MechanismError
 
 STEPS = ("add-remove", "move", "replace")
 
@@ -28,6 +30,24 @@ def prices(spending: Spending, budget: Budget, allot: Allotment) -> dict[str, fl
         return {step: float(amount) for step, amount in amounts.items()}
     delta = budget.delta - budget.truncation_delta
     return {step: epsilon_of(float(amount), delta) for step, amount in amounts.items()}
+
+
+def check_allotment(allot: Allotment, budget: Budget) -> None:
+    """Refuse an allotment that is not within the user's budget: a mechanism prices itself, and may be wrong."""
+    delta = budget.delta - budget.truncation_delta
+    within = allot.promise == budget and 0 < allot.amount < math.inf
+    if allot.currency == Currency.ZCDP:
+        within = within and allot.amount <= budget.zcdp().amount
+    elif allot.currency == Currency.SAMPLED:
+        from stratsynth.accounting.sampled import epsilon_sampled
+
+        noise, rate, steps = allot.noise or 0.0, allot.rate or 0.0, allot.amount
+        within = within and noise > 0 and 0 < rate <= 1 and float(steps).is_integer()
+        within = within and epsilon_sampled(noise, rate, int(steps), delta, budget.neighbours) <= budget.epsilon
+    else:
+        within = within and allot.amount <= budget.epsilon
+    if not within:
+        raise MechanismError("price: the mechanism's allotment is not within the budget.")
 
 
 def _amounts(spending: Spending, allot: Allotment) -> dict[str, Fraction]:

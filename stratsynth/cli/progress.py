@@ -26,7 +26,7 @@ def fit_with_progress(recipe: Recipe, folder: Path) -> Release:
 
 def _moments(recipe: Recipe) -> int | None:
     """How many times the driver will be asked, from a simulated run; None where no size is declared."""
-    from stratsynth.planning.plan import moments
+    from stratsynth.planning.foresee import moments
 
     size = recipe.data.get("declared_size")
     return None if size is None else moments(recipe.how(), recipe.schema(), recipe.budget(), declared_size=size)

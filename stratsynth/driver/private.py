@@ -18,7 +18,7 @@ from stratsynth.driver.noisy import Answerer, distance
 from stratsynth.driver.rows import Rows
 from stratsynth.errors import Unsupported
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Question, Raw, Split, Total, Work
+from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Peak, Question, Raw, RowVectors, Split, Total, Work
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
@@ -92,6 +92,9 @@ def _unverified(question: Question) -> str:
     """What a reader must be told of a question whose privacy rests on somebody's word."""
     if isinstance(question, Raw):
         return f"{question.claim.by}: its own claim of epsilon {question.claim.epsilon:g}"
-    if isinstance(question, Total) and not question.query.verified:
+    queries = [question.query] if isinstance(question, Total) else []
+    if isinstance(question, Choose):
+        queries = [score.query for score in question.scores if isinstance(score, Peak)]
+    if any(isinstance(query, RowVectors) for query in queries):
         return "row vectors by a function that was tested for row-locality, not proven"
     return ""

@@ -1,5 +1,5 @@
 """What a fit will cost and how noisy it will be, before anything is read or spent."""
 
-from stratsynth.planning.plan import Plan, StratumPlan, plan
+from stratsynth.planning.foresee import Plan, StratumPlan, plan
 
 __all__ = ["Plan", "StratumPlan", "plan"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
-from stratsynth.planning.plan import plan
+from stratsynth.planning.foresee import plan
 
 if TYPE_CHECKING:
     from stratsynth.mechanism import Mechanism

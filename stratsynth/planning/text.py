@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from stratsynth.planning.plan import Plan, StratumPlan
+from stratsynth.planning.foresee import Plan, StratumPlan
 
 
 def describe(plan: Plan) -> str:

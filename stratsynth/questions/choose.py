@@ -21,7 +21,7 @@ from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Clique, Program, check_clique, check_positive
 from stratsynth.questions.counts import check_cells
-from stratsynth.questions.queries import Query
+from stratsynth.questions.queries import Query, check_query
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class Distance:
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
             raise MechanismError(f"choose: there is no norm {self.norm!r}.")
+        # in another type, its size could wrap around, and with it the exact arithmetic of scores
+        if not isinstance(self.reference, np.ndarray) or self.reference.dtype != np.float64:
+            raise MechanismError("choose: a reference must be a numpy array of float64.")
         if np.shape(self.reference) != schema.shape(self.clique):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} has not the clique's shape.")
         if not (np.abs(self.reference).sum() < _LARGEST and abs(self.offset) < _LARGEST):
@@ -99,7 +102,7 @@ class Peak:
         """Finite slopes and offsets of matching shapes."""
         import numpy as np
 
-        self.query.check(schema)
+        check_query("choose", self.query, schema)
         size = sum(block.size for block in self.query.blocks(schema))
         if np.ndim(self.slopes) != 2 or np.shape(self.slopes)[1] != size or not np.shape(self.slopes)[0]:
             raise MechanismError(f"choose: slopes must be a table of {size} columns.")
@@ -131,8 +134,8 @@ class Choose:
         if not self.scores:
             raise MechanismError("choose: there is no candidate.")
         check_positive("choose: rho", self.rho)
-        if len({type(score) for score in self.scores}) > 1:
-            raise MechanismError("choose: the candidates' scores must be of one kind.")
+        if {type(score) for score in self.scores} not in ({Distance}, {Peak}):
+            raise MechanismError("choose: the candidates' scores must all be Distance, or all be Peak.")
         for score in self.scores:
             score.check(schema)
         cliques = {score.clique for score in self.scores if isinstance(score, Distance)}

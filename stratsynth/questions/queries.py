@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.errors import MechanismError
+from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.base import check_positive
 
 if TYPE_CHECKING:
@@ -233,6 +233,20 @@ class RowVectors:
     def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
         """One block."""
         return (Block(self.size, self.clip),)
+
+
+MOST_COORDINATES = 2**24
+"""The longest vector that can be summed."""
+
+
+def check_query(what: str, query: Query, schema: Schema) -> None:
+    """One of the queries above, by its exact class: another could restate its own sensitivity."""
+    if type(query) not in (Columns, Moments, Glm, RowVectors):
+        raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
+    query.check(schema)
+    size = sum(block.size for block in query.blocks(schema))
+    if size > MOST_COORDINATES:
+        raise Unsupported(f"{what}: a vector of {size:,} coordinates is too long; use fewer columns or bins.")
 
 
 def check_clip(what: str, clip: float) -> None:

@@ -54,6 +54,8 @@ class Raw:
     def check(self, schema: Schema) -> None:  # noqa: ARG002 - the protocol
         """A claim of a positive epsilon, by somebody."""
         check_positive("raw: the claimed epsilon", self.claim.epsilon)
+        if not 0 <= self.claim.delta < 1:
+            raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")
         if not self.claim.by:
             raise MechanismError("raw: a claim needs its author, such as a package and its version.")
 

@@ -11,7 +11,7 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Program, check_positive, check_weights, shared
-from stratsynth.questions.queries import Query
+from stratsynth.questions.queries import Query, check_query
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
+WIDEST = 2.0**50
+"""The widest noise that samplers draw, in units of the grid."""
 GRID = 2**30
 """A block's clip in units of its grid: sums are taken in these units, as integers.
 
@@ -64,10 +66,12 @@ class Total:
 
     def check(self, schema: Schema) -> None:
         """A sound query, a positive price, and a rate that fits the currency."""
-        self.query.check(schema)
+        check_query("total", self.query, schema)
         check_positive("total: price", self.price)
         blocks = self.query.blocks(schema)
         check_weights("total", self.weights, len(blocks))
+        if self.currency == Currency.PURE and max(self.scales(schema, Neighbours.REPLACE)) > WIDEST:
+            raise MechanismError("total: epsilon, or a part of it, is too small to be paid in noise.")
         if self.currency == Currency.SAMPLED:
             if not 0 < self.rate <= 1:
                 raise MechanismError("total: the rate must be above 0 and at most 1.")

@@ -50,9 +50,9 @@ def certificate(
         "unit": _unit(table),
         "neighbours": str(budget.neighbours),
         "guarantee": {
+            **allot.to_dict(),
             "epsilon": budget.epsilon,
             "delta": allot.delta,
-            **allot.to_dict(),
             "truncation_delta": budget.truncation_delta,
         },
         "prices": prices(account.spending, budget, allot),

@@ -18,13 +18,14 @@ def summary(certificate: Mapping[str, Any]) -> str:
 
 
 def _summary(certificate: Mapping[str, Any]) -> str:
-    guarantee, prices, ledger = certificate["guarantee"], certificate["prices"], certificate["ledger"]
-    moved, exchanged = f"moves between groups {prices['move']:.4g}", f"is exchanged {prices['replace']:.4g}"
+    guarantee, ledger = certificate["guarantee"], certificate["ledger"]
+    prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
+    moved, exchanged = f"moves between groups {prices['move']}", f"is exchanged {prices['replace']}"
     lines = [
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
-        f"Price if      a record is added or removed {prices['add-remove']:.4g}, {moved}, {exchanged} (epsilon)",
+        f"Price if      a record is added or removed {prices['add-remove']}, {moved}, {exchanged} (epsilon)",
         f"Strata        {_strata(certificate['strata'])}",
         f"Weights       {_weights(certificate['weights'])}",
         f"Account       {_account(ledger)}",

@@ -188,7 +188,7 @@ def test_what_was_reserved_for_other_code_that_got_no_row_is_still_there(data, l
         with pytest.raises(LedgerError):
             ss.fit(how, table(data), budget)
     assert kinds(ledger) == ["ledger", "reserve"]
-    with pytest.raises(TypeError):
+    with pytest.raises(StratsynthError):
         ss.fit(how, table(data), budget)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
 

@@ -48,3 +48,29 @@ def test_part_of_delta_is_set_aside_for_the_samplers_tails():
     budget = Budget(1, 1e-9)
     assert 0 < budget.truncation_delta <= 1e-15
     assert epsilon_of(budget.zcdp().rho, budget.delta - budget.truncation_delta) <= 1
+
+
+def test_a_mechanism_cannot_allot_itself_more_than_the_budget():
+    from dataclasses import replace
+
+    from stratsynth.accounting.budget import Allotment, Currency
+    from stratsynth.accounting.prices import check_allotment
+    from stratsynth.errors import MechanismError
+
+    budget = Budget(1, 1e-6)
+    sampled = budget.sampled(rate=0.1, steps=5)
+    for sound in (budget.zcdp(), budget.pure(), budget.claimed(), sampled, replace(budget.zcdp(), amount=1e-9)):
+        check_allotment(sound, budget)
+    for wrong in (
+        replace(budget.zcdp(), amount=budget.zcdp().amount * 1.01),
+        replace(budget.pure(), amount=1.01),
+        replace(budget.zcdp(), amount=float("nan")),
+        replace(budget.zcdp(), promise=Budget(2, 1e-6)),
+        Budget(2, 1e-6).zcdp(),
+        replace(sampled, noise=sampled.noise * 0.9),
+        replace(sampled, rate=0.2),
+        replace(sampled, amount=6.0),
+        Allotment(Currency.SAMPLED, 5.0, budget),
+    ):
+        with pytest.raises(MechanismError, match="within the budget"):
+            check_allotment(wrong, budget)

@@ -10,7 +10,7 @@ from stratsynth.adapters import Independent
 import stratsynth as ss
 from helpers.command import complaint, stratsynth
 from stratsynth.planning import plan
-from stratsynth.planning.plan import NOISE_SIZE
+from stratsynth.planning.foresee import NOISE_SIZE
 from stratsynth.planning.text import describe
 
 SCHEMA = ss.Schema(

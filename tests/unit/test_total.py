@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from stratsynth.accounting.budget import Currency
-from stratsynth.errors import MechanismError
-from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors, Total
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions import Block, Choose, Columns, Design, Distance, Glm, Moments, RowVectors, Total
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -66,3 +66,32 @@ def test_a_query_that_makes_no_sense_is_refused(case):
 def test_a_total_that_makes_no_sense_is_refused(question):
     with pytest.raises(MechanismError):
         question.check(SCHEMA)
+
+
+class Cheap(Columns):
+    """Says that a row moves it by next to nothing."""
+
+    def blocks(self, schema):
+        return tuple(Block(b.size, b.clip * 1e-6) for b in super().blocks(schema))
+
+
+def test_a_query_that_restates_its_sensitivity_is_refused():
+    with pytest.raises(MechanismError, match="known queries"):
+        Total(Cheap(("AGE",), (0.0,), (1.0,), clip=1.0), 1.0).check(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "reference", [np.array([-(2**63), 0]), np.array([2**63, 2**63], np.uint64), [0.0, 0.0]], ids=str
+)
+def test_a_reference_in_another_type_is_refused(reference):
+    """Its size would wrap around in its own arithmetic."""
+    with pytest.raises(MechanismError, match="float64"):
+        Choose((Distance(("SEX",), reference),), 1.0).check(SCHEMA)
+
+
+def test_a_vector_too_long_and_an_epsilon_too_small_are_refused():
+    wide = Schema({"A": Categorical(levels=tuple(map(str, range(8000)))), "AGE": Numeric(lower=0, upper=90)})
+    with pytest.raises(Unsupported, match="too long"):
+        Total(Moments(Design(("A",)), "AGE", clip=1.0), 1.0).check(wide)
+    with pytest.raises(MechanismError, match="too small"):
+        Total(Columns(("AGE",), (0.0,), (1.0,), clip=1.0, norm="l1"), 1e-9, Currency.PURE).check(SCHEMA)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.prices import prices
+from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.mechanism import Mechanism, Public, title
 from stratsynth.strata import Path, Stratum, crossing, label
 from stratsynth.stratified import Stratified
@@ -112,6 +112,7 @@ def _simulate(
 
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
+    check_allotment(allot, budget)
     account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
     answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, shares), np.random.default_rng(0))
     run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
