@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -88,10 +89,11 @@ class FitAccount:
             if c.details["noise"] != self.allot.noise or c.details["rate"] != self.allot.rate:
                 raise Unsupported("a sampled fit keeps to the noise and the rate it has reserved, at every step.")
         if self.allot.currency == Currency.CLAIMED:
-            deltas = [c.details["delta"] for c in (*self.spending.charges, *charges)]
-            if math.fsum(deltas) > self.allot.promise.delta * (1 + 1e-12):
+            claims = [replace(c, amount=c.details["delta"]) for c in (*self.spending.charges, *charges)]
+            delta = float(Spending(self.budget.neighbours, claims).spent())  # adds up along paths, as epsilon does
+            if delta > self.allot.promise.delta * (1 + 1e-12):
                 raise BudgetRefused(
-                    f"budget refused before reading: claims of delta {math.fsum(deltas):g} in all, "
+                    f"budget refused before reading: claims of delta {delta:g} in all, "
                     f"{self.allot.promise.delta:g} reserved."
                 )
         cap, before = Fraction(self.allot.amount), self.spending.spent()
