@@ -50,5 +50,5 @@ def _share(codes: Codes, schema: Schema, clique: tuple[str, ...]) -> NDArray[np.
     shape = schema.shape(clique)
     cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in clique], shape)
     counted = np.bincount(cells, minlength=int(np.prod(shape)))
-    share: NDArray[np.float64] = counted / max(1, counted.sum())
+    share: NDArray[np.float64] = counted / float(max(1, int(counted.sum())))
     return share

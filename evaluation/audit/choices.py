@@ -125,8 +125,9 @@ def enumerated(pairs: int = 200) -> Audit:
 def _tables(rng: Generator, neighbours: Neighbours) -> tuple[MemoryRows, MemoryRows]:
     """A table of a few records, and a neighbour."""
     number = int(rng.integers(1, 6))
-    records = {name: rng.integers(0, size, number + 1) for name, size in zip("AB", SMALL.shape("AB"), strict=True)}
-    x = rng.choice([-2.0, -0.5, 0.0, 2.0], number + 1)
+    sizes = zip("AB", SMALL.shape("AB"), strict=True)
+    records = {name: rng.integers(0, size, number + 1).astype(np.int64) for name, size in sizes}
+    x = np.asarray(rng.choice([-2.0, -0.5, 0.0, 2.0], number + 1), dtype=np.float64)
     records["X"] = (x >= 0).astype(np.int64)
 
     def rows(which: slice) -> MemoryRows:
@@ -154,6 +155,6 @@ def _peaks(rng: Generator) -> Choose:
     scores = []
     for _ in range(int(rng.integers(2, 5))):
         query = Columns(("X",), (0.0,), (1.0,), float(rng.choice([0.5, 1.0])))
-        slopes = rng.choice([-1.0, 0.3, 1.0], (int(rng.integers(1, 4)), 1))
+        slopes = np.asarray(rng.choice([-1.0, 0.3, 1.0], (int(rng.integers(1, 4)), 1)), dtype=np.float64)
         scores.append(Peak(query, slopes, rng.normal(size=len(slopes)), 1 if rng.random() < 0.5 else -1))
     return Choose(tuple(scores), float(rng.choice([0.01, 0.1, 1.0])))

@@ -128,7 +128,7 @@ def test_objects_in_a_frame_are_read_one_by_one(data: st.DataObject) -> None:
         st.none(), st.text(max_size=3), st.just("\ud800"), st.binary(max_size=3), st.integers(), st.floats(),
         st.booleans(), st.decimals(), st.dates(), st.datetimes(), st.times(), st.timedeltas(),
         st.sampled_from([pd.NA, pd.NaT, np.float32(0.1), np.int8(3), np.True_, np.str_("a"), [1],
-                         np.datetime64("2020-01-01"), np.datetime64("NaT"), np.datetime64(2**62, "s"),
+                         np.datetime64("2020-01-01"), np.datetime64("NaT", "s"), np.datetime64(2**62, "s"),
                          10**5000, np.bytes_(b"\xff"), bytearray(b"a"), pa.scalar("a"), Canary()]),
     )  # fmt: skip
     values = data.draw(st.lists(plain, max_size=6))
