@@ -43,10 +43,15 @@ def left(folder):
     return sorted(p.name for p in folder.iterdir() if p.name not in inputs and not p.name.startswith("people.ledger"))
 
 
+IGNORED_BY_PYTHON = re.compile(
+    r"Exception ignored in.*?^(?=\S+Error|KeyboardInterrupt)[^\n]*\n", flags=re.MULTILINE | re.DOTALL
+)
+
+
 def check_interrupted(ended, folder):
     """What must hold after a run was cut short: nothing half, nothing read that was not charged."""
     # Python itself reports an interrupt that falls into a library's compiled import; that is not our message
-    said = re.sub(r"Exception ignored in.*?^(?=\S+Error|KeyboardInterrupt)[^\n]*\n", "", ended.said, flags=re.M | re.S)
+    said = IGNORED_BY_PYTHON.sub("", ended.said)
     assert ended.code == 0 or len(said.strip().splitlines()) <= 2, ended.said
     assert "Traceback" not in said, ended.said
     assert left(folder) in ([], ["release"]), left(folder)
