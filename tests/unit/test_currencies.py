@@ -17,7 +17,7 @@ from stratsynth.driver.private import PrivateAnswers
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.errors import BudgetRefused, Unsupported, UsageError
 from stratsynth.noise import SystemEntropy
-from stratsynth.questions import Columns, counts, split, total
+from stratsynth.questions import Claim, Columns, counts, raw, split, total
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.strata import crossing
 
@@ -145,3 +145,32 @@ def test_fits_in_different_currencies_add_up_as_epsilon_and_delta():
 def test_nonsense_is_refused(rate, number):
     with pytest.raises(UsageError, match="sampled"):
         BUDGET.sampled(rate=rate, steps=number)
+
+
+def test_a_sampled_move_where_everybody_is_asked_too_is_priced_as_an_exchange():
+    """Whoever moves is exchanged in the steps asked of everybody: twice the sensitivity, not twice the steps."""
+    allot = BUDGET.sampled(rate=0.3, steps=20)
+
+    def program():
+        yield from steps(19, allot.noise, 0.3)
+        return (yield from split({s: steps(1, allot.noise, 0.3) for s in crossing(SCHEMA, ["SEX"])}))
+
+    account, _ = ask(allot, program())
+    delta = BUDGET.delta - BUDGET.truncation_delta
+    everybody = epsilon_sampled(allot.noise, 0.3, 19, delta, Neighbours.REPLACE)
+    assert prices(account.spending, BUDGET, allot)["move"] > everybody
+
+
+def test_claims_keep_to_their_delta_along_a_path_and_not_across_strata():
+    def program(number, delta):
+        for _ in range(number):
+            frame = yield from raw(Claim("somebody 1.0", BUDGET.epsilon / 2, delta, counts_rows=False))
+        return frame
+
+    def each(delta):
+        return (yield from split({s: program(1, delta) for s in crossing(SCHEMA, ["SEX"])}))
+
+    ask(BUDGET.claimed(), program(2, BUDGET.delta / 2))
+    ask(BUDGET.claimed(), each(BUDGET.delta))
+    with pytest.raises(BudgetRefused, match="delta"):
+        ask(BUDGET.claimed(), program(2, BUDGET.delta))
