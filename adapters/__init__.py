@@ -1,7 +1,8 @@
 """Mechanisms, one a file. Each yields questions and returns a model; none of them sees a row."""
 
+from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.mst import MST
 
-__all__ = ["MST", "External", "Independent"]
+__all__ = ["AIM", "MST", "External", "Independent"]

@@ -37,11 +37,14 @@ class Public:
     """About how many rows there are: declared size times public share. None when nobody declared it."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """What the guarantee compares; questions price themselves by it."""
+    constant: frozenset[str] = frozenset()
+    """The columns that the strata above define: a setting may name them, though they may not vary here."""
 
     def within(self, stratum: Stratum, share: float) -> Public:
         """What is known of one stratum that has this public share of all records."""
         size = None if self.size is None else round(self.size * share)
-        return Public(within(self.schema, (stratum,)), size, self.neighbours)
+        constant = self.constant.union(stratum.columns)
+        return Public(within(self.schema, (stratum,)), size, self.neighbours, constant)
 
 
 class Mechanism(Protocol[R_co]):

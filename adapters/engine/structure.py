@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -50,8 +50,8 @@ class JunctionTree:
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
     """The junction tree of a graph in which every clique's columns are joined; lone columns are cliques too."""
-    levels, order = dict(sizes), [column for column, _ in sizes]
-    maximal = _eliminate(levels, cliques)
+    order = [column for column, _ in sizes]
+    maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminate(sizes, cliques)]
     graph = nx.Graph()
     graph.add_nodes_from(range(len(maximal)))
     for i, j in combinations(range(len(maximal)), 2):
@@ -69,40 +69,60 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
     return JunctionTree(sizes, tuple(named), parents, separators)
 
 
-def _eliminate(levels: Mapping[str, int], cliques: Sequence[Clique]) -> list[frozenset[str]]:
+def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
+    """How many numbers a model that holds these cliques has: `junction_tree(...).cells`, without the tree."""
+    levels = [size for _, size in sizes]
+    return sum(_cells(levels, whole) for whole in _eliminate(sizes, cliques))
+
+
+def _eliminate(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> list[int]:
     """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
+    Sets of columns are bits of whole numbers: this runs for every candidate of every round of AIM.
     """
-    around: dict[str, set[str]] = {column: set() for column in levels}
+    number = {column: i for i, (column, _) in enumerate(sizes)}
+    levels = [size for _, size in sizes]
+    around = [0] * len(sizes)
     for clique in cliques:
-        for a, b in combinations(clique, 2):
-            around[a].add(b)
-            around[b].add(a)
-    found: list[frozenset[str]] = []
-    cost = {column: _cost(levels, around, column) for column in around}
-    while around:
-        column = min(around, key=lambda c: (cost[c], c))
-        near = around.pop(column)
-        whole = frozenset({column, *near})
-        if not any(whole <= other for other in found):
-            found.append(whole)
-        for a in near:
-            around[a] |= near
-            around[a] -= {a, column}
-        for a in near:
+        joined = sum(1 << number[column] for column in clique)
+        for column in clique:
+            around[number[column]] |= joined & ~(1 << number[column])
+    found: list[int] = []
+    cost = {i: _cost(levels, around, i) for i in range(len(sizes))}
+    while cost:
+        column = min(cost, key=cost.__getitem__)
+        del cost[column]
+        near, own = around[column], 1 << column
+        if all((near | own) & ~other for other in found):
+            found.append(near | own)
+        members = list(_members(near))
+        for a in members:
+            around[a] = (around[a] | near) & ~(1 << a) & ~own
+        for a in members:
             cost[a] = _cost(levels, around, a)
-    return found or [frozenset()]  # no column at all: one clique of one cell
+    return found or [0]  # no column at all: one clique of one cell
 
 
-def _cost(levels: Mapping[str, int], around: Mapping[str, set[str]], column: str) -> tuple[bool, int]:
-    """Whether eliminating a column joins any of its neighbours, and the cells of the clique it makes."""
-    near = around[column]
-    return any(b not in around[a] for a, b in combinations(near, 2)), _cells(levels, {column, *near})
+def _cost(levels: Sequence[int], around: Sequence[int], column: int) -> tuple[bool, int, int]:
+    """Whether eliminating a column joins any of its neighbours, the cells of the clique it makes, its number."""
+    near, cells, joins = around[column], levels[column], False
+    for a in _members(near):
+        cells *= levels[a]
+        joins = joins or bool(near & ~around[a] & ~(1 << a))
+    return joins, cells, column
 
 
-def _cells(levels: Mapping[str, int], columns: set[str]) -> int:
-    return math.prod(levels[column] for column in columns)
+def _members(columns: int) -> Iterator[int]:
+    """The numbers of the columns in a set."""
+    while columns:
+        lowest = columns & -columns
+        yield lowest.bit_length() - 1
+        columns ^= lowest
+
+
+def _cells(levels: Sequence[int], columns: int) -> int:
+    return math.prod(levels[i] for i in _members(columns))
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stratsynth.adapters.engine import Graphical, Measured, Problem, junction_tree, solve
 from stratsynth.adapters.engine.forest import NEVER, Forest
-from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.marginals import Marginals
 
 from stratsynth import Categorical, Schema
 from stratsynth.testing.record import same
@@ -14,7 +14,7 @@ NAMES = "abcdef"
 
 
 @st.composite
-def structures(draw, columns=5, levels=4, widest=3):
+def structures(draw, columns=6, levels=4, widest=3):
     """Columns with sizes, and cliques of some of them."""
     names = NAMES[: draw(st.integers(1, columns))]
     sizes = tuple((name, draw(st.integers(1, levels))) for name in names)
@@ -115,8 +115,19 @@ def test_marginals_of_any_columns_equal_enumeration(model, data):
     tree, potentials = model
     names = [name for name, _ in tree.sizes]
     columns = tuple(data.draw(st.lists(st.sampled_from(names), unique=True)))
-    found = marginal(tree, calibrated(tree, potentials), columns)
+    found = Marginals(tree, calibrated(tree, potentials)).table(columns)
     np.testing.assert_allclose(found, projected(tree, enumerated(tree, potentials), columns), rtol=1e-9, atol=1e-12)
+
+
+@given(models(), st.data())
+def test_many_marginals_at_once_equal_enumeration(model, data):
+    tree, potentials = model
+    names = [name for name, _ in tree.sizes]
+    subset = st.lists(st.sampled_from(names), unique=True, max_size=4).map(tuple)
+    cliques = data.draw(st.lists(subset, max_size=40))
+    joint = enumerated(tree, potentials)
+    for clique, table in zip(cliques, Marginals(tree, calibrated(tree, potentials)).tables(cliques), strict=True):
+        np.testing.assert_allclose(table, projected(tree, joint, clique), rtol=1e-9, atol=1e-12)
 
 
 @given(st.lists(models(), min_size=2, max_size=5))

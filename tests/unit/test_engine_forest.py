@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from stratsynth.adapters.engine import junction_tree
 from stratsynth.adapters.engine.forest import NEVER, Forest
-from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.marginals import Marginals
 
 
 def tables(tree, potentials):
@@ -51,7 +51,7 @@ def test_the_ends_of_a_long_chain_are_joined_by_elimination_and_not_by_a_huge_ta
     rng = np.random.default_rng(1)
     tree, potentials = chain([3] * 60, rng)
     found = tables(tree, potentials)
-    ends = marginal(tree, [found[clique] for clique in tree.cliques], ("c59", "c00"))
+    ends = Marginals(tree, [found[clique] for clique in tree.cliques]).table(("c59", "c00"))
     joint = found[("c00", "c01")]
     for name, following in pairwise([f"c{i:02}" for i in range(1, 60)]):
         pair = found[(name, following)]

@@ -194,11 +194,11 @@ def test_a_warm_start_begins_where_the_other_fit_ended():
     assert settled[0] == pytest.approx(settled[1], rel=1e-6)
 
 
-def test_a_warm_start_keeps_structure_and_takes_new_structural_zeros():
-    start = one(*noisy([("a", "b")], 5), total=70)
-    solution = one(*noisy([("b", "c")], 6), total=70, start=start, forbidden={("a", "b"): np.array([0, 3])})
+def test_a_base_keeps_structure_and_takes_new_structural_zeros():
+    base = one(*noisy([("a", "b")], 5), total=70)
+    solution = one(*noisy([("b", "c")], 6), total=70, base=base, forbidden={("a", "b"): np.array([0, 3])})
     assert {("a", "b"), ("b", "c")} == set(solution.tree.cliques)
-    kept = one(*noisy([("b", "c")], 6), total=70, start=start)
+    kept = one(*noisy([("b", "c")], 6), total=70, base=base)
     assert kept.tree == solution.tree
     assert not counts(solution, "ab").ravel()[[0, 3]].any()
 
