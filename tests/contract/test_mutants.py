@@ -57,7 +57,7 @@ class GroupsFromData(Cheat):
 
     def steps(self, public, allot, rng):
         column = public.schema.names[0]
-        strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.items[0][1]).any()]
+        strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.label).any()]
         strata = strata or list(crossing(public.schema, [column]))
         parts = yield from split({s: Independent().steps(public.within(s, 0.5), allot, rng) for s in strata})
         return mixture(public.schema, parts, dict.fromkeys(parts, 1 / len(parts)))
@@ -66,7 +66,7 @@ class GroupsFromData(Cheat):
 def weights_from_data(world, rows):
     strata = crossing(world.schema, world.by)
     sizes = [
-        1 + int((rows[list(world.by)].astype(object) == list(dict(s.items).values())).all(axis=1).sum()) for s in strata
+        1 + int((rows[list(world.by)].astype(object) == list(s.to_dict().values())).all(axis=1).sum()) for s in strata
     ]
     shares = [{**s.to_dict(), "share": n / sum(sizes)} for s, n in zip(strata, sizes, strict=True)]
     return Stratified(Independent(), world.by, Weights.public(pd.DataFrame(shares), citation="trust me"))

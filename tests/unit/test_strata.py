@@ -12,7 +12,7 @@ def test_every_combination_exists_in_the_order_of_the_schema():
 
 
 def test_a_numeric_column_is_crossed_by_its_bins():
-    assert [s.items for s in crossing(SCHEMA, ["AGE"])] == [(("AGE", level),) for level in SCHEMA.levels("AGE")]
+    assert [s.items for s in crossing(SCHEMA, ["AGE"])] == [(("AGE", (level,)),) for level in SCHEMA.levels("AGE")]
 
 
 @pytest.mark.parametrize("by", [[], ["SEX", "SEX"], ["NOBODY"], [["SEX"]], [1]], ids=str)
