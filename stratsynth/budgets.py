@@ -51,6 +51,12 @@ class StratumBudgets:
         """From epsilons by label."""
         return cls("epsilon", _labelled(epsilons))
 
+    def relative(self, epsilon: float) -> StratumBudgets:
+        """The same budgets as factors of the fit's epsilon, to be scaled with it."""
+        if self.unit == "factor":
+            return self
+        return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
+
     def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
         """The epsilon of each stratum; refuses none at all, and more than the fit's."""
         columns = strata[0].columns

@@ -20,7 +20,7 @@ from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.layout import Layout
 from stratsynth.mechanism import Mechanism, Public, title
 from stratsynth.strata import Path, label
-from stratsynth.stratified import ONE_WAY, Stratified
+from stratsynth.stratified import Stratified
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -42,8 +42,8 @@ class StratumPlan:
     size_low: int | None
     size_high: int | None
     """Between which sizes it may lie, by the bounds of its share; None where the source of the weights has none."""
-    mechanism: str
-    """What is fitted in it."""
+    one_way: bool
+    """Whether it is given one-way tables only, as a small group may be."""
     epsilon: float | None
     """What its own questions cost at the budget's delta, those asked of everybody included."""
     questions: int
@@ -85,6 +85,8 @@ class Plan:
     """The strata that are merges, what of, and why."""
     policy: dict[str, Any]
     """What becomes of small groups, and where a group is small."""
+    budgets: dict[str, float] | None
+    """Each stratum's own epsilon, where strata have budgets of their own; None where all get the whole."""
     unprotected: tuple[str, ...]
     """What will be disclosed without noise."""
 
@@ -114,11 +116,12 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot),
-        tuple(_stratum(mechanism, path, layout, declared_size, answers.seen, account) for path in paths),
+        tuple(_stratum(path, layout, declared_size, answers.seen, account) for path in paths),
         own.describe() if own else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
         {"small": how.groups.small, "threshold": how.groups.threshold} if how else {"small": "keep", "threshold": None},
+        {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and how and how.budgets else None,
         ("declared_size", *(how.unprotected if how else ())),
     )
 
@@ -160,9 +163,8 @@ def _size(path: Path, declared_size: int, layout: Layout | None) -> float:
 
 
 def _stratum(
-    mechanism: Mechanism[Any], path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen],
-    account: Account,
-) -> StratumPlan:  # fmt: skip
+    path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen], account: Account
+) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
 
     def concerns(asked: Path) -> bool:
@@ -176,13 +178,12 @@ def _stratum(
     size = _size(path, declared_size, layout)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
     ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
-    plainly = bool(layout and path and layout.plainly(path[0]))
     return StratumPlan(
         label(path),
         round(size),
         None if ends is None else math.floor(declared_size * ends[0]),
         None if ends is None else math.ceil(declared_size * ends[1]),
-        ONE_WAY if plainly else title(getattr(mechanism, "mechanism", mechanism)),
+        bool(layout and path and layout.plainly(path[0])),
         prices(own, account.budget, spent)[str(account.budget.neighbours)],
         len(mine),
         len(tables),

@@ -20,13 +20,13 @@ def describe(plan: Plan) -> str:
         *_merged(plan),
     ]
     width = max(7, *(len(s.stratum) for s in plan.strata))
-    uneven = _uneven(plan)
+    uneven = plan.budgets is not None
     ranged = any(s.size_low is not None for s in plan.strata)
     extra = f"{' between':17}" * ranged + f" {'epsilon':>8}" * uneven
     heads = f"{'tables':>7} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict"
     lines.append(f"{'stratum':{width}} {'people':>9}{extra} {heads}")
     ordered = sorted(plan.strata, key=lambda s: -s.size)
-    lines.extend(_line(s, width, ranged=ranged, uneven=uneven) for s in ordered)
+    lines.extend(_line(s, width, ranged=ranged, own=(plan.budgets or {}).get(s.stratum)) for s in ordered)
     lines.append("")
     lines.append("noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone.")
     if ranged:
@@ -35,14 +35,8 @@ def describe(plan: Plan) -> str:
 
 
 def _reserved(plan: Plan) -> str:
-    each = "strata get what their budgets say" if _uneven(plan) else "every stratum gets all of it"
+    each = "strata get what their budgets say" if plan.budgets else "every stratum gets all of it"
     return f"reserved as {plan.currency} {plan.reserved:.6g}; {each}"
-
-
-def _uneven(plan: Plan) -> bool:
-    """Whether strata have budgets of their own."""
-    own = [s.epsilon for s in plan.strata if s.epsilon is not None]
-    return bool(own) and max(own) > min(own) * (1 + 1e-6)
 
 
 def _weights(plan: Plan) -> list[str]:
@@ -84,13 +78,13 @@ def _merged(plan: Plan) -> list[str]:
     return [*lines, ""]
 
 
-def _line(s: StratumPlan, width: int, *, ranged: bool, uneven: bool) -> str:
+def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str:
     sigma = "-" if s.sigma is None else f"{s.sigma:.1f}"
     errors = f"{percent(s.oneway_error):>7} {percent(s.twoway_error):>7}"
     ends = f"{s.size_low:>8,}{s.size_high:>8,} " if s.size_low is not None and s.size_high is not None else " " * 17
-    own = f" {'-' if s.epsilon is None else f'{s.epsilon:.4g}':>8}" * uneven
-    plain = "; one-way tables only" if s.small and not s.twoway_error and s.mechanism == "independent" else ""
-    name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{own}"
+    budget = "" if own is None else f" {own:>8.4g}"
+    plain = "; one-way tables only" if s.one_way else ""
+    name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{budget}"
     return f"{name} {s.tables:>7} {sigma:>8} {errors}  {s.verdict}{plain}"
 
 
