@@ -44,6 +44,7 @@ _HOME = {
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",
+    "StratumBudgets": "budgets",
     "Stratified": "stratified",
     "Weights": "weights",
     "fit": "fitting",

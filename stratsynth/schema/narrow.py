@@ -13,7 +13,7 @@ from stratsynth.schema.text import MISSING
 
 
 def narrow(column: Column, levels: Collection[str]) -> Column:
-    """The column with these levels alone.
+    """The column with these levels alone, at least two of them: with one it would not vary.
 
     Numeric bins that lie side by side stay numeric, with closer bounds. Bins with a gap between them are no
     interval, and one single number is none either: they become categories, whose numbers nobody can sum.

@@ -113,7 +113,7 @@ def _agree(one: _Side, other: _Side) -> None:
             name = called(list(zip(group.columns, group.names, strict=True)))
             raise WeightsError(
                 f"weights: margins contradict each other: {name} has the share {share:.4g} in one and "
-                f"{sums[1][group]:.4g} in another."
+                f"{sums[1][group]:.4g} in another. A sample or an older table belongs in `start`."
             )
 
 

@@ -10,7 +10,7 @@ import pytest
 from stratsynth.adapters import Independent
 from stratsynth.adapters.independent import Product
 
-from stratsynth import Stratified, Weights
+from stratsynth import Groups, Stratified, Weights
 from stratsynth.driver.load import load_rows
 from stratsynth.driver.noisy import Answerer
 from stratsynth.driver.private import PrivateAnswers
@@ -18,8 +18,9 @@ from stratsynth.mechanism import Mechanism
 from stratsynth.models import mixture
 from stratsynth.questions import Counts, NoisyTable, counts, split
 from stratsynth.schema import Categorical
-from stratsynth.strata import crossing
+from stratsynth.strata import Stratum, crossing
 from stratsynth.testing import check_contract
+from stratsynth.testing.worlds import worlds
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,6 +71,15 @@ def weights_from_data(world, rows):
     ]
     shares = [{**s.to_dict(), "share": n / sum(sizes)} for s, n in zip(strata, sizes, strict=True)]
     return Stratified(Independent(), world.by, Weights.public(pd.DataFrame(shares), citation="trust me"))
+
+
+def merged_from_data(world, rows):
+    """Merges the first two levels where few rows have them."""
+    column = world.by[0]
+    levels = world.schema.levels(column)[:2]
+    few = int(rows[column].isin(levels).sum()) < 60
+    groups = Groups(merge={column: {"two": levels}}) if few else Groups()
+    return Stratified(Independent(), world.by, world.weights, groups)
 
 
 class SizeIsPublic(Cheat):
@@ -167,6 +177,10 @@ MECHANISMS: dict[Any, set[str]] = {
 def test_broken_mechanisms_are_caught(cheat):
     found = {finding.kind for finding in check_contract(lambda world, rows: cheat(rows))}
     assert found >= MECHANISMS[cheat]
+
+
+def test_merges_from_data_are_caught():
+    assert "questions" in {f.kind for f in check_contract(merged_from_data)}
 
 
 def test_weights_from_data_are_caught():
@@ -298,3 +312,34 @@ def test_broken_counting_is_caught(change):
         return Backend(load_rows(*arguments), BACKENDS[change])
 
     assert "sensitivity" in {f.kind for f in check_contract(stratified, load=load, tables=20, neighbours=10)}
+
+
+def test_a_record_that_is_counted_in_two_strata_is_caught():
+    """A backend whose strata are wider than what was asked counts every record in each of them."""
+
+    class Widened(Backend):
+        def counts(self, asked):
+            return self.rows.counts([(tuple(map(self.widen, path)), cliques) for path, cliques in asked])
+
+        def widen(self, stratum):
+            column, _ = stratum.items[0]
+            levels = dict(stratum.items) | {column: self.change(column)}
+            return Stratum.of(levels)
+
+    class Split(Independent):
+        """Asks nothing of the columns of the strata, which have other levels once they are widened."""
+
+        def steps(self, public, allot, rng):
+            kept = replace(public, schema=public.schema.restrict(["AGE"]))
+            return (yield from Independent.steps(self, kept, allot, rng))
+
+    world = next(w for w in worlds() if w.by == ("GROUP",))
+
+    def build(world, rows):
+        return Stratified(Split(), world.by, world.weights)
+
+    def load(*arguments):
+        return Widened(load_rows(*arguments), world.schema.levels)
+
+    kinds = {f.kind for f in check_contract(build, load=load, among=[world], tables=8)}
+    assert "sensitivity" in kinds
