@@ -21,8 +21,10 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.budgets import StratumBudgets
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
+    from stratsynth.groups import Groups
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
@@ -35,12 +37,14 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": "accounting.budget",
     "Categorical": "schema",
+    "Groups": "groups",
     "Neighbours": "accounting.budget",
     "Numeric": "schema",
     "Recipe": "recipe",
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",
+    "StratumBudgets": "budgets",
     "Stratified": "stratified",
     "Weights": "weights",
     "fit": "fitting",
@@ -51,6 +55,7 @@ _HOME = {
 __all__ = [
     "Budget",
     "Categorical",
+    "Groups",
     "Neighbours",
     "Numeric",
     "Recipe",
@@ -58,6 +63,7 @@ __all__ = [
     "Schema",
     "Stratified",
     "StratsynthError",
+    "StratumBudgets",
     "Weights",
     "census",
     "fit",

@@ -114,6 +114,10 @@ def _plain(value: Any) -> Any:
         return {"source": value.source, "citation": value.citation}
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
 
 

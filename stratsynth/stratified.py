@@ -1,26 +1,37 @@
 """Stratification: one mechanism for each declared group, under parallel composition.
 
-Every stratum gets the whole allotment, because a record lies in one stratum only; the results are combined
-by public weights. It is itself a mechanism, made of `split`: strata may be stratified again, or pooled.
+Every stratum gets the whole allotment, or less where its own budget says so, because a record lies in one
+stratum only; the results are combined by weights. It is itself a mechanism, made of `split`: strata may be
+stratified again, or pooled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Mechanism, Public
+from stratsynth.groups import Groups
+from stratsynth.layout import Layout, lay_out
+from stratsynth.mechanism import Mechanism, Public, make
 from stratsynth.models import Mixture, mixture
-from stratsynth.questions import Program, Question, split
-from stratsynth.strata import crossing
+from stratsynth.questions import Counts, Program, Question, counts, split
+from stratsynth.strata import Stratum
 from stratsynth.weights import Weights
+from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+
+ONE_WAY = "independent"
+"""What small strata are given under the policy "one-way"."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +44,11 @@ class Stratified:
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
-    """The strata's public shares: what the groups' proportions in the release are, exactly."""
+    """The strata's shares: what the groups' proportions in the release are, exactly."""
+    groups: Groups = field(default_factory=Groups)
+    """Merges of levels, and what becomes of small groups; every crossing is a stratum when nothing is said."""
+    budgets: StratumBudgets | None = None
+    """Strata that get less than the whole epsilon; all get the whole when not given."""
 
     def __post_init__(self) -> None:
         """Columns are kept as a tuple; a single name is a common slip."""
@@ -41,6 +56,10 @@ class Stratified:
             raise UsageError(f'stratified: `by` is a list of columns; write ["{self.by}"].')
         if not isinstance(self.weights, Weights):
             raise UsageError("stratified: weights come from Weights.public(shares, citation=...).")
+        if not isinstance(self.groups, Groups):
+            raise UsageError("stratified: groups are declared by Groups(merge=..., small=...).")
+        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
+            raise UsageError("stratified: budgets come from StratumBudgets.read(table) or .factors(...).")
         if getattr(self.mechanism, "counts_rows", False):
             raise Unsupported(
                 f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
@@ -50,24 +69,94 @@ class Stratified:
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """What the inner mechanism needs."""
-        return self.mechanism.needs
+        """What the inner mechanism needs, and counts for private weights or one-way tables."""
+        own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
+        return self.mechanism.needs | own
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the weights disclose, those of strata within the strata included."""
+        inner: tuple[str, ...] = getattr(self.mechanism, "unprotected", ())
+        return tuple(dict.fromkeys((*self.weights.unprotected, *inner)))
+
+    def layout(self, public: Public, budget: Budget) -> Layout:
+        """The strata, from public facts."""
+        return lay_out(
+            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon
+        )  # fmt: skip
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What the dearest stratum spends: a record is in one of them."""
-        strata = crossing(public.schema, self.by)
-        shares = self.weights.resolve(strata).shares
-        prices = [self.mechanism.price(public.within(s, shares[s]), budget) for s in strata]
-        return max(prices, key=lambda allot: allot.amount)
+        """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""
+        layout = self.layout(public, budget)
+        prices = self._prices(public, budget, layout)
+        dearest = max(prices.values(), key=lambda allot: allot.amount)
+        currencies = {allot.currency for allot in prices.values()}
+        if len(currencies) > 1:
+            raise Unsupported(
+                f"stratified: one-way tables are counted in zCDP; {self.mechanism.name} spends otherwise. "
+                "Keep small groups, or merge them."
+            )
+        if self.weights.asked and dearest.currency != Currency.ZCDP:
+            raise Unsupported(
+                f"stratified: private weights are counted in zCDP; {self.mechanism.name} spends in {dearest.currency}. "
+                "Take another source of weights."
+            )
+        if self.budgets is not None and dearest.currency == Currency.SAMPLED:
+            raise Unsupported("stratified: steps on samples are alike in all strata; leave the strata's budgets out.")
+        if self.budgets is not None and budget.neighbours != Neighbours.ADD_REMOVE:
+            raise Unsupported(
+                "stratified: a record that is exchanged may be in any two strata, so a budget of its own protects "
+                'nobody more; use neighbours = "add-remove", or leave the strata\'s budgets out.'
+            )
+        asked = dearest.amount * self.weights.asked
+        for stratum, allot in prices.items():
+            if not allot.amount > asked:
+                raise UsageError(
+                    f"budgets: stratum {stratum.label} has less than the counts cost that everybody pays for private "
+                    "weights; give it more, or the counts a smaller share."
+                )
+        return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
-        strata = crossing(public.schema, self.by)
-        shares = self.weights.resolve(strata).shares
-        streams = rng.spawn(len(strata))
+        layout = self.layout(public, allot.promise)
+        shares, asked = layout.shares, allot.amount * self.weights.asked
+        if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
+            (table,) = yield from counts([tuple(self.by)], rho=asked)
+            shares, total = counted(table, layout.strata, public.schema)
+            public = replace(public, size=round(total) if public.size is None else public.size)
+        allots = self._allots(public, allot, layout, asked)
+        streams = rng.spawn(len(layout.strata))
         programs = {
-            stratum: self.mechanism.steps(public.within(stratum, shares[stratum]), allot, stream)
-            for stratum, stream in zip(strata, streams, strict=True)
+            s: self._inner(layout, s).steps(public.within(s, shares[s]), allots[s], stream)
+            for s, stream in zip(layout.strata, streams, strict=True)
         }
         parts = yield from split(programs)
         return mixture(public.schema, parts, shares)
+
+    def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
+        return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism
+
+    def _prices(self, public: Public, budget: Budget, layout: Layout) -> dict[Stratum, Allotment]:
+        """What each stratum would spend of its own budget."""
+        return {
+            s: self._inner(layout, s).price(
+                public.within(s, layout.shares[s]), replace(budget, epsilon=layout.epsilons[s])
+            )
+            for s in layout.strata
+        }
+
+    def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
+        """What each stratum may spend, once everybody has paid for the counts."""
+        if self.budgets is None:
+            left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
+            return dict.fromkeys(layout.strata, left)
+        prices = self._prices(public, allot.promise, layout)
+        part = allot.amount / max(price.amount for price in prices.values())
+        return {s: replace(price, amount=_left(price.amount * part, asked)) for s, price in prices.items()}
+
+
+def _left(amount: float, spent: float) -> float:
+    """What is left of an amount, rounded so that both together never pass it."""
+    left = amount - spent
+    return nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

@@ -12,7 +12,7 @@ import numpy as np
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models.base import Codes, State, TableModel, Where
 from stratsynth.models.rules import draw_allowed
-from stratsynth.strata import Stratum, within
+from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -43,20 +43,27 @@ class Mixture:
 
     kind: ClassVar[str] = "mixture"
     schema: Schema
-    """All columns; those that define the strata are constant in each part."""
+    """All columns; those that define the strata are constant in each part, or vary among merged levels."""
     parts: Mapping[Stratum, TableModel]
     weights: Mapping[Stratum, float]
     """Public shares, adding up to one."""
 
-    def _constants(self, stratum: Stratum) -> dict[str, int]:
-        return {column: self.schema.index(column, level) for column, level in stratum.items}
+    def _codes(self, stratum: Stratum) -> dict[str, list[int]]:
+        """The level numbers of each of a stratum's columns; inside a merge they are counted from 0."""
+        return {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
         """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
-        constants = self._constants(stratum)
-        if any(code not in where.get(column, (code,)) for column, code in constants.items()):
-            return None
-        return {column: codes for column, codes in where.items() if column not in constants}
+        rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
+        for column, codes in self._codes(stratum).items():
+            if column not in where:
+                continue
+            allowed = frozenset(i for i, code in enumerate(codes) if code in where[column])
+            if not allowed:
+                return None
+            if len(codes) > 1:
+                rest[column] = allowed
+        return rest
 
     def _masses(self, where: Where) -> dict[Stratum, tuple[float, Where]]:
         masses = {}
@@ -92,10 +99,13 @@ class Mixture:
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int) -> Codes:
-        """Rows of one part, with the columns that are constant in it."""
+        """Rows of one part, with the columns that are constant in it, and merged levels by their own numbers."""
         rows = self.parts[stratum].sample(number, rng, rest)
-        constants = {c: np.full(number, code, dtype=np.int64) for c, code in self._constants(stratum).items()}
-        return {**rows, **constants}
+        own = {
+            c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
+            for c, codes in self._codes(stratum).items()
+        }
+        return {**rows, **own}
 
     def state(self) -> State:
         """The parts' states side by side, arrays named by the part's number."""
@@ -115,9 +125,11 @@ class Mixture:
 
         parts, weights = {}, {}
         for i, facts in enumerate(state.facts["parts"]):
-            stratum = Stratum.of(facts["stratum"])
-            for column, level in stratum.items:
-                schema.index(column, level)
+            stratum = Stratum.from_dict(facts["stratum"])
+            for column, levels in stratum.items:
+                codes = [schema.index(column, level) for level in levels]
+                if codes != sorted(set(codes)):
+                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
             prefix = f"{i}/"
             arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
             weight = float(facts["weight"])
@@ -125,7 +137,8 @@ class Mixture:
                 raise ReleaseError("model: a stratum's weight is not between 0 and 1.")
             parts[stratum] = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
             weights[stratum] = weight
-        if len(parts) < len(state.facts["parts"]) or len({stratum.columns for stratum in parts}) != 1:
+        one_split = len({stratum.columns for stratum in parts}) == 1 and disjoint(parts)
+        if len(parts) < len(state.facts["parts"]) or not one_split:
             raise ReleaseError("model: its strata are not those of one split.")
         if abs(sum(weights.values()) - 1) > 1e-9:
             raise ReleaseError("model: the strata's weights do not add up to 1.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from stratsynth.errors import ReleaseError
@@ -33,6 +33,7 @@ def _summary(certificate: Mapping[str, Any]) -> str:
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]
+    lines.extend(_groups(certificate["strata"]))
     if certificate["unverified"]:
         lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
     return "\n".join(line for line in lines if line)
@@ -52,14 +53,32 @@ def _unit(certificate: Mapping[str, Any]) -> str:
 
 
 def _strata(strata: Mapping[str, Any]) -> str:
-    return f"{strata['cells']} by {' x '.join(strata['by'])}" if strata["by"] else "none: everybody together"
+    if not strata["by"]:
+        return "none: everybody together"
+    cells = f"{strata['cells']} by {' x '.join(strata['by'])}"
+    return f"{cells}, merged into {strata['groups']}" if strata["merged"] else cells
+
+
+def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
+    """Who was merged and why, which groups are small, and whose epsilon is not the whole."""
+    if "small" in strata and strata["small"]["policy"] != "keep":
+        small = strata["small"]
+        rule = f"{small['policy']} below public size x epsilon {small['threshold']:g}"
+        yield f"Small         {rule}; small now: {', '.join(small['below']) or 'none'}"
+    for merge in strata["merged"]:
+        of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
+        yield f"Merged        {merge['stratum']}: {of} ({merge['why']})"
+    if "epsilon" in strata:
+        own = ", ".join(f"{label} {epsilon:g}" for label, epsilon in strata["epsilon"].items())
+        yield f"Epsilon of    {own}; the guarantee states the largest"
 
 
 def _weights(weights: Mapping[str, Any]) -> str:
     if weights["citation"] is None:
         return "none needed"
     scaled = f", scaled from a sum of {weights['renormalised_from']:.6g}" if "renormalised_from" in weights else ""
-    return f"{weights['source']}: {weights['citation']}{scaled}"
+    worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
+    return f"{weights['source']}{worst}: {weights['citation']}{scaled}"
 
 
 def _account(ledger: Mapping[str, Any]) -> str:

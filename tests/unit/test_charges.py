@@ -3,12 +3,14 @@
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helpers.accounts import charge, priced, spent
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.zcdp import epsilon_of
-from stratsynth.strata import Stratum
+from stratsynth.strata import Stratum, disjoint
 
 ADD, REPLACE = Neighbours.ADD_REMOVE, Neighbours.REPLACE
 M, F = Stratum.of({"SEX": "1"}), Stratum.of({"SEX": "2"})
@@ -56,6 +58,39 @@ def test_the_order_of_columns_does_not_make_another_split():
 def test_the_same_stratum_asked_in_two_splits_pays_twice():
     one, again = Stratum.of({"SEX": "1", "GROUP": "a"}), Stratum.of({"GROUP": "a", "SEX": "1"})
     assert spent(charge(2, one), charge(3, again)) == 5
+
+
+def test_a_group_and_a_merge_that_holds_it_are_two_splits():
+    """Of the same columns, but a record may be in both."""
+    both, other = Stratum.of({"GROUP": ("a", "b")}), Stratum.of({"GROUP": ("c", "d")})
+    assert spent(charge(2, A), charge(3, both)) == 5
+    assert spent(charge(2, A), charge(3, B), charge(4, both)) == 7
+    assert spent(charge(3, both), charge(4, other)) == 4
+    assert spent(charge(3, both), charge(4, other), charge(2, A), charge(3, both)) == 8
+    assert spent(charge(1, both), charge(2, both, A), charge(3, both, B)) == 4
+
+
+LEVELS = st.sets(st.sampled_from("abcd"), min_size=1).map(lambda levels: Stratum.of({"GROUP": sorted(levels)}))
+
+
+@given(st.lists(st.tuples(LEVELS, st.integers(1, 9)), max_size=8))
+def test_no_record_pays_more_than_is_said(asked):
+    """Whatever strata are asked, overlapping or not: the dearest record is covered, and disjoint ones exactly."""
+    dearest = max((sum(r for s, r in asked if level in s.levels["GROUP"]) for level in "abcd"), default=0)
+    said = spent(*(charge(r, s) for s, r in asked))
+    assert said >= dearest
+    strata = {s for s, _ in asked}
+    if disjoint(strata):
+        assert said == dearest
+
+
+@given(st.lists(st.tuples(LEVELS, st.integers(1, 9)), max_size=8))
+def test_withdrawing_from_overlapping_strata_leaves_no_cost(asked):
+    spending = Spending(ADD, [charge(1)])
+    refused = [charge(r, s) for s, r in asked]
+    spending.add(refused)
+    spending.withdraw(refused)
+    assert spending.spent() == 1
 
 
 def test_sums_are_exact():
@@ -127,6 +162,9 @@ def test_prices_under_replacement():
 
 
 def test_a_charge_is_written_as_the_certificate_has_it():
+    merged = charge(1, Stratum.of({"SEX": "1", "GROUP": ("a", "b")}, ("1", "both")))
+    assert merged.to_dict()["path"] == [{"SEX": "1", "GROUP": "a|b"}]
+    assert Charge.from_dict(merged.to_dict(), merged.currency) == merged
     record = Charge((M, A), "counts", 0.5, {ADD: 1.0, REPLACE: 2.0}, {"sigma": 3.0, "cliques": 1}).to_dict()
     assert record == {
         "path": [{"SEX": "1"}, {"GROUP": "a"}],
