@@ -129,6 +129,16 @@ def title(mechanism: Mechanism[Any]) -> str:
     return f"{title(inner)} by {' x '.join(by)}"
 
 
+def typical(mechanism: Mechanism[Any], public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+    """A program that asks what a fit will ask, as far as it can be foreseen: what a plan goes by.
+
+    A mechanism whose questions depend on answers, and whose fits take time, has one of its own, `typical`; it
+    returns nothing of use. All others are simply run.
+    """
+    program: Program[Any] = getattr(mechanism, "typical", mechanism.steps)(public, allot, rng)
+    return program
+
+
 def demand(mechanism: Mechanism[Any], served: frozenset[type[Question]]) -> None:
     """Refuse a mechanism that needs a question which these rows cannot answer."""
     missing = sorted(q.__name__ for q in mechanism.needs - served)

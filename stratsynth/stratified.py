@@ -7,7 +7,7 @@ stratified again, or pooled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from math import nextafter
@@ -18,7 +18,7 @@ from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.groups import Groups
 from stratsynth.layout import Layout, lay_out
-from stratsynth.mechanism import Mechanism, Public, make
+from stratsynth.mechanism import Mechanism, Public, make, typical
 from stratsynth.models import Mixture, mixture
 from stratsynth.questions import Counts, Program, Question, counts, split
 from stratsynth.strata import Stratum
@@ -118,6 +118,17 @@ class Stratified:
         return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
+        """All strata's programs in lock-step, and the mixture of what they return."""
+        parts, shares = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
+        return mixture(public.schema, parts, shares)
+
+    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
+        """The questions of an ordinary fit: what a plan goes by."""
+        return (yield from self._split(public, allot, rng, typical))
+
+    def _split(
+        self, public: Public, allot: Allotment, rng: Generator, program: Callable[..., Program[Any]]
+    ) -> Program[tuple[Mapping[Stratum, Any], Mapping[Stratum, float]]]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
         layout = self.layout(public, allot.promise)
         shares, asked = layout.shares, allot.amount * self.weights.asked
@@ -128,11 +139,10 @@ class Stratified:
         allots = self._allots(public, allot, layout, asked)
         streams = rng.spawn(len(layout.strata))
         programs = {
-            s: self._inner(layout, s).steps(public.within(s, shares[s]), allots[s], stream)
+            s: program(self._inner(layout, s), public.within(s, shares[s]), allots[s], stream)
             for s, stream in zip(layout.strata, streams, strict=True)
         }
-        parts = yield from split(programs)
-        return mixture(public.schema, parts, shares)
+        return (yield from split(programs)), shares
 
     def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
         return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism

@@ -12,7 +12,7 @@ from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.noisy import distance, frozen
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Answer, Choose, Counts, NoisySum, NoisyTable, Total
+from stratsynth.questions import Answer, Choose, Counts, Distance, NoisySum, NoisyTable, Total
 from stratsynth.questions.total import GRID
 from stratsynth.strata import Path
 
@@ -31,7 +31,9 @@ class Seen:
     cliques: tuple[tuple[tuple[str, ...], int, float], ...] = ()
     """For counts: columns, number of cells and sigma of each table."""
     cells: int = 0
-    """What it holds in memory, in numbers of eight bytes."""
+    """The numbers it is about."""
+    candidates: frozenset[tuple[tuple[str, ...], int]] = frozenset()
+    """For a choice among tables: their columns and number of cells."""
 
 
 class SimulatedAnswers:
@@ -65,8 +67,9 @@ class SimulatedAnswers:
                 self._table(asked, clique, sigma) for clique, sigma in zip(question.cliques, sigmas, strict=True)
             )
         if isinstance(question, Choose):
-            cliques_ = {score.clique for score in question.scores if hasattr(score, "clique")}
-            self.seen.append(Seen(asked.path, "choose", cells=sum(schema.cells(clique) for clique in cliques_)))
+            found = {score.clique for score in question.scores if isinstance(score, Distance)}
+            candidates = frozenset((clique, schema.cells(clique)) for clique in found)
+            self.seen.append(Seen(asked.path, "choose", (), sum(n for _, n in candidates), candidates))
             return int(self._rng.integers(len(question.scores)))
         if isinstance(question, Total):
             scales = question.scales(schema, neighbours)

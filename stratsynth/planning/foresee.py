@@ -18,7 +18,7 @@ from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.layout import Layout
-from stratsynth.mechanism import Mechanism, Public, title
+from stratsynth.mechanism import Mechanism, Public, title, typical
 from stratsynth.strata import Path, label
 from stratsynth.stratified import Stratified
 
@@ -47,6 +47,8 @@ class StratumPlan:
     epsilon: float | None
     """What its own questions cost at the budget's delta, those asked of everybody included."""
     questions: int
+    rounds: int
+    """How often it will choose what to measure; about that often, where the answers decide."""
     tables: int
     """Noisy tables it will release."""
     sigma: float | None
@@ -152,7 +154,7 @@ def _simulate(
     check_allotment(allot, budget)
     account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
     answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, layout), np.random.default_rng(0))
-    run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
+    run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers)
     return account, answers
 
 
@@ -186,14 +188,22 @@ def _stratum(
         bool(layout and path and layout.plainly(path[0])),
         prices(own, account.budget, spent)[str(account.budget.neighbours)],
         len(mine),
+        sum(s.kind == "choose" for s in mine),
         len(tables),
         median(sigma for _, _, sigma in tables) if tables else None,
         one,
         two,
-        2 * 8 * sum(s.cells for s in mine) / 2**20,
+        _megabytes(mine),
         verdict(one),
         layout.small.get(path[0], "") if layout and path else "",
     )
+
+
+def _megabytes(seen: Sequence[Seen]) -> float:
+    """Exact and noisy tables; those of candidates are kept from round to round, beside the model's of one round."""
+    candidates = {item for s in seen for item in s.candidates}
+    cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
+    return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _error(tables: Sequence[tuple[tuple[str, ...], int, float]], size: float) -> float | None:
