@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.solve import Solution
-from stratsynth.adapters.engine.structure import Clique, JunctionTree, junction_tree
+from stratsynth.adapters.engine.structure import Clique, junction_tree
 
 
 def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Solution:
