@@ -80,6 +80,11 @@ def lay_out(
                 "weights: which groups are small is decided by public sizes, and private weights have none before "
                 "they are asked; give them a public prior."
             )
+        if weights.unprotected:
+            raise WeightsError(
+                f"weights: which groups are small is decided by public sizes, and these are not ({weights.worst}). "
+                "Take public weights, or merge groups by name."
+            )
         sizes = {stratum: size * share for stratum, share in resolved.shares.items()}
         if groups.small == "merge":
             made = merge_small(base, groups.ladder(schema, by), sizes, epsilons, groups.threshold)

@@ -29,12 +29,12 @@ GROUP = "stratsynth.mechanisms"
 
 @dataclass(frozen=True)
 class Public:
-    """All that a mechanism may know before it asks. None of it is computed from rows."""
+    """All that a mechanism may know before it asks. None of it is computed from rows, unless by a paid answer."""
 
     schema: Schema
     """The columns that vary here: inside a stratum the columns that define it are gone."""
     size: int | None = None
-    """About how many rows there are: declared size times public share. None when nobody declared it."""
+    """About how many rows there are: declared size times share, public or a noisy answer. None when unknown."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """What the guarantee compares; questions price themselves by it."""
     constant: frozenset[str] = frozenset()

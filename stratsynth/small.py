@@ -62,20 +62,20 @@ def merge_small(
     names = {(step.column, step.levels): step.name for step in steps}
     names |= {(c, levels): name for s in strata for (c, levels), name in zip(s.items, s.names, strict=True)}
     for step in steps:
-        while True:
-            inside = [g for g in groups if set(g.stratum.levels[step.column]) < set(step.levels)]
-            small = ((g, why) for g in inside if (why := lacking(g, sizes, epsilons, threshold)))
-            found = next(small, None)
-            if found is None:
-                break
-            groups = _merge(groups, found[0], step, found[1], names)
+        at, levels = 0, set(step.levels)
+        while at < len(groups):
+            group = groups[at]
+            why = lacking(group, sizes, epsilons, threshold) if set(group.stratum.levels[step.column]) < levels else ""
+            if why:  # the merge stands where the first of its groups stood; go on after it
+                groups, at = _merge(groups, group, step, why, names)
+            at += 1
     return groups
 
 
 def _merge(
     groups: Sequence[Group], small: Group, step: Step, why: str, names: Mapping[tuple[str, tuple[str, ...]], str]
-) -> list[Group]:
-    """The groups with one step taken around a small one."""
+) -> tuple[list[Group], int]:
+    """The groups with one step taken around a small one, and the place of the merge."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
         inside = [g for g in groups if all(set(g.stratum.levels[c]) & set(levels) for c, levels in box.items())]
@@ -88,5 +88,6 @@ def _merge(
     merged = Stratum(tuple(box.items()), tuple(names[item] for item in box.items()))
     members = tuple(member for group in inside for member in group.members)
     first = groups.index(inside[0])
-    kept = [group for group in groups if group not in inside]
-    return [*kept[:first], Group(merged, members, why), *kept[first:]]
+    gone = {id(group) for group in inside}
+    kept = [group for group in groups if id(group) not in gone]
+    return [*kept[:first], Group(merged, members, why), *kept[first:]], first

@@ -36,6 +36,8 @@ def certificate(
 ) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
+    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` gives its name in other files.
+
     `private` says whether the noise was unpredictable.
     """
     budget, allot = account.budget, account.allot

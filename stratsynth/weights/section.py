@@ -34,7 +34,7 @@ _HELP = {
 def read_weights(section: Mapping[str, Any], folder: Path, where: str = "[weights]") -> Weights:
     """The weights that a section describes; paths are relative to the recipe's folder."""
     source = section.get("source", "public" if where != "[weights]" else None)
-    if source not in _KEYS:
+    if not isinstance(source, str) or source not in _KEYS:
         hint = nearest(str(source), SOURCES)
         raise RecipeError(f"{where} source: {source!r} is not supported; it is one of {', '.join(SOURCES)}{hint}.")
     _check(section, source, where)
@@ -60,7 +60,7 @@ def _table(section: object, folder: Path, where: str) -> Weights:
     """One of the tables that raked weights are made of."""
     if not isinstance(section, Mapping):
         raise RecipeError(f"{where} is made of tables, each with path and citation.")
-    if section.get("source") in {"raked", "private"}:
+    if section.get("source") in ("raked", "private"):  # whatever a recipe holds there, lists too
         raise WeightsError("weights: raked weights are made of public, holdout or invariant weights.")
     return read_weights(section, folder, where)
 

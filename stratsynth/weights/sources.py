@@ -107,9 +107,9 @@ class Weights:
 
     @property
     def worst(self) -> str:
-        """The least public source among those they were made of."""
+        """The least public source among those they are made of, or planned by."""
         rank = ("public", "holdout", "confidential holdout", "invariant")
-        return max((_plainly(w) for w in self._parts()), key=rank.index, default=self.source)
+        return max((_plainly(w) for w in self._parts()), key=rank.index, default=_plainly(self))
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
         """The share of each stratum of a full crossing; for private weights, what to plan with."""
@@ -132,6 +132,8 @@ class Weights:
         return record
 
     def _parts(self) -> tuple[Weights, ...]:
+        if isinstance(self.given, Asked) and self.given.prior is not None:
+            return (self.given.prior,)
         if not isinstance(self.given, Margins):
             return ()
         return (*self.given.margins, *(() if self.given.start is None else (self.given.start,)))

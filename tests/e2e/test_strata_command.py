@@ -248,6 +248,10 @@ def test_a_picture_shows_bounds_and_small_groups(place, capsys):
 
 REFUSED = {
     "a source that is unknown": ({"weights": 'source = "guess"'}, "it is one of public, raked, holdout"),
+    "a source that is a list": ({"weights": 'source = ["public"]'}, "it is one of public"),
+    "a margin's source that is a list": (
+        {"weights": MARGINS.replace("}]", ", source = []}]")}, "it is one of public",
+    ),
     "no source": ({"weights": 'path = "shares.csv"'}, "source"),
     "public without a citation": ({"weights": 'source = "public"\npath = "shares.csv"'}, "where the shares were"),
     "public with an empty citation": (
@@ -294,6 +298,14 @@ REFUSED = {
     "small without a threshold": ({"strata": 'small = "one-way"'}, "go together"),
     "an unknown policy": ({"strata": 'small = "drop"\nthreshold = 3'}, "keep, merge, one-way"),
     "merging without a hierarchy": ({"strata": 'small = "merge"\nthreshold = 100'}, "needs a hierarchy"),
+    "small groups by exact counts": (
+        {"weights": 'source = "invariant"\npath = "counts.csv"', "strata": LADDER},
+        "these are not (invariant)",
+    ),
+    "small groups by people set aside": (
+        {"weights": 'source = "holdout"\npath = "holdout.csv"\nconfidential = true', "strata": LADDER},
+        "these are not (confidential holdout)",
+    ),
     "small groups of unknown size": (
         {"strata": LADDER, "size": ("declared_size = 3000\n", "")}, "declare a size",
     ),

@@ -1,10 +1,11 @@
 """Merges, bands, a hierarchy and what becomes of small groups: from levels and public sizes alone."""
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.small import SCHEMA
+from helpers.small import SCHEMA, people
 from stratsynth import Categorical, Groups, Numeric, Schema, StratumBudgets, Weights
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.groups import Step
@@ -22,8 +23,6 @@ RACES = Schema({
 
 def made(groups, by=("SEX", "RACE"), shares=None, *, size=1000, epsilon=1.0, budgets=None):
     """The layout of some groups, by shares by label."""
-    import pandas as pd
-
     base = crossing(RACES, by)
     given_shares = shares or {s.label: 1 / len(base) for s in base}
     rows = [{**s.to_dict(), "count": given_shares.get(s.label, 0)} for s in base]
@@ -190,3 +189,10 @@ def test_sizes_decide_so_they_must_be_public():
     by = ("SEX",)
     with pytest.raises(WeightsError, match="prior"):
         lay_out(SCHEMA, by, groups, Weights.private(share=0.1), None, 100, 1.0)
+    exact = Weights.invariant(pd.DataFrame({"SEX": ["1", "2"], "count": [3, 1]}))
+    cut = Weights.holdout(people(30), confidential=True)
+    for weights, source in ((exact, "invariant"), (cut, "confidential holdout")):
+        with pytest.raises(WeightsError, match=source):
+            lay_out(SCHEMA, by, groups, weights, None, 100, 1.0)
+        with pytest.raises(WeightsError, match=source):
+            lay_out(SCHEMA, by, groups, Weights.private(share=0.1, prior=weights), None, 100, 1.0)
