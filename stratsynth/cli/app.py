@@ -91,18 +91,28 @@ def plan(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    rows: Annotated[int, typer.Option("-n", "--rows", metavar="N", help="How many rows.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    rows: Annotated[
+        int | None, typer.Option("-n", "--rows", metavar="N", help="How many rows; not needed with --by-group.")
+    ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+    ] = None,
+    balance: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="As many rows of each group of these columns as of any other."),
+    ] = None,
+    by_group: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A CSV file with each group's levels and its number, in a column `rows`."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number = sample_release(release, rows, out, where or [], seed)
+    number = sample_release(release, rows, out, where or [], seed, balance, by_group)
     typer.echo(f"{number:,} rows written to {out}")
 
 

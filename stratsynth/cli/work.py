@@ -40,7 +40,15 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     return plan(how, schema, budget, declared_size=size)
 
 
-def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], seed: int | None) -> int:
+def sample_release(
+    folder: Path,
+    rows: int | None,
+    out: Path,
+    where: Sequence[str],
+    seed: int | None,
+    balance: str | None = None,
+    by_group: Path | None = None,
+) -> int:
     """Draw rows and write them."""
     from stratsynth.release import Release
     from stratsynth.sources import write_table
@@ -53,7 +61,11 @@ def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], see
         if not equals:
             raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
         condition.setdefault(column, []).append(level)
-    table = Release.load(folder).sample_arrow(rows, seed=seed, where=condition)
+    if rows is None and by_group is None:
+        raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
+    columns = None if balance is None else balance.split(",")
+    release = Release.load(folder)
+    table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns)
     write_table(table, out)
     return int(table.num_rows)
 

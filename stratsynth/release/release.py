@@ -14,14 +14,17 @@ import numpy as np
 
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.models import TableModel, files
+from stratsynth.models import Codes, TableModel, Where, files
 from stratsynth.models.rules import draw_allowed
 from stratsynth.noise import SystemEntropy
+from stratsynth.release import groups
 from stratsynth.release.certificate import read_certificate
+from stratsynth.release.groups import ByGroup
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from numpy.random import Generator
 
 
 @dataclass(frozen=True)
@@ -37,35 +40,75 @@ class Release:
     """How many rows `save` writes when nobody says."""
 
     def sample(
-        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        n_by_group: ByGroup | None = None,
+        by: Sequence[str] | None = None,
+        balance: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Exactly n synthetic rows, in random order; only rows that have the levels of `where`, if given.
+
+        Groups come by the release's own proportions, unless something else is asked for: `n_by_group` gives each
+        group its number of rows, as a mapping from levels (`{("1", "2"): 100}`, of the columns `by`, or of the
+        strata), or as a frame or CSV file with the groups' columns and `rows`; `balance` gives every group of some
+        columns that can occur the same number, n in all. Such samples are for training on, not for totals.
 
         Drawing costs no privacy. The same release and seed give the same rows.
         """
         from stratsynth.schema.codec import to_pandas
 
-        return to_pandas(self.sample_arrow(n, seed=seed, where=where))
+        table = self.sample_arrow(n, seed=seed, where=where, n_by_group=n_by_group, by=by, balance=balance)
+        return to_pandas(table)
 
     def sample_arrow(
-        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        n_by_group: ByGroup | None = None,
+        by: Sequence[str] | None = None,
+        balance: Sequence[str] | None = None,
     ) -> pa.Table:
         """The same as an Arrow table."""
         from stratsynth.schema.codec import decode
 
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        if n is None and n_by_group is None:
+            raise UsageError("how many rows? Give n, or n_by_group.")
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise UsageError("the number of rows must be a whole number of at least 0.")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise UsageError("the seed must be a whole number of at least 0.")
+        if n_by_group is not None and balance is not None:
+            raise UsageError("give n_by_group or balance, not both.")
+        if by is not None and not isinstance(n_by_group, Mapping):
+            raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
         schema, rng = self.model.schema, np.random.default_rng(seed)
-        allowed = {column: _levels(column, levels) for column, levels in (where or {}).items()}
+        allowed = groups.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
-        if condition and not self.model.mass(condition) > 0:
-            wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
-            raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-        codes = draw_allowed(schema, int(n), rng, lambda number: self.model.sample(number, rng, condition), condition)
-        order = rng.permutation(int(n))
+        if n_by_group is not None:
+            names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
+            parts = groups.wanted(self.model, n_by_group, names, condition, None if n is None else int(n))
+        elif balance is not None:
+            parts = groups.balanced(self.model, int(n or 0), balance, condition, rng)
+        else:
+            if condition and not self.model.mass(condition) > 0:
+                wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
+                raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
+            parts = [(condition, int(n or 0))]
+        drawn = [self._draw(number, rng, part) for part, number in parts or [({}, 0)]]
+        codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
+        order = rng.permutation(sum(number for _, number in parts))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
+
+    def _draw(self, n: int, rng: Generator, condition: Where) -> Codes:
+        """Rows that meet a condition, with no rule broken."""
+        return draw_allowed(
+            self.model.schema, n, rng, lambda number: self.model.sample(number, rng, condition), condition
+        )
 
     def save(
         self,
@@ -129,13 +172,6 @@ def _sync(folder: Path) -> None:
         else:
             sync_folder(path)
     sync_folder(folder)
-
-
-def _levels(column: str, levels: str | Sequence[str]) -> tuple[str, ...]:
-    several = (levels,) if isinstance(levels, str) else levels
-    if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
-        raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
-    return tuple(several)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:
