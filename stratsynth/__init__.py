@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
+    from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
     from stratsynth.stratified import Stratified
     from stratsynth.table import open_table
@@ -46,6 +47,7 @@ _HOME = {
     "fit": "fitting",
     "open_table": "table",
     "plan": "planning",
+    "weight_sensitivity": "release.sensitivity",
 }
 
 __all__ = [
@@ -63,6 +65,7 @@ __all__ = [
     "fit",
     "open_table",
     "plan",
+    "weight_sensitivity",
 ]
 
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratsynth.cli.weights import weights_app
+
 app = typer.Typer(
     name="stratsynth",
     help="Differentially private synthetic tables whose small groups do not pay for everyone's privacy.",
@@ -25,6 +27,7 @@ app.add_typer(schema_app, name="schema")
 
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(weights_app, name="weights")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]

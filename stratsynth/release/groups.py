@@ -6,10 +6,7 @@ such a sample says nothing of how large the groups are.
 
 from __future__ import annotations
 
-import csv
-import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,9 +14,12 @@ import numpy as np
 from stratsynth.errors import UsageError
 from stratsynth.models.mixture import allot
 from stratsynth.models.rules import broken
+from stratsynth.release.records import level, records
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
+    import os
+
     import pandas as pd
     from numpy.random import Generator
 
@@ -39,7 +39,7 @@ def wanted(
     """The condition and the number of rows of each group that is named; groups left out get no row."""
     schema, seen, found, total = model.schema, set(), [], 0
     for levels, number in _numbers(n_by_group, by):
-        condition = _both({column: frozenset({schema.index(column, level)}) for column, level in levels}, where)
+        condition = _both({column: frozenset({schema.index(column, value)}) for column, value in levels}, where)
         if frozenset(levels) in seen:
             raise UsageError(f"n_by_group: {_name(levels)} is there twice.")
         if number and not _possible(model, condition):
@@ -97,42 +97,17 @@ def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str],
         if short:
             raise UsageError(f"n_by_group: each key must be the levels, as texts, of {', '.join(names)}.")
         return [(tuple(zip(names, key, strict=True)), _whole(number)) for key, number in pairs]
-    records = _read(Path(given)) if isinstance(given, str | os.PathLike) else _frame(given)
-    if ROWS not in records[0] or len(records[0]) < 2:
+    lines = records("n_by_group", given)
+    if ROWS not in lines[0] or len(lines[0]) < 2:
         raise UsageError(f"n_by_group: a table of numbers has the groups' columns and one named {ROWS!r}.")
     return [
-        (tuple((str(c), _level(level)) for c, level in record.items() if c != ROWS), _whole(record[ROWS]))
-        for record in records
+        (tuple((column, level(value)) for column, value in line.items() if column != ROWS), _whole(line[ROWS]))
+        for line in lines
     ]
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            records: list[dict[str, Any]] = list(csv.DictReader(handle))
-    except (OSError, UnicodeDecodeError, ValueError, csv.Error) as error:
-        raise UsageError(f"{path}: cannot be read as a CSV file in UTF-8 ({type(error).__name__}).") from None
-    if not records:
-        raise UsageError(f"{path} holds no groups.")
-    if any(None in record or None in record.values() for record in records):
-        raise UsageError(f"{path}: every line must have as many fields as the header.")
-    return records
-
-
-def _frame(given: Any) -> list[dict[str, Any]]:
-    if not hasattr(given, "to_dict") or not hasattr(given, "columns") or not len(given):
-        raise UsageError("n_by_group: give a mapping, a CSV file or a frame, with at least one group.")
-    records: list[dict[str, Any]] = given.to_dict("records")
-    return records
-
-
-def _level(value: Any) -> str:
-    """A level as the schema writes it: frames hold 1.0 where a file says 1."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
-
-
 def _whole(number: Any) -> int:
-    text = _level(number)
+    text = level(number)
     if isinstance(number, bool) or not text.isascii() or not text.isdigit() or len(text) > 15:
         raise UsageError("n_by_group: the number of rows of a group must be a whole number of at least 0.")
     return int(text)
@@ -155,7 +130,7 @@ def levels_of(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[
         several = (levels,) if isinstance(levels, str) else levels
         if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
             raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
-        for level in several:
-            schema.index(column, level)
+        for one in several:
+            schema.index(column, one)
         found[column] = tuple(several)
     return found
