@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.release.summary import price_lines
 
 
 def describe(plan: Plan) -> str:
     """The budget, its prices, and a line for each stratum, the largest first."""
     price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
-    moved, exchanged = f"moves between groups {price['move']}", f"is exchanged {price['replace']}"
     reserved = f"reserved as {plan.currency} {plan.reserved:.6g}; every stratum gets all of it"
     lines = [
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {reserved}",
-        f"Price if   a record is added or removed {price['add-remove']}, {moved}, {exchanged} (epsilon)",
+        *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",
         "",
     ]

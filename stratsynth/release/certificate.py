@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
-from stratsynth.mechanism import Mechanism, describe
+from stratsynth.mechanism import Mechanism, adaptive, describe
 from stratsynth.strata import crossing
 from stratsynth.stratified import Stratified
 
@@ -55,7 +55,7 @@ def certificate(
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,
         },
-        "prices": prices(account.spending, budget, allot),
+        "prices": prices(account.spending, budget, allot, mechanism),
         "ledger": account.standing.to_dict(),
         "strata": _strata(mechanism, table),
         "weights": _weights(mechanism, table),
@@ -94,7 +94,8 @@ def _weights(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
 
 def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """The mechanism that was fitted: strata and weights have their own keys."""
-    return describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    inner = describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    return {**inner, "adaptive": True} if adaptive(mechanism) else inner
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:
