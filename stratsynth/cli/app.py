@@ -67,9 +67,10 @@ def fit(
     if as_json:
         _print_json({"release": str(folder), "certificate": certificate})
         return
+    from stratsynth.cli.work import describe_rules
     from stratsynth.release.summary import summary
 
-    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}")
+    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
 
 
 @app.command()
@@ -115,8 +116,8 @@ def sample(
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number = sample_release(release, rows, out, where or [], seed, balance, by_group)
-    typer.echo(f"{number:,} rows written to {out}")
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group)
+    typer.echo(f"{number:,} rows written to {out}{rules}")
 
 
 @app.command()
@@ -131,8 +132,10 @@ def certificate(
     record = read_certificate(release)
     if as_json:
         _print_json(record)
-    else:
-        typer.echo(summary(record))
+        return
+    from stratsynth.cli.work import describe_rules
+
+    typer.echo(summary(record) + describe_rules(release))
 
 
 @app.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,9 +49,11 @@ def sample_release(
     seed: int | None,
     balance: str | None = None,
     by_group: Path | None = None,
-) -> int:
-    """Draw rows and write them."""
+) -> tuple[int, str]:
+    """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
+    from stratsynth.models.rules import watching
     from stratsynth.release import Release
+    from stratsynth.release.summary import rules_line
     from stratsynth.sources import write_table
 
     if out.exists():
@@ -65,9 +68,28 @@ def sample_release(
         raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release = Release.load(folder)
-    table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns)
+    with watching() as moved:
+        table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns)
     write_table(table, out)
-    return int(table.num_rows)
+    return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
+
+
+def describe_rules(folder: Path) -> str:
+    """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
+    from stratsynth.errors import ReleaseError
+    from stratsynth.release.release import RULES
+    from stratsynth.release.summary import rules_line
+
+    try:
+        text = (folder / RULES).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""  # no rules
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
+    try:
+        return f"\nRules         {rules_line(json.loads(text))}"
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 
 
 def list_mechanisms() -> list[dict[str, str]]:

@@ -15,7 +15,7 @@ import numpy as np
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.models import Codes, TableModel, Where, files
-from stratsynth.models.rules import draw_allowed
+from stratsynth.models.rules import draw_allowed, watching
 from stratsynth.noise import SystemEntropy
 from stratsynth.release import groups
 from stratsynth.release.certificate import read_certificate
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from numpy.random import Generator
+
+RULES = "rules.json"
+"""The file that says what the schema's rules moved in the synthetic table beside it."""
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,16 @@ class Release:
         order = rng.permutation(sum(number for _, number in parts))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
 
+    def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
+        """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.
+
+        The counts for `sample(n, seed=seed)`, which is drawn for the purpose and costs nothing. A model that holds
+        the rules itself draws none that must be drawn again.
+        """
+        with watching() as moved:
+            self.sample_arrow(n, seed=seed)
+        return moved.to_dict()
+
     def _draw(self, n: int, rng: Generator, condition: Where) -> Codes:
         """Rows that meet a condition, with no rule broken."""
         return draw_allowed(
@@ -118,13 +131,17 @@ class Release:
         seed: int | None = None,
         csv: bool = False,
     ) -> Path:
-        """Write the release folder, whole or not at all; `rows` defaults to the declared size."""
+        """Write the release folder, whole or not at all; `rows` defaults to the declared size.
+
+        Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
+        """
         from stratsynth.sources import write_table
 
         target = check_new(folder)
         if rows is None and self.declared_size is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
-        synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
+        with watching() as moved:
+            synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
         parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
             parts.mkdir(parents=True)
@@ -133,6 +150,8 @@ class Release:
             write_table(synthetic, parts / "synthetic.parquet")
             if csv:
                 write_table(synthetic, parts / "synthetic.csv")
+            if self.model.schema.rules:
+                write_json(parts / RULES, {"format": "stratsynth-rules/1", **moved.to_dict()})
             files.save(self.model, parts / "model")
             _sync(parts)
             parts.rename(target)
