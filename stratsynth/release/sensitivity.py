@@ -1,13 +1,14 @@
 """How much the overall results of a stratified release hang on its weights, and where they tip.
 
 Needs a release's model and weights only: nothing private is read, and nothing is spent. Results within groups do
-not depend on the weights at all.
+not depend on the weights at all. The groups' own figures are exact, from their models' marginals; only where a group's
+model knows nothing of the schema's rules, so that rows are drawn again, are they those of a large sample.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ import numpy as np
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.models import Mixture
 from stratsynth.models.marginals import forbidden, inside
+from stratsynth.models.rules import draw_allowed
 from stratsynth.release.records import level, records
 from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
 from stratsynth.schema import Numeric
@@ -25,10 +27,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stratsynth.models import Codes
     from stratsynth.release.release import Release
     from stratsynth.strata import Stratum
 
     Floats = NDArray[np.float64]
+
+DRAWN = 20_000
+"""Rows drawn of a group whose model's marginals are not those of its samples."""
+LEAST_FORBIDDEN = 1e-6
+"""Less mass than this on forbidden rows changes no figure that is shown."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +89,8 @@ class WeightSensitivity:
     intervals: str
     """What the bands are over; empty where there are none."""
     results: tuple[Result, ...]
-    forbidden: float
-    """At most this part of the model's rows breaks a structural rule and is drawn again: not in these figures."""
+    drawn: tuple[str, ...]
+    """Groups whose figures come from `DRAWN` rows each, since rules have many of their model's rows drawn again."""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs."""
@@ -125,18 +133,33 @@ def weight_sensitivity(
         box, said = _intervals(intervals, strata, shares), "the intervals given, adding up to 1"
     own = strata[0].columns  # what the strata are made of: its overall results are the weights themselves
     wanted = [name for name in model.schema.names if name not in own] if columns is None else columns
+    samples = {s: _sample(model, s) for s in strata if forbidden(model.parts[s]) > LEAST_FORBIDDEN}
     results = [
         _result(column, name, quotient, strata, shares, threshold, box)
         for column in wanted
-        for name, quotient in _quotients(model, column)
+        for name, quotient in _quotients(model, column, samples)
     ]
-    return WeightSensitivity(float(threshold), said, tuple(r for r in results if r is not None), forbidden(model))
+    drawn = tuple(stratum.label for stratum in samples)
+    return WeightSensitivity(float(threshold), said, tuple(r for r in results if r is not None), drawn)
 
 
-def _quotients(model: Mixture, column: str) -> Iterator[tuple[str | None, Quotient]]:
+def _sample(model: Mixture, stratum: Stratum) -> Codes:
+    """Rows of one group as a release gives them out, no rule broken."""
+    part, rng = model.parts[stratum], np.random.default_rng(0)
+    return draw_allowed(part.schema, DRAWN, rng, lambda number: part.sample(number, rng))
+
+
+def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) -> Iterator[tuple[str | None, Quotient]]:
     """The mean of a numeric column, by the middles of its bins; the share of each level of any other."""
     kind = model.schema.column(column)
-    tables = np.array([inside(model, stratum, column) for stratum in model.parts])
+    tables = np.array(
+        [
+            np.bincount(samples[stratum][column], minlength=kind.size) / DRAWN
+            if column in samples.get(stratum, ())
+            else inside(model, stratum, column)
+            for stratum in model.parts
+        ]
+    )
     if isinstance(kind, Numeric):
         middles = np.array([low / 2 + top / 2 for low, top in kind.extents])
         real = tables[:, : len(middles)]

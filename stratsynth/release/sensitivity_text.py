@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from stratsynth.release.sensitivity import Result, WeightSensitivity
-
-LEAST_FORBIDDEN = 1e-6
-"""Less mass than this on forbidden rows changes no figure that is shown."""
+from stratsynth.release.sensitivity import DRAWN, Result, WeightSensitivity
 
 
 def describe(found: WeightSensitivity, *, every: bool = False) -> str:
@@ -33,10 +30,10 @@ def describe(found: WeightSensitivity, *, every: bool = False) -> str:
         "group, off by: the group that moves the result first, and how far off its share must be, as a part of itself,",
         "if the others keep their proportions. all off by: the same if every share is off, in the worst way.",
     ]
-    if found.forbidden > LEAST_FORBIDDEN:
+    if found.drawn:
         lines.append(
-            f"Not in these figures: up to {100 * found.forbidden:.2g} % of the model's rows break a structural rule "
-            "and are drawn again."
+            f"{len(found.drawn)} groups' models know nothing of the structural rules: their figures are those of "
+            f"{DRAWN:,} rows each."
         )
     return "\n".join(lines)
 
