@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
+    from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
     from stratsynth.stratified import Stratified
     from stratsynth.table import open_table
@@ -50,6 +51,7 @@ _HOME = {
     "fit": "fitting",
     "open_table": "table",
     "plan": "planning",
+    "weight_sensitivity": "release.sensitivity",
 }
 
 __all__ = [
@@ -69,6 +71,7 @@ __all__ = [
     "fit",
     "open_table",
     "plan",
+    "weight_sensitivity",
 ]
 
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment
+from stratsynth.accounting.units import protecting, whole
 from stratsynth.digest import digest
-from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.errors import MechanismError, UsageError
 from stratsynth.mechanism import Mechanism, Public, demand, title
 from stratsynth.table import Table
 
@@ -67,6 +68,7 @@ def fitted(
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
 
+    budget = protecting(budget, table.schema)
     _check(table, budget)
     check_seed(seed)
     demand(mechanism, SERVED)
@@ -76,7 +78,7 @@ def fitted(
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
-    account = table.ledger.open(Request(identity, title(mechanism), budget, allot, seed, ready))
+    account = table.ledger.open(Request(identity, title(mechanism), budget, whole(allot), seed, ready))
     try:
         answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
         steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
@@ -108,12 +110,8 @@ def check_seed(seed: int | None) -> None:
 
 
 def _check(table: Table, budget: Budget) -> None:
-    """Refuse what must not be fitted: an unreviewed schema, a unit not protected, a delta too large."""
+    """Refuse what must not be fitted: an unreviewed schema, a delta too large."""
     table.schema.ready()
-    if table.schema.unit != "record":
-        raise Unsupported(
-            'schema: protecting a unit with several rows is not supported yet; use unit = "record" and say so.'
-        )
     if table.declared_size is not None and budget.delta >= 1 / table.declared_size:
         raise UsageError(
             f"budget: delta {budget.delta:g} is not below 1/{table.declared_size}, one over the declared size: "

@@ -48,7 +48,11 @@ class Public:
 
 
 class Mechanism(Protocol[R_co]):
-    """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in."""
+    """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in.
+
+    A mechanism whose answers decide how much it pays for which kind of question says so by a class variable,
+    `adaptive: ClassVar[bool] = True`; see `adaptive`. `stratsynth.testing.check_contract` finds those that do not.
+    """
 
     @property
     def name(self) -> str:
@@ -137,6 +141,21 @@ def typical(mechanism: Mechanism[Any], public: Public, allot: Allotment, rng: Ge
     """
     program: Program[Any] = getattr(mechanism, "typical", mechanism.steps)(public, allot, rng)
     return program
+
+
+def adaptive(mechanism: Mechanism[Any]) -> bool:
+    """Whether what it pays for each kind of question depends on answers: it says so, or what it is made of does.
+
+    The certificate states what a release would cost if a record moved or were exchanged. Those prices differ from
+    kind to kind: an exchanged record moves a table by sqrt(2), a clipped sum or a score by up to 2. Where kinds and
+    prices of all questions are fixed in advance, as MST's are, the charges that were made are all there can be,
+    and their sum is the price. Where answers decide, as in AIM, another course of the same fit could have been
+    dearer, and neighbouring tables may take different courses. The sum that one course came to is then no bound: a
+    filter stops a fully adaptive mechanism at a bound that was fixed in advance, and ours is fixed for the declared
+    neighbours only. So the whole allotment is priced at the dearest kind that the mechanism can ask.
+    """
+    inner = getattr(mechanism, "mechanism", None)
+    return bool(getattr(mechanism, "adaptive", False)) or (inner is not None and adaptive(inner))
 
 
 def demand(mechanism: Mechanism[Any], served: frozenset[type[Question]]) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.strata import Partition, Path, Stratum
 
-_POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
+POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
 
 
@@ -43,7 +43,7 @@ class Charge:
         """How many times the price the same answer costs under another notion of neighbour."""
         if declared == other:
             return Fraction(1)
-        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** _POWER[self.currency]
+        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** POWER[self.currency]
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -126,6 +126,10 @@ class _Node:
         below = (max(n.add_remove() for n in strata.values()) for strata in self.splits)
         return self.own[Neighbours.ADD_REMOVE] + sum(below)
 
+    def within(self) -> Fraction:
+        """One record whose other values change: it stays in its stratum of each split, which sees it exchanged."""
+        return self.own[Neighbours.REPLACE] + sum(max(n.within() for n in s.values()) for s in self.splits.values())
+
     def replace(self) -> Fraction:
         """One record exchanged: it stays in a stratum of each split, or leaves one and enters another."""
         below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits)
@@ -172,6 +176,11 @@ class Spending:
         return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
 
     def step(self, name: str) -> Fraction:
-        """What has been spent if one record is added or removed (`add-remove`), moves, or is exchanged."""
-        steps = {"add-remove": self._root.add_remove, "move": self._root.move, "replace": self._root.replace}
+        """What has been spent if one record takes a step: `add-remove`, `move`, `replace-within-group` or `replace`."""
+        steps = {
+            "add-remove": self._root.add_remove,
+            "move": self._root.move,
+            "replace-within-group": self._root.within,
+            "replace": self._root.replace,
+        }
         return steps[name]()

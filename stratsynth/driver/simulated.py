@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.accounting.units import for_units
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.noisy import distance, frozen
@@ -51,6 +52,7 @@ class SimulatedAnswers:
         """One made-up answer a question."""
         neighbours = self._account.budget.neighbours
         charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
+        charges = for_units(charges, self._account.budget)
         name = digest([(a.path, a.question) for a in asked])
         self._account.charge(self.moments, name, charges, distance(asked, neighbours))
         self.moments += 1

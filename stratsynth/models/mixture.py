@@ -93,7 +93,7 @@ class Mixture:
                 continue
             fixed = {*stratum.columns, *rest}
             draw = partial(self._draw, stratum, rng, rest)
-            rows = draw_allowed(self.schema, int(number), rng, draw, fixed)
+            rows = draw_allowed(self.schema, int(number), rng, draw, fixed, stratum.label)
             for column, codes in rows.items():
                 drawn[column].append(codes)
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.prices import check_allotment, prices
+from stratsynth.accounting.prices import by_kind, check_allotment, prices
+from stratsynth.accounting.units import protecting, whole
 from stratsynth.layout import Layout
-from stratsynth.mechanism import Mechanism, Public, title, typical
+from stratsynth.mechanism import Mechanism, Public, adaptive, title, typical
 from stratsynth.strata import Path, label
 from stratsynth.stratified import Stratified
 
@@ -77,7 +78,7 @@ class Plan:
     """What will be charged, in the currency: along a path, the dearest stratum of each split."""
     reserved: float
     prices: dict[str, float | None]
-    """Epsilon if a record is added or removed, moves between strata, or is exchanged."""
+    """Epsilon if a record is added or removed, moves between strata, or is exchanged, within its stratum or at all."""
     strata: tuple[StratumPlan, ...]
     weights: dict[str, Any]
     """Where the shares come from, as the certificate will say."""
@@ -91,6 +92,12 @@ class Plan:
     """Each stratum's own epsilon, where strata have budgets of their own; None where all get the whole."""
     unprotected: tuple[str, ...]
     """What will be disclosed without noise."""
+    unit: str = "record"
+    """What is protected: a record, or the column that tells those apart who may have several."""
+    kinds: dict[str, dict[str, float]] = field(default_factory=dict)
+    """For each kind of question: how many are charged, and how many times its price it costs at most if exchanged."""
+    adaptive: bool = False
+    """Whether answers decide what is asked; other steps are then priced for the dearest course."""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""
@@ -117,7 +124,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         str(allot.currency),
         float(spending.spent()),
         allot.amount,
-        prices(spending, budget, allot),
+        prices(spending, budget, allot, mechanism),
         tuple(_stratum(path, layout, declared_size, answers.seen, account) for path in paths),
         own.describe() if own else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
@@ -125,6 +132,9 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         {"small": how.groups.small, "threshold": how.groups.threshold} if how else {"small": "keep", "threshold": None},
         {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and how and how.budgets else None,
         ("declared_size", *(how.unprotected if how else ())),
+        account.budget.unit,
+        by_kind(spending.charges),
+        adaptive(mechanism),
     )
 
 
@@ -149,10 +159,11 @@ def _simulate(
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
 
+    budget = protecting(budget, schema)
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     check_allotment(allot, budget)
-    account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
+    account = ProcessLedger().open(Request("", title(mechanism), budget, whole(allot), 0))
     answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, layout), np.random.default_rng(0))
     run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers)
     return account, answers

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.release.summary import price_lines
 
 
 def describe(plan: Plan) -> str:
     """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
     price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
-    moved, exchanged = f"moves between groups {price['move']}", f"is exchanged {price['replace']}"
     lines = [
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
-        f"Price if   a record is added or removed {price['add-remove']}, {moved}, {exchanged} (epsilon)",
+        *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
         *_weights(plan),
         *_small(plan),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",

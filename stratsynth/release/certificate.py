@@ -13,7 +13,7 @@ from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
 from stratsynth.layout import Layout
-from stratsynth.mechanism import Mechanism, Public, describe
+from stratsynth.mechanism import Mechanism, Public, adaptive, describe
 from stratsynth.stratified import Stratified
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def certificate(
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,
         },
-        "prices": prices(account.spending, budget, allot),
+        "prices": prices(account.spending, budget, allot, mechanism),
         "ledger": account.standing.to_dict(),
         "strata": _strata(mechanism, table, layout),
         "weights": _weights(mechanism, layout),
@@ -113,7 +113,8 @@ def _unprotected(mechanism: Mechanism[Any], table: Table) -> list[str]:
 
 def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """The mechanism that was fitted: strata and weights have their own keys."""
-    return describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    inner = describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    return {**inner, "adaptive": True} if adaptive(mechanism) else inner
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:

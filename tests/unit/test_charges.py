@@ -130,17 +130,26 @@ def epsilons(**rhos):
 
 def test_a_move_costs_the_two_dearest_strata():
     strata = charge(0.3, M), charge(0.2, F)
-    assert priced(*strata, reserved=0.3) == epsilons(add_remove=0.3, move=0.5, replace=0.6)
+    assert priced(*strata, reserved=0.3) == epsilons(add_remove=0.3, move=0.5, replace_within_group=0.6, replace=0.6)
+
+
+def test_an_exchange_within_a_stratum_touches_no_other():
+    """Leaving and entering cost 0.3 + 0.25; staying costs thrice the price of one stratum, but is no move."""
+    strata = charge(0.3, M, replace=1.5), charge(0.25, F, replace=1.5)
+    expected = epsilons(add_remove=0.3, move=0.55, replace_within_group=0.45, replace=0.55)
+    assert priced(*strata, reserved=0.3) == expected
 
 
 def test_charges_of_everybody_see_a_move_as_an_exchange():
-    assert priced(charge(0.3, replace=4), reserved=0.3) == epsilons(add_remove=0.3, move=1.2, replace=1.2)
+    assert priced(charge(0.3, replace=4), reserved=0.3) == epsilons(
+        add_remove=0.3, move=1.2, replace_within_group=1.2, replace=1.2
+    )
 
 
 def test_a_stratum_sees_a_move_inside_it_as_an_exchange():
     """The record stays in SEX 1, which pays for an exchange, and leaves one GROUP there for the other."""
     charges = charge(1, M), charge(0.5, M, A), charge(0.5, M, B)
-    assert priced(*charges, reserved=1.5) == epsilons(add_remove=1.5, move=3, replace=3)
+    assert priced(*charges, reserved=1.5) == epsilons(add_remove=1.5, move=3, replace_within_group=3, replace=3)
 
 
 def test_a_split_by_other_columns_sees_a_move_as_an_exchange():
@@ -152,13 +161,15 @@ def test_a_split_by_other_columns_sees_a_move_as_an_exchange():
 
 
 def test_what_was_reserved_and_not_spent_is_priced_as_the_dearest_question():
-    assert priced(charge(0.1), reserved=0.3) == epsilons(add_remove=0.3, move=1.0, replace=1.0)
+    assert priced(charge(0.1), reserved=0.3) == epsilons(
+        add_remove=0.3, move=1.0, replace_within_group=1.0, replace=1.0
+    )
 
 
 def test_prices_under_replacement():
     strata = charge(0.3, M), charge(0.3, F)
     prices = priced(*strata, reserved=0.3, neighbours=REPLACE)
-    assert prices == epsilons(add_remove=0.15, move=0.3, replace=0.3)
+    assert prices == epsilons(add_remove=0.15, move=0.3, replace_within_group=0.3, replace=0.3)
 
 
 def test_a_charge_is_written_as_the_certificate_has_it():
