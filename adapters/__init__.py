@@ -4,5 +4,6 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.mst import MST
+from stratsynth.adapters.pooled import Pooled
 
-__all__ = ["AIM", "MST", "External", "Independent"]
+__all__ = ["AIM", "MST", "External", "Independent", "Pooled"]

@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.engine.solve import MOST_CELLS
-from stratsynth.adapters.given import records
 from stratsynth.adapters.refits import Refits
 from stratsynth.adapters.rounds import MEASURE, USUAL, adapt, affordable, down, sigma_of, usual_rounds
 from stratsynth.adapters.workload import Workload, closure
@@ -106,19 +105,20 @@ class AIM:
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
         """Measure all columns; then choose, measure and fit until the budget is spent."""
         schema, rho = public.schema, Fraction(allot.rho)
-        refits, worth = Refits(schema, self.model_cells, self.prior), self._worth(public)
+        refits = Refits(schema, self.model_cells, self.prior, public.size)
         first = allot.rho * FIRST if self._starters(public, allot.rho) else allot.rho
         if schema.names:
             refits.tables.extend((yield from counts(schema.oneways, rho=first)))
-        total = records(refits.tables, public.size)
         if first < allot.rho:
-            people = total if public.size is None else float(public.size)
-            yield from refits.fit(total)
-            yield from adapt(
-                refits, worth, total=total, people=people, rho=rho - Fraction(first),
+            people = refits.total if public.size is None else float(public.size)
+            yield from refits.fit()
+            left = yield from adapt(
+                refits, self._worth(public), people=people, rho=rho - Fraction(first),
                 rounds=self._rounds(public, allot.rho, people), neighbours=public.neighbours,
             )  # fmt: skip
-        yield from refits.fit(total, last=self.iterations, by=self.engine)
+            if left:  # all that this stratum can still learn is its columns
+                refits.tables.extend((yield from counts(schema.oneways, rho=down(left))))
+        yield from refits.fit(last=self.iterations, by=self.engine)
         return refits.model
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:

@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution
 from stratsynth.adapters.engine.solve import engine, solve
 from stratsynth.adapters.engine.structure import model_cells
-from stratsynth.adapters.given import Forbidden, affordable, forbidden
+from stratsynth.adapters.given import Forbidden, affordable, forbidden, records
 
 from stratsynth.questions import Clique, NoisyTable, Program, work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-    from stratsynth.adapters.engine.forest import Floats
 
     from stratsynth.schema import Schema
 
@@ -32,6 +30,8 @@ class Refits:
     most_cells: int
     """The most numbers that the model may hold."""
     prior: float
+    size: int | None = None
+    """The public number of records, if there is one."""
     base: Solution | None = None
     """What the model is moved from; the even distribution when not given."""
     tables: list[NoisyTable] = field(default_factory=list)
@@ -40,14 +40,26 @@ class Refits:
     def __post_init__(self) -> None:
         """What is public: sizes, and the structural zeros as far as the model can hold them."""
         self._sizes = tuple((name, self.schema.size(name)) for name in self.schema.names)
-        self._rules: Forbidden = affordable(forbidden(self.schema), self._sizes, ())[0]
-        self._known: dict[Clique, tuple[Graphical, Floats]] = {}
+        held = self.base.tree.cliques if self.base is not None else ()
+        self._rules: Forbidden = affordable(forbidden(self.schema), self._sizes, held)[0]
 
-    def fit(self, total: float, *, last: int | None = None, by: str = "numpy") -> Program[None]:
+    @property
+    def total(self) -> float:
+        """The number of records, as far as it is known."""
+        return records(self.tables, self.size)
+
+    def begin(self) -> Program[None]:
+        """Start from the base, as it is."""
+        if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
+            self.solution = self.base
+        else:
+            yield from self.fit(last=1)
+
+    def fit(self, *, last: int | None = None, by: str = "numpy") -> Program[None]:
         """Fit the tables, from where the last fit ended; `last` steps at most, by the engine of that name."""
         steps = ROUND_STEPS if last is None else last
         problem = Problem(
-            self._sizes, tuple(Measured.of(table) for table in self.tables), total, self._rules,
+            self._sizes, tuple(Measured.of(table) for table in self.tables), self.total, self._rules,
             base=self.base, start=self.solution, prior=self.prior, iterations=steps,
         )  # fmt: skip
         solver: Callable[[Sequence[Problem]], list[Solution]] = solve if last is None else engine(by)

@@ -49,10 +49,12 @@ def affordable(
 
 
 def adapt(
-    refits: Refits, worth: Mapping[Clique, float], *, total: float, people: float, rho: Fraction, rounds: int,
-    neighbours: Neighbours,
-) -> Program[None]:  # fmt: skip
-    """Spend `rho` on rounds. `worth` says how much each candidate matters; `people` is a size, public if possible."""
+    refits: Refits, worth: Mapping[Clique, float], *, people: float, rho: Fraction, rounds: int, neighbours: Neighbours
+) -> Program[Fraction]:
+    """Spend `rho` on rounds. `worth` says how much each candidate matters; `people` is a size, public if possible.
+
+    Returns what is left when there is no candidate any more.
+    """
     schema, left, price = refits.schema, rho, float(rho) / rounds
     cells = {clique: schema.cells(clique) for clique in worth}
     one = schema.names[:1]
@@ -61,9 +63,9 @@ def adapt(
         price = down(left) if last else price
         sigma = sigma_of(MEASURE * price, neighbours, one)
         candidates = refits.fitting(affordable(worth, cells, sigma, people))
-        if not candidates:  # all that this stratum can still learn is its columns
-            refits.tables.extend((yield from counts(schema.oneways, rho=down(left))))
-            return
+        if not candidates:
+            return left
+        total = refits.total
         before = refits.model.marginals(list(candidates))
         scores = [
             Distance(clique, table * total, weight, NOISE_SIZE * sigma * table.size)
@@ -77,8 +79,8 @@ def adapt(
         left -= Fraction(measuring)
         refits.tables.append(table)
         if last:
-            return
-        yield from refits.fit(total)
+            return Fraction(0)
+        yield from refits.fit()
         after = refits.model.marginal(table.clique)
         if total * np.abs(after - before[chosen]).sum() <= NOISE_SIZE * table.sigma * table.values.size:
             price *= 4

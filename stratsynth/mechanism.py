@@ -126,11 +126,12 @@ def _plain(value: Any) -> Any:
 
 
 def title(mechanism: Mechanism[Any]) -> str:
-    """What a reader calls it: `mst`, or `mst by SEX x RAC1P`."""
-    inner, by = getattr(mechanism, "mechanism", None), getattr(mechanism, "by", ())
+    """What a reader calls it: `mst`, `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+    inner, by = getattr(mechanism, "inner", None), getattr(mechanism, "by", ())
     if inner is None:
         return mechanism.name
-    return f"{title(inner)} by {' x '.join(by)}"
+    own = "" if mechanism.name == "stratified" else f"{mechanism.name} "
+    return f"{own}{title(inner)} by {' x '.join(by)}"
 
 
 def typical(mechanism: Mechanism[Any], public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
@@ -154,7 +155,7 @@ def adaptive(mechanism: Mechanism[Any]) -> bool:
     filter stops a fully adaptive mechanism at a bound that was fixed in advance, and ours is fixed for the declared
     neighbours only. So the whole allotment is priced at the dearest kind that the mechanism can ask.
     """
-    inner = getattr(mechanism, "mechanism", None)
+    inner = getattr(mechanism, "inner", None)
     return bool(getattr(mechanism, "adaptive", False)) or (inner is not None and adaptive(inner))
 
 

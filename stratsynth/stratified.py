@@ -34,8 +34,46 @@ ONE_WAY = "independent"
 """What small strata are given under the policy "one-way"."""
 
 
+class Groupwise:
+    """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
+
+    name: ClassVar[str]
+    by: Sequence[str]
+    weights: Weights
+    groups: Groups
+    budgets: StratumBudgets | None
+
+    @property
+    def inner(self) -> Mechanism[Any]:
+        """What is fitted in strata, or what they start from."""
+        raise NotImplementedError
+
+    def check_groups(self) -> None:
+        """Refuse what does not declare strata; a single name is a common slip."""
+        if isinstance(self.by, str):
+            raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
+        if not isinstance(self.weights, Weights):
+            raise UsageError(f"{self.name}: weights come from Weights.public(shares, citation=...).")
+        if not isinstance(self.groups, Groups):
+            raise UsageError(f"{self.name}: groups are declared by Groups(merge=..., small=...).")
+        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
+            raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the weights disclose, those of strata within the strata included."""
+        inner: tuple[str, ...] = getattr(self.inner, "unprotected", ())
+        return tuple(dict.fromkeys((*self.weights.unprotected, *inner)))
+
+    def layout(self, public: Public, budget: Budget) -> Layout:
+        """The strata, from public facts."""
+        return lay_out(
+            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon
+        )  # fmt: skip
+
+
 @dataclass(frozen=True)
-class Stratified:
+class Stratified(Groupwise):
     """Fit `mechanism` in each stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "stratified"
@@ -52,14 +90,7 @@ class Stratified:
 
     def __post_init__(self) -> None:
         """Columns are kept as a tuple; a single name is a common slip."""
-        if isinstance(self.by, str):
-            raise UsageError(f'stratified: `by` is a list of columns; write ["{self.by}"].')
-        if not isinstance(self.weights, Weights):
-            raise UsageError("stratified: weights come from Weights.public(shares, citation=...).")
-        if not isinstance(self.groups, Groups):
-            raise UsageError("stratified: groups are declared by Groups(merge=..., small=...).")
-        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
-            raise UsageError("stratified: budgets come from StratumBudgets.read(table) or .factors(...).")
+        self.check_groups()
         if getattr(self.mechanism, "counts_rows", False):
             raise Unsupported(
                 f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
@@ -68,22 +99,15 @@ class Stratified:
         object.__setattr__(self, "by", tuple(self.by))
 
     @property
+    def inner(self) -> Mechanism[Any]:
+        """What is fitted in each stratum."""
+        return self.mechanism
+
+    @property
     def needs(self) -> frozenset[type[Question]]:
         """What the inner mechanism needs, and counts for private weights or one-way tables."""
         own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
         return self.mechanism.needs | own
-
-    @property
-    def unprotected(self) -> tuple[str, ...]:
-        """What the weights disclose, those of strata within the strata included."""
-        inner: tuple[str, ...] = getattr(self.mechanism, "unprotected", ())
-        return tuple(dict.fromkeys((*self.weights.unprotected, *inner)))
-
-    def layout(self, public: Public, budget: Budget) -> Layout:
-        """The strata, from public facts."""
-        return lay_out(
-            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon
-        )  # fmt: skip
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""

@@ -128,7 +128,7 @@ class _Node:
 
     def within(self) -> Fraction:
         """One record whose other values change: it stays in its stratum of each split, which sees it exchanged."""
-        return self.own[Neighbours.REPLACE] + sum(max(n.within() for n in s.values()) for s in self.splits.values())
+        return self.own[Neighbours.REPLACE] + sum(max(n.within() for n in s.values()) for s in self.splits)
 
     def replace(self) -> Fraction:
         """One record exchanged: it stays in a stratum of each split, or leaves one and enters another."""

@@ -21,7 +21,7 @@ from stratsynth.accounting.units import protecting, whole
 from stratsynth.layout import Layout
 from stratsynth.mechanism import Mechanism, Public, adaptive, title, typical
 from stratsynth.strata import Path, label
-from stratsynth.stratified import Stratified
+from stratsynth.stratified import Groupwise
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -113,7 +113,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
     account, answers = _simulate(mechanism, schema, budget, declared_size, layout)
     allot, spending = account.allot, account.spending
     paths: list[Path] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
-    how = mechanism if isinstance(mechanism, Stratified) else None
+    how = mechanism if isinstance(mechanism, Groupwise) else None
     own = how.weights if how else None
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if own and own.asked else []
     return Plan(
@@ -146,7 +146,7 @@ def moments(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declar
 
 def _layout(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int) -> Layout | None:
     """The strata to report on; None for everybody together."""
-    if not isinstance(mechanism, Stratified):
+    if not isinstance(mechanism, Groupwise):
         return None
     return mechanism.layout(Public(schema, declared_size, budget.neighbours), budget)
 

@@ -14,7 +14,7 @@ from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
 from stratsynth.layout import Layout
 from stratsynth.mechanism import Mechanism, Public, adaptive, describe
-from stratsynth.stratified import Stratified
+from stratsynth.stratified import Groupwise, Stratified
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -42,7 +42,7 @@ def certificate(
     """
     budget, allot = account.budget, account.allot
     public = Public(table.schema, table.declared_size, budget.neighbours)
-    layout = mechanism.layout(public, budget) if isinstance(mechanism, Stratified) else None
+    layout = mechanism.layout(public, budget) if isinstance(mechanism, Groupwise) else None
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     return {
         "format": FORMAT,
@@ -82,7 +82,7 @@ def _unit(table: Table) -> Any:
 
 def _strata(mechanism: Mechanism[Any], table: Table, layout: Layout | None) -> dict[str, Any]:
     """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
-    if layout is None or not isinstance(mechanism, Stratified):
+    if layout is None or not isinstance(mechanism, Groupwise):
         return {"by": [], "cells": 1, "merged": []}
     record = {"by": list(mechanism.by), "cells": table.schema.cells(mechanism.by), "merged": layout.merged()}
     groups = mechanism.groups
@@ -99,7 +99,7 @@ def _strata(mechanism: Mechanism[Any], table: Table, layout: Layout | None) -> d
 
 
 def _weights(mechanism: Mechanism[Any], layout: Layout | None) -> dict[str, Any]:
-    if layout is None or not isinstance(mechanism, Stratified):
+    if layout is None or not isinstance(mechanism, Groupwise):
         return {"source": "none", "citation": None}
     total = layout.resolved.total
     return {**mechanism.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
@@ -107,7 +107,7 @@ def _weights(mechanism: Mechanism[Any], layout: Layout | None) -> dict[str, Any]
 
 def _unprotected(mechanism: Mechanism[Any], table: Table) -> list[str]:
     """What was disclosed without noise."""
-    own = mechanism.unprotected if isinstance(mechanism, Stratified) else ()
+    own = mechanism.unprotected if isinstance(mechanism, Groupwise) else ()
     return [*(["declared_size"] if table.declared_size is not None else []), *own]
 
 
