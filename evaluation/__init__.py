@@ -13,20 +13,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stratsynth.evaluation.baseline import Baseline, baseline_errors, baselines
     from stratsynth.evaluation.disparity import mean_disparity
+    from stratsynth.evaluation.learning import downstream
     from stratsynth.evaluation.parity import parity_error
+    from stratsynth.evaluation.rates import prediction_rates
+    from stratsynth.evaluation.tasks import Task
     from stratsynth.evaluation.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
 _HOME = {
+    "Baseline": "baseline",
+    "Task": "tasks",
+    "baseline_errors": "baseline",
+    "baselines": "baseline",
     "clique_errors": "workload",
+    "downstream": "learning",
     "k_marginal_score": "workload",
     "mean_disparity": "disparity",
     "parity_error": "parity",
+    "prediction_rates": "rates",
     "workload_error": "workload",
 }
 
-__all__ = ["clique_errors", "k_marginal_score", "mean_disparity", "parity_error", "workload_error"]
+__all__ = [
+    "Baseline",
+    "Task",
+    "baseline_errors",
+    "baselines",
+    "clique_errors",
+    "downstream",
+    "k_marginal_score",
+    "mean_disparity",
+    "parity_error",
+    "prediction_rates",
+    "workload_error",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -109,11 +109,7 @@ class Pair:
     def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
         """Read two tables, and sort their rows by group."""
         schema = as_schema(schema)
-        names = as_columns(by)
-        groups = crossing(schema, names) if names else (Stratum(()),)
-        for name in names:
-            if name in RESERVED:
-                raise UsageError(f"evaluation: a column to group by cannot be called {name!r}; rename it.")
+        names, groups = groups_of(schema, by)
         tables, members = [], []
         for data in (real, synthetic):
             table = Table.read(data, schema)
@@ -173,24 +169,42 @@ class Pair:
             more: Further figures, shaped like `value`.
             n: Rows that each score rests on, 2 x items x scopes, where that is not all rows of its scope.
         """
-        import pandas as pd
-
         value = np.atleast_2d(value)
-        items = items or {}
-        scopes = value.shape[1]
         rows = np.broadcast_to(self.counts[:, None, :], (2, *value.shape)) if n is None else n
-        nothing = np.full(value.shape, np.nan)
-        made: dict[str, Any] = {name: np.repeat(pd.array(list(what)), scopes) for name, what in items.items()}
-        made["scope"] = pd.array([*[GROUP] * (scopes - 1), EVERYBODY] * len(value), "string")
-        for name in self.by:
-            levels = [*[group.to_dict()[name] for group in self.groups], None]
-            made[name] = pd.array(levels * len(value), "string")
-        made |= {"n": rows[0].ravel(), "n_synthetic": rows[1].ravel(), "value": value.ravel()}
-        for name, ends in (("low", low), ("high", high)):
-            made[name] = np.where(np.isnan(value), np.nan, nothing if ends is None else ends).ravel()
-        made["status"] = pd.array(statuses(value, rows.min(axis=0), self.few).ravel(), "string")
-        made |= {name: np.atleast_2d(figures).ravel() for name, figures in (more or {}).items()}
-        return stamped(pd.DataFrame(made))
+        counts = {"n": rows[0], "n_synthetic": rows[1]}
+        worth = statuses(value, rows.min(axis=0), self.few)
+        return tidy(self.by, self.groups, value, low, high, counts=counts, status=worth, items=items, more=more)
+
+
+def tidy(
+    by: Sequence[str],
+    groups: Sequence[Stratum],
+    value: Array,
+    low: Array | None,
+    high: Array | None,
+    *,
+    counts: Mapping[str, Array],
+    status: Array,
+    items: Mapping[str, Sequence[Any]] | None = None,
+    more: Mapping[str, Array] | None = None,
+) -> pd.DataFrame:
+    """The frame of `Pair.frame`, for figures of items x scopes however they were come by."""
+    import pandas as pd
+
+    scopes = value.shape[1]
+    nothing = np.full(value.shape, np.nan)
+    made: dict[str, Any] = {name: np.repeat(pd.array(list(what)), scopes) for name, what in (items or {}).items()}
+    made["scope"] = pd.array([*[GROUP] * (scopes - 1), EVERYBODY] * len(value), "string")
+    for name in by:
+        levels = [*[group.to_dict()[name] for group in groups], None]
+        made[name] = pd.array(levels * len(value), "string")
+    made |= {name: np.ravel(rows) for name, rows in counts.items()}
+    made["value"] = value.ravel()
+    for name, ends in (("low", low), ("high", high)):
+        made[name] = np.where(np.isnan(value), np.nan, nothing if ends is None else ends).ravel()
+    made["status"] = pd.array(status.ravel(), "string")
+    made |= {name: np.atleast_2d(figures).ravel() for name, figures in (more or {}).items()}
+    return stamped(pd.DataFrame(made))
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
@@ -202,6 +216,15 @@ def stamped(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its stamp, which `evaluate` writes into every file."""
     frame.attrs["stamp"] = STAMP
     return frame
+
+
+def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
+    """The columns of `by`, and every declared group: their crossing, or the one group of everybody."""
+    names = as_columns(by)
+    for name in names:
+        if name in RESERVED:
+            raise UsageError(f"evaluation: a column to group by cannot be called {name!r}; rename it.")
+    return names, crossing(schema, names) if names else (Stratum(()),)
 
 
 def group_numbers(table: Table, by: Sequence[str]) -> NDArray[np.int64]:
