@@ -13,12 +13,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stratsynth.evaluation.associations import correlations
     from stratsynth.evaluation.baseline import Baseline, baseline_errors, baselines
+    from stratsynth.evaluation.consistency import inconsistencies, levels_lost
     from stratsynth.evaluation.disparity import mean_disparity
     from stratsynth.evaluation.learning import downstream
+    from stratsynth.evaluation.matching import matches
     from stratsynth.evaluation.parity import parity_error
     from stratsynth.evaluation.rates import prediction_rates
     from stratsynth.evaluation.tasks import Task
+    from stratsynth.evaluation.telling import principal_components, propensity
     from stratsynth.evaluation.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
@@ -28,11 +32,17 @@ _HOME = {
     "baseline_errors": "baseline",
     "baselines": "baseline",
     "clique_errors": "workload",
+    "correlations": "associations",
     "downstream": "learning",
+    "inconsistencies": "consistency",
     "k_marginal_score": "workload",
+    "levels_lost": "consistency",
+    "matches": "matching",
     "mean_disparity": "disparity",
     "parity_error": "parity",
     "prediction_rates": "rates",
+    "principal_components": "telling",
+    "propensity": "telling",
     "workload_error": "workload",
 }
 
@@ -42,11 +52,17 @@ __all__ = [
     "baseline_errors",
     "baselines",
     "clique_errors",
+    "correlations",
     "downstream",
+    "inconsistencies",
     "k_marginal_score",
+    "levels_lost",
+    "matches",
     "mean_disparity",
     "parity_error",
     "prediction_rates",
+    "principal_components",
+    "propensity",
     "workload_error",
 ]
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, Z, spelt, stamped
+from stratsynth.evaluation.intervals import Z
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, spelt, stamped
 from stratsynth.evaluation.terms import mean_terms
 
 from stratsynth.errors import UsageError

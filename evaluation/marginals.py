@@ -13,7 +13,7 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import Array, Codes, Pair, Table, Z
+from stratsynth.evaluation.tables import Array, Codes, Pair, Table
 
 from stratsynth.errors import Unsupported, UsageError
 
@@ -201,11 +201,6 @@ class _Shares:
         signs[cells.occupied] = sign
         spread[self._none] = np.nan
         return distance, np.sqrt(spread), signs
-
-
-def interval(value: Array, error: Array, top: float = np.inf) -> tuple[Array, Array]:
-    """95 of 100, by the normal distribution; nothing below 0 or above `top`."""
-    return np.maximum(value - Z * error, 0), np.minimum(value + Z * error, top)
 
 
 def coded(frame: Any, schema: Schema) -> Codes:

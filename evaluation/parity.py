@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from stratsynth.evaluation.marginals import Workload, interval
-from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, Z, stamped
+from stratsynth.evaluation.intervals import absolute, interval
+from stratsynth.evaluation.marginals import Workload
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, stamped
 from stratsynth.evaluation.terms import Terms, marginal_terms, mean_terms
 from stratsynth.evaluation.workload import measured
 
@@ -125,17 +126,15 @@ def marginals_frame(pair: Pair, found: Workload, weighting: Weighting) -> pd.Dat
 def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
     """The groups and everybody, for one variable."""
     value = np.abs(terms.error)
-    ends = np.stack([terms.error - Z * terms.spread, terms.error + Z * terms.spread])
-    low = np.where(np.sign(ends[0]) == np.sign(ends[1]), np.abs(ends).min(axis=0), 0.0)
+    low, high = absolute(terms.error, terms.spread)
     more = {
         "real": terms.real, "synthetic": terms.synthetic, "terms": (~np.isnan(value)).astype(int),
         "undefined": terms.undefined.astype(int), "lost": terms.lost.astype(int),
     }  # fmt: skip
-    low = np.where(np.isnan(ends[0]), np.nan, low)
     return pair.frame(
         value,
         low,
-        np.abs(ends).max(axis=0),
+        high,
         items={"variable": [name]},
         more=more,
         n=terms.rows[:, None, :].astype(int),

@@ -37,8 +37,6 @@ STAMP = "INTERNAL: computed from private rows without a charge; not differential
 OK, SMALL, NOT_ESTIMABLE = "ok", "small", "not_estimable"
 FEW = 30
 """Fewer rows than this make a group `small`: its score is mostly chance."""
-Z = 1.959963984540054
-"""Half the width of a 95 % interval, in standard errors."""
 EVERYBODY, GROUP = "everybody", "group"
 RESERVED = frozenset({"scope", "n", "n_synthetic", "value", "low", "high", "status"})
 

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from stratsynth.evaluation.marginals import Workload, all_cliques, interval, workload
+from stratsynth.evaluation.intervals import interval
+from stratsynth.evaluation.marginals import Workload, all_cliques, workload
 from stratsynth.evaluation.tables import FEW, By, Pair
 
 from stratsynth.errors import UsageError

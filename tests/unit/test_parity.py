@@ -121,7 +121,7 @@ def test_intervals_hold_what_they_should():
         "X": Numeric(lower=0, upper=100),
         "Y": Numeric(lower=0, upper=100),
     })  # fmt: skip
-    held, runs = np.zeros(2), 300
+    held, runs = np.zeros(2), 150
     for _ in range(runs):
         frames = []
         for centre in (20.0, 26.0):
@@ -143,7 +143,7 @@ def test_the_sum_has_the_interval_of_tables_drawn_anew():
     rng = np.random.default_rng(2)
     schema = Schema({"G": Categorical(levels=("a", "b")), "X": Numeric(lower=0, upper=100)})
     values, widths = [], []
-    for _ in range(300):
+    for _ in range(200):
         frames = []
         for shift in (0.0, 9.0):
             group = rng.choice(["a", "b"], 300)
