@@ -23,17 +23,20 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.rates import prediction_rates
     from stratsynth.evaluation.tasks import Task
     from stratsynth.evaluation.telling import principal_components, propensity
+    from stratsynth.evaluation.whole import Evaluation, evaluate
     from stratsynth.evaluation.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
 _HOME = {
     "Baseline": "baseline",
+    "Evaluation": "whole",
     "Task": "tasks",
     "baseline_errors": "baseline",
     "baselines": "baseline",
     "clique_errors": "workload",
     "correlations": "associations",
     "downstream": "learning",
+    "evaluate": "whole",
     "inconsistencies": "consistency",
     "k_marginal_score": "workload",
     "levels_lost": "consistency",
@@ -48,12 +51,14 @@ _HOME = {
 
 __all__ = [
     "Baseline",
+    "Evaluation",
     "Task",
     "baseline_errors",
     "baselines",
     "clique_errors",
     "correlations",
     "downstream",
+    "evaluate",
     "inconsistencies",
     "k_marginal_score",
     "levels_lost",

@@ -96,10 +96,8 @@ def _moments(x: Array, y: Array, group: Array, count: int) -> Found:
         x, y = (v - mean(v)[group] for v in (x, y))
         spreads = [np.sqrt(mean(v**2)) for v in (x, y)]
         # what is left of equal numbers is rounding
-        spreads = [
-            np.where(s > 1e-12 * (np.abs(v).max(initial=0) or 1), s, np.nan)
-            for s, v in zip(spreads, given, strict=True)
-        ]
+        least = [1e-10 * (np.abs(v).max(initial=0) or 1) for v in given]
+        spreads = [np.where(s > tiny, s, np.nan) for s, tiny in zip(spreads, least, strict=True)]
         x, y = (v / s[group] for v, s in zip((x, y), spreads, strict=True))
         r = mean(x * y)
         pull = x * y - r[group] * (x**2 + y**2) / 2

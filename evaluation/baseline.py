@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 RELEASE = "release"
 MEANINGS = {
     RELEASE: "the synthetic table itself",
-    "subsample": "real rows, so many that they are off the real table by the sampling error of as many other people "
-    "as the release has rows: no release need be better",
+    "subsample": "real rows, so many that they are off the real table by the sampling error of as many rows as the "
+    "release has: so far off is a perfect model of the real table, sampled",
     "resampled": "as many real rows as the release has, drawn with replacement; not private",
     "independent": "as many rows as the release has, each column drawn by itself from its real values: what a "
     "release of one-way marginals without noise would be; not private",
@@ -96,11 +96,11 @@ def baseline_errors(
     return stamped(pd.concat(parts, ignore_index=True))
 
 
-def named(frame: pd.DataFrame, table: str) -> pd.DataFrame:
-    """A frame with a first column `table`."""
+def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
+    """A frame with a first column that says whose it is."""
     import pandas as pd
 
-    frame.insert(0, "table", pd.Series([table] * len(frame), dtype="string"))
+    frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
     return frame
 
 

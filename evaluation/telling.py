@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.intervals import interval
-from stratsynth.evaluation.learners import inputs
+from stratsynth.evaluation.learners import calmly, inputs
 from stratsynth.evaluation.tables import FEW, Array, By, Pair, Table, stamped
 
 from stratsynth.errors import UsageError
@@ -29,7 +29,7 @@ def propensity(
     by: By = None,
     *,
     models: Sequence[str] = MODELS,
-    most: int = 20_000,
+    most: int = 10_000,
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
@@ -85,9 +85,6 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
 
 def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
     """The predicted chance of each row, by a model trained on the other folds; NaN where there is nothing to train."""
-    import warnings
-
-    from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.model_selection import StratifiedKFold
     from sklearn.tree import DecisionTreeClassifier
@@ -97,11 +94,10 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
         return chance
     for train, test in StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(rows, label):
         made = (
-            LogisticRegression(max_iter=200) if model == "linear"
+            LogisticRegression(solver="newton-cholesky") if model == "linear"
             else DecisionTreeClassifier(min_samples_leaf=50, random_state=seed)
         )  # fmt: skip
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with calmly():
             chance[test] = made.fit(rows[train], label[train]).predict_proba(rows[test])[:, 1]
     return chance
 
