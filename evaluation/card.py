@@ -101,9 +101,9 @@ def _parity(evaluation: Evaluation) -> Iterator[str]:
         figures = ", ".join(f"{name} {_number(rows.loc[name, 'value'])}" for name in rows.index)
         release = rows.to_dict("index")["release"]
         lost, undefined = release["lost"], release["undefined"]
-        lost_note = f"; {lost} terms of groups that the release lost count as 1" if lost else ""
-        note = f"; {undefined} terms without a true value are left out" if undefined else ""
-        yield f"Parity error of {what}: {figures}{lost_note}{note}."
+        lost_note = f"; {lost} of groups that the release lost count as 1" if lost else ""
+        note = f"; {undefined} without a true value are left out" if undefined else ""
+        yield f"Parity error of {what}: {figures} ({release['terms']} terms{lost_note}{note})."
 
 
 def _worst(evaluation: Evaluation) -> str:

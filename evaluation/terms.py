@@ -34,10 +34,8 @@ class Terms:
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     """The relative error of one variable's mean, in each group and for everybody."""
     values = [table.values(name) for table in pair.tables]
-    # of the middle, so that no digit is lost to numbers far from 0
-    centre = float(np.nanmean(values[0])) if not np.isnan(values[0]).all() else 0.0
-    sides = [_Side.of(pair, side, value - centre) for side, value in enumerate(values)]
-    truth, made = (side.mean + centre for side in sides)
+    sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
+    truth, made = (side.mean for side in sides)
     below = np.abs(truth) < tau
     least = np.where(below, tau, np.abs(truth))
     undefined = np.isnan(truth) | (least == 0)
@@ -74,6 +72,8 @@ class _Side:
         with np.errstate(invalid="ignore", divide="ignore"):
             rows = np.append(np.bincount(group, known, count), known.sum())
             mean = np.append(np.bincount(group, values, count), values.sum()) / rows
+            size = np.append(np.bincount(group, np.abs(values), count), np.abs(values).sum()) / rows
+            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
             away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
             squares = np.append(np.bincount(group, away[0] ** 2, count), (away[1] ** 2).sum())
             spread = np.where(rows > 1, squares / (rows * (rows - 1)), np.nan)

@@ -88,6 +88,17 @@ def test_a_true_mean_of_zero_is_undefined_unless_there_is_a_least_denominator():
     assert row(least, "X", "parity")["undefined"] == 1
 
 
+def test_a_mean_of_zero_is_zero_whatever_the_others_have():
+    """Numbers that cancel, and zeros beside numbers that are not round: no rounding may pass for a true value."""
+    schema = Schema({"G": Categorical(levels=("a", "b", "c")), "X": Numeric(lower=-10, upper=10)})
+    values = {"a": [0.0] * 7, "b": [0.1, 0.2, -0.3, 0.7, -0.7], "c": [0.1, 1 / 3, 0.7]}
+    frame = pd.DataFrame([(g, x) for g, xs in values.items() for x in xs], columns=["G", "X"])
+    found = parity_error(frame, frame.assign(X=frame["X"] + 1), schema, "G")
+    assert row(found, "X", "parity")["undefined"] == 2
+    assert row(found, "X", "group", G="a")[["real", "status"]].tolist() == [0, "not_estimable"]
+    assert row(found, "X", "group", G="b")["status"] == "not_estimable"
+
+
 def test_marginals_are_normalised_by_their_sum():
     found = parity_error(REAL, MADE, SCHEMA, "G", "marginals", columns=["Z"], k=1, omega=0.5)
     # a: 1/2, 1/2 against 0, 1. b: half 1, half N against all N. all: 1/2, 1/4, 1/4 against 0, 2/3, 1/3
