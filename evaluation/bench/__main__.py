@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth")
+NAMES = ("door", "synth", "evaluate")
 
 
 def main() -> int:
