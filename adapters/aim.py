@@ -118,7 +118,7 @@ class AIM:
                 refits, worth, total=total, people=people, rho=rho - Fraction(first),
                 rounds=self._rounds(public, allot.rho, people), neighbours=public.neighbours,
             )  # fmt: skip
-        yield from refits.fit(total, last=self.iterations, by=self.engine)
+        yield from refits.fit(records(refits.tables, public.size), last=self.iterations, by=self.engine)
         return refits.model
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
