@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution
 from stratsynth.adapters.engine.solve import engine, solve
-from stratsynth.adapters.engine.structure import model_cells
+from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.given import Forbidden, affordable, forbidden, records
 
 from stratsynth.questions import Clique, NoisyTable, Program, work
@@ -78,10 +78,9 @@ class Refits:
         if self.base is not None:
             held = {*held, *self.base.tree.cliques}
         inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []
-        structure = tuple(held)
+        fits = taken_in(self._sizes, tuple(held), tuple(cliques), self.most_cells)
         return {
             clique: weight
-            for clique, weight in cliques.items()
-            if any(whole.issuperset(clique) for whole in inside)
-            or model_cells(self._sizes, (*structure, clique)) <= self.most_cells
+            for (clique, weight), fit in zip(cliques.items(), fits, strict=True)
+            if fit or any(whole.issuperset(clique) for whole in inside)
         }

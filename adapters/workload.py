@@ -33,14 +33,18 @@ class Workload:
         """Refuse what no schema could make sense of."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
-        elif not self.marginals or any(
-            isinstance(clique, str) or not clique or len(set(clique)) < len(clique) or len(clique) > WIDEST
+        elif not _list(self.marginals) or not all(
+            _list(clique)
+            and all(isinstance(column, str) for column in clique)
+            and len(set(clique)) == len(clique) <= WIDEST
             for clique in self.marginals
         ):
             raise UsageError(
                 f'workload: write "all 3-way", or a list of lists of 1 to {WIDEST} different columns, such as '
                 '[["SEX", "AGEP"]].'
             )
+        if not isinstance(self.weights, Mapping):
+            raise UsageError('workload: write weights by column, such as {"SEX" = 2.0}.')
         for group, weight in self.weights.items():
             if isinstance(weight, bool) or not isinstance(weight, int | float) or not 1e-6 <= weight <= 1e6:
                 raise UsageError(f"workload: the weight of {group} must be a number from 1e-6 to 1e6.")
@@ -94,6 +98,10 @@ def _ways(text: str) -> int:
             f'workload: {text!r} is not understood; write "all 3-way" (1 to {WIDEST}), or lists of columns.'
         )
     return int(match[1])
+
+
+def _list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
 
 
 def _split(group: str) -> list[str]:

@@ -51,7 +51,7 @@ class JunctionTree:
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
     """The junction tree of a graph in which every clique's columns are joined; lone columns are cliques too."""
     order = [column for column, _ in sizes]
-    maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminate(sizes, cliques)]
+    maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
     graph.add_nodes_from(range(len(maximal)))
     for i, j in combinations(range(len(maximal)), 2):
@@ -71,58 +71,117 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
     """How many numbers a model that holds these cliques has: `junction_tree(...).cells`, without the tree."""
-    levels = [size for _, size in sizes]
-    return sum(_cells(levels, whole) for whole in _eliminate(sizes, cliques))
+    products = _Products([size for _, size in sizes])
+    return sum(products[whole] for whole in _eliminated(sizes, cliques))
 
 
-def _eliminate(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> list[int]:
-    """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
+def taken_in(
+    sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
+) -> list[bool]:
+    """Which cliques a model of those `held` could take in, one at a time, and have at most so many numbers.
 
-    A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
-    Sets of columns are bits of whole numbers: this runs for every candidate of every round of AIM.
+    That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
     """
     number = {column: i for i, (column, _) in enumerate(sizes)}
-    levels = [size for _, size in sizes]
-    around = [0] * len(sizes)
+    around, products = _around(sizes, held), _Products([size for _, size in sizes])
+    costs = [_cost(products, around, i) for i in range(len(sizes))]
+    known: dict[int, bool] = {}
+    found = []
+    for clique in cliques:
+        columns = sum(1 << number[column] for column in clique)
+        # the ends of missing edges: to join these is to join the clique
+        ends = sum(1 << number[column] for column in clique if columns & ~around[number[column]])
+        if ends not in known:
+            joined = list(around)
+            for i in _members(ends):
+                joined[i] |= ends
+            # a new edge changes what its ends cost, and those that both of its ends are joined to
+            changed = dict(enumerate(costs))
+            for i, near in enumerate(joined):
+                if (near & ends).bit_count() > 1:
+                    changed[i] = _cost(products, joined, i)
+            cells = 0
+            for whole in _eliminate(products, joined, changed):
+                cells += products[whole]
+                if cells > most:
+                    break
+            known[ends] = cells <= most
+        found.append(known[ends])
+    return found
+
+
+def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
+    """Maximal cliques, as sets of columns' numbers."""
+    products, around = _Products([size for _, size in sizes]), _around(sizes, cliques)
+    return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
+
+
+def _around(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> list[int]:
+    """For each column itself and its neighbours. Sets of columns are bits of whole numbers, which is quick."""
+    number = {column: i for i, (column, _) in enumerate(sizes)}
+    around = [1 << i for i in range(len(sizes))]
     for clique in cliques:
         joined = sum(1 << number[column] for column in clique)
         for column in clique:
-            around[number[column]] |= joined & ~(1 << number[column])
+            around[number[column]] |= joined
+    return around
+
+
+def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
+    """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
+
+    A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
+    Uses up what it is given.
+    """
     found: list[int] = []
-    cost = {i: _cost(levels, around, i) for i in range(len(sizes))}
     while cost:
-        column = min(cost, key=cost.__getitem__)
+        column = min(cost.values())[2]
         del cost[column]
-        near, own = around[column], 1 << column
-        if all((near | own) & ~other for other in found):
-            found.append(near | own)
-        members = list(_members(near))
+        whole = around[column]
+        for other in found:
+            if not whole & ~other:
+                break
+        else:
+            found.append(whole)
+            yield whole
+        left = whole & ~(1 << column)
+        members = _members(left)
+        if len(members) == len(cost):  # all that is left is within this clique
+            return
         for a in members:
-            around[a] = (around[a] | near) & ~(1 << a) & ~own
+            around[a] = (around[a] | left) & ~(1 << column)
         for a in members:
-            cost[a] = _cost(levels, around, a)
-    return found or [0]  # no column at all: one clique of one cell
+            cost[a] = _cost(products, around, a)
+    if not found:
+        yield 0  # no column at all: one clique of one cell
 
 
-def _cost(levels: Sequence[int], around: Sequence[int], column: int) -> tuple[bool, int, int]:
+def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
     """Whether eliminating a column joins any of its neighbours, the cells of the clique it makes, its number."""
-    near, cells, joins = around[column], levels[column], False
-    for a in _members(near):
-        cells *= levels[a]
-        joins = joins or bool(near & ~around[a] & ~(1 << a))
-    return joins, cells, column
+    whole, joins = around[column], False
+    for a in _members(whole):
+        if whole & ~around[a]:
+            joins = True
+            break
+    return joins, products[whole], column
 
 
-def _members(columns: int) -> Iterator[int]:
+@lru_cache(maxsize=2**16)
+def _members(columns: int) -> tuple[int, ...]:
     """The numbers of the columns in a set."""
-    while columns:
-        lowest = columns & -columns
-        yield lowest.bit_length() - 1
-        columns ^= lowest
+    return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 
-def _cells(levels: Sequence[int], columns: int) -> int:
-    return math.prod(levels[i] for i in _members(columns))
+class _Products(dict[int, int]):
+    """The cells of a set of columns, worked out once: elimination meets the same sets again and again."""
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        super().__init__()
+        self._levels = levels
+
+    def __missing__(self, columns: int) -> int:
+        self[columns] = cells = math.prod(self._levels[i] for i in _members(columns))
+        return cells
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:
