@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from stratsynth.errors import MechanismError, StratsynthError, UsageError
@@ -95,11 +96,13 @@ class Solvers:
         return self._pool
 
 
+@dataclass(frozen=True)
 class _Failed:
     """A problem that was not solved, and why."""
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    kind: str
+    error: Exception | None
+    """The error itself; None where it came from another process and is not ours: not all can be sent."""
 
 
 def _numbered(solver: Solver, i: int, problem: Any) -> Any:
@@ -109,14 +112,17 @@ def _numbered(solver: Solver, i: int, problem: Any) -> Any:
 
 
 def _solved(solver: Solver, i: int, problem: Any) -> tuple[int, Any]:
-    return i, _alone(solver, problem)
+    solution = _alone(solver, problem)
+    if isinstance(solution, _Failed) and not isinstance(solution.error, StratsynthError):
+        solution = _Failed(solution.kind, None)
+    return i, solution
 
 
 def _alone(solver: Solver, problem: Any) -> Any:
     try:
         (solution,) = solver([problem])
     except Exception as error:  # noqa: BLE001 - whatever it is, the stratum is named beside its kind
-        return _Failed(error)
+        return _Failed(type(error).__name__, error)
     return solution
 
 
@@ -127,4 +133,4 @@ def _raised(solution: Any, path: Path) -> Any:
     error, where = solution.error, f"stratum {label(path)}" if path else "everybody"
     if isinstance(error, StratsynthError):
         raise type(error)(f"{where}: {error}") from error
-    raise MechanismError(f"{where}: the fit of the model failed ({type(error).__name__}).") from error
+    raise MechanismError(f"{where}: the fit of the model failed ({solution.kind}).") from error

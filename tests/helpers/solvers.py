@@ -19,10 +19,17 @@ def squares(tasks):
     return [(task.number**2, os.getpid()) for task in tasks]
 
 
+class Awkward(Exception):
+    """Cannot be made again from its message, so that sending it to another process fails there."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
 def picky(tasks):
     """Fails on the number 3, with an error that quotes it."""
     if any(task.number == 3 for task in tasks):
-        raise ValueError("the number was 3333")
+        raise Awkward("the number was", 3333)
     return [task.number for task in tasks]
 
 

@@ -54,7 +54,7 @@ def test_the_largest_are_begun_first(monkeypatch):
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stratum_that_fails_is_named_and_its_data_are_not(workers):
     with Solvers(workers) as solve:
-        with pytest.raises(MechanismError, match=r"stratum 3: the fit of the model failed \(ValueError\)") as caught:
+        with pytest.raises(MechanismError, match=r"stratum 3: the fit of the model failed \(Awkward\)") as caught:
             solve(picky, TASKS, PATHS)
         assert "3333" not in str(caught.value)
         with pytest.raises(Unsupported, match="stratum 3: use a smaller number"):
