@@ -24,12 +24,12 @@ import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.refits import Refits
-from stratsynth.adapters.rounds import MEASURE, USUAL, adapt, affordable, down, sigma_of, usual_rounds
+from stratsynth.adapters.rounds import MEASURE, USUAL, adapt, affordable, down, pretended, sigma_of, usual_rounds
 from stratsynth.adapters.workload import Workload, closure
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Public
-from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts
+from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -137,6 +137,7 @@ class AIM:
             yield from choose(scores, rho=price - MEASURE * price)
             yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
             left -= Fraction(price)
+            yield from work(pretended, None)
 
     def _worth(self, public: Public) -> dict[Clique, float]:
         """How much each candidate matters: whatever is small enough of the workload's parts."""

@@ -17,12 +17,13 @@ from stratsynth.adapters.rounds import (
     adapt,
     affordable,
     down,
+    pretended,
     sigma_of,
     usual_rounds,
 )  # fmt: skip
 from stratsynth.adapters.workload import Workload, closure
 
-from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts
+from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -77,6 +78,7 @@ class Specialised:
             yield from choose(scores, rho=price - MEASURE * price)
             yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
             left -= Fraction(price)
+            yield from work(pretended, None)
 
     def _foresee(self, public: Public, rho: float) -> tuple[dict[Clique, float], dict[Clique, float], int]:
         """How much candidates matter, those of the first round, and how many rounds there are: public, all of it."""

@@ -29,14 +29,19 @@ def fit(
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
+    workers: int = 1,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
     `seed` reaches post-processing only. Noise comes from the operating system; another `entropy` is for tests,
     and the certificate of what it made says NOT PRIVATE. With a ledger file, a fit that was interrupted is
     resumed by calling this again with the same arguments.
+
+    `workers` processes fit the strata's models, from noisy answers; the rows stay here. The result is the same bit
+    for bit. It pays for large models, such as those of many structural rules, and for `engine = "mbi"`; small
+    models are fitted sooner than processes start.
     """
-    with fitted(mechanism, table, budget, seed=seed, entropy=entropy) as release:
+    with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
         return release
 
 
@@ -50,18 +55,20 @@ def fitted(
     entropy: Entropy | None = None,
     tick: Callable[[], None] | None = None,
     ready: Callable[[], object] = lambda: None,
+    workers: int = 1,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
     Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
-    `tick` is called whenever the questions of one moment have been answered, `ready` once more before a new
-    reservation: it raises where the release could not be saved.
+    `tick` is called whenever the questions of one moment have been answered, and for every model that was fitted;
+    `ready` once more before a new reservation: it raises where the release could not be saved.
     """
     import numpy as np
 
     from stratsynth.driver.load import load_rows
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import SERVED, PrivateAnswers
+    from stratsynth.driver.solving import Solvers, check_workers
     from stratsynth.models import TableModel
     from stratsynth.noise import SystemEntropy
     from stratsynth.release import Release
@@ -71,6 +78,7 @@ def fitted(
     budget = protecting(budget, table.schema)
     _check(table, budget)
     check_seed(seed)
+    check_workers(workers)
     demand(mechanism, SERVED)
     public = Public(table.schema, table.declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
@@ -89,7 +97,8 @@ def fitted(
                 tick()
             return replies
 
-        model = run(steps, table.schema, answer)
+        with Solvers(workers, tick) as solve:
+            model = run(steps, table.schema, answer, solve)
         if not isinstance(model, TableModel):
             raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
         yield Release(

@@ -138,16 +138,17 @@ class Recipe:
         budgets = None if table is None else StratumBudgets.read(self.folder / table)
         return Stratified(mechanism, self.strata["by"], read_weights(self.weights, self.folder), groups, budgets)
 
-    def run(self, folder: Path, *, tick: Callable[[], None] | None = None) -> Release:
+    def run(self, folder: Path, *, tick: Callable[[], None] | None = None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
-        `tick` is called after every moment at which questions were answered.
+        `tick` is called after every moment at which questions were answered, and for every model that was fitted.
         """
         from stratsynth.release.release import check_new
 
         rows, seed = self.rows, self.seed
         ready = partial(check_new, folder)
-        with fitted(self.how(), self.table(), self.budget(), seed=seed, tick=tick, ready=ready) as release:
+        how, table, budget = self.how(), self.table(), self.budget()
+        with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
 

@@ -71,6 +71,11 @@ class Problem:
     tolerance: float = 1e-4
     """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
 
+    @property
+    def size(self) -> int:
+        """How much work it is, about: the cells of its model."""
+        return self.tree().cells
+
     def tree(self) -> JunctionTree:
         """The structure that holds every table and every forbidden cell."""
         cliques = {table.clique for table in self.tables} | set(self.forbidden)

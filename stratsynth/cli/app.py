@@ -58,12 +58,20 @@ def fit(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The release folder, instead of the recipe's."),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Fit the strata's models in so many processes, which never see a row. Pays for large models "
+            "(many structural rules) and for engine mbi; the result is the same.",
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, certificate = fit_recipe(recipe, out)
+    folder, certificate = fit_recipe(recipe, out, workers)
     if as_json:
         _print_json({"release": str(folder), "certificate": certificate})
         return

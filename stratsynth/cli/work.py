@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stratsynth.planning import Plan
 
 
-def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
+def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipe import Recipe
@@ -21,7 +21,7 @@ def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory)
-    return folder, fit_with_progress(recipe, folder).certificate
+    return folder, fit_with_progress(recipe, folder, workers).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:

@@ -57,7 +57,10 @@ class Work:
     """Post-processing handed to the driver, so that the same solver's problems are solved together."""
 
     solver: Callable[[Sequence[Any]], Sequence[Any]]
-    """Takes all problems that are asked at the same moment; returns their solutions in order."""
+    """Takes problems that are asked at the same moment; returns their solutions in order, each of its problem alone.
+
+    A problem may have a `size`, by which the largest are begun first where they are solved in several processes.
+    """
     problem: Any
 
     def check(self, schema: Schema) -> None:
