@@ -62,7 +62,7 @@ class Pooled(Groupwise):
     share: float | Literal["auto"] = "auto"
     """The part of the budget that fits the pooled model, by public sizes when "auto". 1 moves nothing and only draws
     rows by the weights; 0 is the base, plainly stratified."""
-    prior: float = 10.0
+    prior: float = 20.0
     """How many records the pooled model is worth in every stratum."""
 
     def __post_init__(self) -> None:

@@ -27,13 +27,14 @@ def oneway(model: TableModel, column: str) -> NDArray[np.float64]:
 
 
 def inside(model: Mixture, stratum: Stratum, column: str) -> NDArray[np.float64]:
-    """The same within one part of a mixture; a column that defines the stratum has one level there."""
-    constants = dict(stratum.items)
-    if column not in constants:
-        return oneway(model.parts[stratum], column)
-    level = np.zeros(model.schema.size(column))
-    level[model.schema.index(column, constants[column])] = 1.0
-    return level
+    """The same within one part of a mixture; a column that defines the stratum has one level there, or a few."""
+    part = model.parts[stratum]
+    if column not in stratum.levels:
+        return oneway(part, column)
+    found = np.zeros(model.schema.size(column))
+    codes = [model.schema.index(column, level) for level in stratum.levels[column]]
+    found[codes] = oneway(part, column) if len(codes) > 1 else 1.0
+    return found
 
 
 def forbidden(model: TableModel) -> float:

@@ -62,7 +62,7 @@ def balanced(
     """
     schema = model.schema
     groups = [
-        {column: frozenset({schema.index(column, level)}) for column, level in stratum.items}
+        {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
         for stratum in crossing(schema, _columns("balance", columns))
     ]
     conditions = [condition for condition in (_both(group, where) for group in groups) if _possible(model, condition)]

@@ -203,7 +203,7 @@ def _tip(quotient: Quotient, strata: Sequence[Stratum], shares: Floats, i: int, 
 def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
     """The ends of each group's interval; a group that is not named keeps its share."""
     low, high = shares.copy(), shares.copy()
-    places = {frozenset(stratum.items): i for i, stratum in enumerate(strata)}
+    places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}
     seen: set[int] = set()
     for line in records("weights", given):
         if not {"low", "high"} <= line.keys():

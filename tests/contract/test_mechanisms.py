@@ -1,24 +1,34 @@
 """Every registered mechanism passes the contract, alone and stratified. A new one is tested by being registered."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from stratsynth import Groups, Stratified, StratumBudgets, Weights
-from stratsynth.mechanism import installed, make
+from stratsynth.mechanism import installed, load, make
 from stratsynth.strata import crossing
 from stratsynth.testing import check_contract
 
-TINY = {}
+TINY = {"pooled": {"base": "mst", "share": 0.5}}
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
 
 
-@pytest.mark.parametrize("name", installed())
-def test_vanilla(name):
-    assert check_contract(lambda world, rows: make(name, TINY.get(name, {}))) == []
+GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
+"""Those that make strata themselves."""
 
 
 @pytest.mark.parametrize("name", installed())
+def test_alone(name):
+    def build(world, rows):
+        strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
+        return make(name, {**TINY.get(name, {}), **strata})
+
+    assert check_contract(build) == []
+
+
+@pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
 def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
