@@ -38,8 +38,11 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
-RICH = 30
-"""From so many usual rounds on, everybody together is well known, and strata get more of the budget."""
+FAST = 60
+"""The pooled model's share falls by one over this with every usual round: where many rounds can be paid, everybody
+together is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench pooled`."""
+SHARES = (0.3, 0.7)
+"""The least and the most of it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -133,7 +136,7 @@ class Pooled(Groupwise):
         if self.share != "auto":
             return float(self.share)
         rounds = usual_rounds(len(public.schema.names), public.size or 0, rho)
-        return 0.3 if rounds >= RICH else 0.5
+        return min(max(1 - rounds / FAST, SHARES[0]), SHARES[1])
 
     def _divide(self, public: Public, allot: Allotment) -> tuple[Allotment, Allotment]:
         """What the pooled model may spend, and what is left for strata; together no more than there is."""

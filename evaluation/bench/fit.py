@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 TRIPLES = 64
-BY = ["SEX", "RAC1P"]
+BY = ("SEX", "RAC1P")
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
@@ -48,8 +49,9 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def data(acs: str | None, rows: int | None) -> tuple[pd.DataFrame, Schema, Any]:
+def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.DataFrame, Schema, Any]:
     """The excerpt, or as many simulated people; its schema; the public shares of its groups."""
+    by = list(by)
     import pandas as pd
 
     import stratsynth as ss
@@ -57,13 +59,13 @@ def data(acs: str | None, rows: int | None) -> tuple[pd.DataFrame, Schema, Any]:
     if acs is None:
         from stratsynth import census
 
-        shares = census.shares(tuple(BY))
+        shares = census.shares(by)
         return census.make(rows or 27_000), census.schema(), ss.Weights.public(shares, citation=census.CITATION)
     from stratsynth.evaluation.bench.acs import schema
 
     frame = pd.read_csv(Path(acs), dtype=str)[list(schema().names)]
-    counted = frame.groupby(BY).size().div(len(frame)).rename("share").reset_index()
-    every = pd.MultiIndex.from_product([schema().levels(c) for c in BY], names=BY).to_frame(index=False)
+    counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index()
+    every = pd.MultiIndex.from_product([schema().levels(c) for c in by], names=by).to_frame(index=False)
     merged = every.merge(counted, how="left").fillna({"share": 0.0})
     return frame, schema(), ss.Weights.public(merged, citation="the excerpt itself, for a benchmark")
 

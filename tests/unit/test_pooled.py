@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from stratsynth.adapters import AIM, MST, Independent, Pooled
-from stratsynth.adapters.pooled import RICH
+from stratsynth.adapters.pooled import SHARES
 
 import stratsynth as ss
 from helpers import recompute
@@ -153,8 +153,10 @@ def test_groups_are_nearer_than_by_either_alone(people, schema, weights):
 
 def test_the_share_follows_public_sizes(schema, weights):
     how = Pooled(base="mst", by=BY, weights=weights)
-    assert how.part(Public(schema, 1_000), 1e-4) > how.part(Public(schema, 10_000_000), 1.0)
-    assert RICH > 0
+    parts = [how.part(Public(schema, size), 1e-4) for size in (0, 1_000, 30_000, 300_000, 10**9)]
+    assert parts == sorted(parts, reverse=True)
+    assert (parts[-1], parts[0]) == SHARES
+    assert how.part(Public(schema, 30_000), 1.0) < how.part(Public(schema, 30_000), 1e-4)
 
 
 def test_a_plan_foresees_both_stages(schema, weights):
