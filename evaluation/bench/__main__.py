@@ -15,7 +15,9 @@ def main() -> int:
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument(
-        "--acs", metavar="FILE", help="synth, pooled: NIST's excerpt of the ACS, instead of simulated people"
+        "--acs",
+        metavar="FILE",
+        help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
     parser.add_argument("--only", choices=("mst", "aim"), help="synth: one mechanism alone")
     parser.add_argument("--base", choices=("mst", "aim"), default="mst", help="pooled: what is pooled")

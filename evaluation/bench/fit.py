@@ -50,7 +50,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.DataFrame, Schema, Any]:
-    """The excerpt, or as many simulated people; its schema; the public shares of its groups."""
+    """The excerpt, person records (Parquet), or as many simulated people; the schema; the public shares of groups."""
     by = list(by)
     import pandas as pd
 
@@ -61,13 +61,15 @@ def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.
 
         shares = census.shares(by)
         return census.make(rows or 27_000), census.schema(), ss.Weights.public(shares, citation=census.CITATION)
-    from stratsynth.evaluation.bench.acs import schema
+    from stratsynth.evaluation.bench.acs import excerpt, pums
 
-    frame = pd.read_csv(Path(acs), dtype=str)[list(schema().names)]
+    schema = pums if acs.endswith(".parquet") else excerpt
+    whole = pd.read_parquet(acs) if schema is pums else pd.read_csv(Path(acs), dtype=str, keep_default_na=False)
+    frame = whole[list(schema().names)].astype("string").fillna("N").astype(str)
     counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index()
     every = pd.MultiIndex.from_product([schema().levels(c) for c in by], names=by).to_frame(index=False)
     merged = every.merge(counted, how="left").fillna({"share": 0.0})
-    return frame, schema(), ss.Weights.public(merged, citation="the excerpt itself, for a benchmark")
+    return frame, schema(), ss.Weights.public(merged, citation="the file itself, for a benchmark")
 
 
 def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:

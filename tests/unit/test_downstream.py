@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from stratsynth.evaluation import Task, downstream
-from stratsynth.evaluation.bench.acs import schema as acs
+from stratsynth.evaluation.bench.acs import excerpt as acs
 from stratsynth.evaluation.learners import fitted, inputs
 from stratsynth.evaluation.tables import Table
 from stratsynth.evaluation.tasks import task
