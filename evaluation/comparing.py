@@ -197,6 +197,8 @@ def opened(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another process is at work in {folder}; wait for it.") from None
+        for part in (folder / CELLS).glob(".*.part"):  # what a killed process was writing
+            part.unlink(missing_ok=True)
         yield
     finally:
         os.close(handle)
