@@ -182,10 +182,14 @@ class Grid:
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
     """What is declared of the groups of these columns."""
-    kept = {n: {c: v for c, v in getattr(groups, n).items() if c in by} for n in ("merge", "bands", "hierarchy")}
-    if groups.small == "merge" and not kept["hierarchy"]:  # nothing to merge along
-        return Groups(merge=kept["merge"], bands=kept["bands"])
-    return replace(groups, **kept)
+    merge, hierarchy = (
+        {column: merges for column, merges in declared.items() if column in by}
+        for declared in (groups.merge, groups.hierarchy)
+    )
+    bands = {column: cuts for column, cuts in groups.bands.items() if column in by}
+    if groups.small == "merge" and not hierarchy:  # nothing to merge along
+        return Groups(merge, bands)
+    return replace(groups, merge=merge, bands=bands, hierarchy=hierarchy)
 
 
 def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Scoring:
@@ -254,7 +258,8 @@ def _check(said: Mapping[str, Any]) -> None:
         if key not in _KINDS:
             raise RecipeError(f"[compare] has no key {key!r}{nearest(key, _KINDS)}.")
         kind, words = _KINDS[key]
-        if not isinstance(value, kind) or isinstance(value, bool) or (kind is int and value < 1):
+        wrong = not isinstance(value, kind) or isinstance(value, bool)
+        if wrong or (kind is int and int(value) < 1):
             raise RecipeError(f"[compare] {key} must be {words}.")
     columns = said.get("stratifications", [])
     if not all(isinstance(by, list) and all(isinstance(c, str) for c in by) for by in columns):

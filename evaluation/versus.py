@@ -53,8 +53,15 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
         TextColumn("left"), TimeRemainingColumn(),
     )  # fmt: skip
     with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=24 * 3600) as bar:
-        task = bar.add_task("fits", total=None)
-        yield lambda done, cells: bar.update(task, completed=done, total=cells)
+
+        def tick(done: int, cells: int) -> None:
+            # what was done before is no part of the speed
+            if bar.tasks:
+                bar.update(bar.tasks[0].id, completed=done)
+            else:
+                bar.add_task("fits", total=cells, completed=done)
+
+        yield tick
 
 
 def text(frame: pd.DataFrame, folder: Path) -> str:
@@ -103,7 +110,9 @@ def _settings(frame: pd.DataFrame) -> list[str]:
     rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
     for (mechanism, stratification), part in own.groupby(["mechanism", "stratification"], sort=False):
         cells = [part[part["epsilon"] == epsilon]["value"].to_numpy(float) for epsilon in epsilons]
-        rows.append([f"  {named(mechanism, stratification)}", *[_ends(*mean_interval(values)) for values in cells]])
+        rows.append(
+            [f"  {named(str(mechanism), str(stratification))}", *[_ends(*mean_interval(values)) for values in cells]]
+        )
     lines = aligned(rows)
     known = [
         f"{row['mechanism']} {shown(row['value'])}" for row in base.to_dict("records") if row["value"] == row["value"]
