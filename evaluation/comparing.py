@@ -18,6 +18,7 @@ import math
 import os
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,7 +32,7 @@ from stratsynth.evaluation.paired import COVERAGE, paired
 from stratsynth.evaluation.tables import STAMP
 
 from stratsynth.accounting.ledger_file import FileLedger
-from stratsynth.accounting.standing import Outlook
+from stratsynth.accounting.standing import Outlook, afford_all
 from stratsynth.digest import digest
 from stratsynth.driver.fingerprint import fingerprint
 from stratsynth.errors import StratsynthError, UsageError
@@ -80,13 +81,18 @@ def compare(
     if not (folder / CELLS / KEY).is_file():
         foresee(grid, folder)  # what is refused leaves nothing behind
     with opened(folder):
-        files = {cell: folder / CELLS / f"{name}.parquet" for cell, name in names(grid, folder).items()}
+        known = names(grid, folder)
+        files = {cell: folder / CELLS / f"{name}.parquet" for cell, name in known.items()}
         refuse_mixing(folder, list(files.values()))
-        outlook = foresee(grid, folder)
-        if outlook is not None and note is not None:
-            note(said(outlook))
-        _write_facts(grid, folder, outlook)
+        cost = foresee(grid, folder)
+        if cost is not None and note is not None:
+            note(said(cost.new))
+        _write_facts(grid, folder, cost)
         pool.compute(grid, files, count, tick or (lambda *_: None))
+        if names(grid, folder) != known:
+            raise UsageError(
+                f"data, schema or weights were changed while they were compared; begin anew, not in {out}."
+            )
         frame = joined([recall(file) for file in files.values()])
         for name, table in {"comparison": frame, "paired": paired(frame, grid.by)}.items():
             for suffix in (".parquet", ".csv"):
@@ -123,8 +129,22 @@ def names(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     return found
 
 
-def foresee(grid: Grid, folder: Path) -> Outlook | None:
-    """What the cells that are not there yet will cost together; None on public data.
+@dataclass(frozen=True)
+class Cost:
+    """What a grid on private data costs."""
+
+    new: Outlook
+    """The cells that are not there yet, beside what was spent before."""
+    grid_epsilon: float
+    """All cells together, by themselves."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; what delta does not suffice for is null."""
+        return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
+
+
+def foresee(grid: Grid, folder: Path) -> Cost | None:
+    """What the grid will cost; None on public data.
 
     Refuses, before anything is fitted, what any of the fits would refuse, and what passes the ledger's cap.
     """
@@ -137,14 +157,15 @@ def foresee(grid: Grid, folder: Path) -> Outlook | None:
     done = {path.stem for path in (folder / CELLS).glob("*.parquet")}
     known = names(grid, folder) if done else {}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
-    requests = [
-        requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed)
+    requests = {
+        cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed)
         for cell in grid.cells()
-        if known.get(cell) not in done
-    ]
+    }
     if not isinstance(table.ledger, FileLedger):
         return None
-    return table.ledger.foresee(requests) if requests else Outlook(0, 0.0, 0.0, 0.0, None)
+    new = [request for cell, request in requests.items() if known.get(cell) not in done]
+    whole = afford_all(None, [], [request.allot for request in requests.values()], grid.recipe.budget().delta)
+    return Cost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
 
 
 def said(outlook: Outlook) -> str:
@@ -204,7 +225,7 @@ def opened(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def facts(grid: Grid, outlook: Outlook | None) -> dict[str, Any]:
+def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
     """What is compared with what, in plain values."""
     recipe = grid.recipe
     return {
@@ -218,13 +239,13 @@ def facts(grid: Grid, outlook: Outlook | None) -> dict[str, Any]:
         "rows": recipe.rows, "scores": plain(grid.scoring),
         "baselines": {f"({name})": meaning for name, meaning in MEANINGS.items() if name != RELEASE}
         | ({} if grid.scoring.holdout is None else {"(real rows)": "models trained on the real rows; not private"}),
-        "charged": None if outlook is None else outlook.to_dict(),
+        "charged": None if cost is None else cost.to_dict(),
     }  # fmt: skip
 
 
-def _write_facts(grid: Grid, folder: Path, outlook: Outlook | None) -> None:
-    texts = {"comparison.json": json.dumps(facts(grid, outlook), indent=1, ensure_ascii=False, default=str)}
-    if outlook is not None:
+def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
+    texts = {"comparison.json": json.dumps(facts(grid, cost), indent=1, ensure_ascii=False, default=str)}
+    if cost is not None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
     for name, text in texts.items():
         part = folder / f".{name}.part"

@@ -69,6 +69,10 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
     facts, differences = read_facts(folder), _paired(folder)
     cells, times = facts["cells"], facts["repetitions"]
     parts = [f"{frame.attrs['stamp']}.\n{cells:,} fits: every setting {_times(times)}, each with noise of its own."]
+    if facts["charged"] is not None:
+        parts[0] += (
+            "\nA setting that is chosen by these scores has learned from private rows, for which no budget paid."
+        )
     for metric, words in WORDS.items():
         here = _overall(frame[frame["metric"] == metric])
         if len(here):

@@ -225,7 +225,8 @@ def test_private_data_are_charged_and_everything_is_internal(recipe, capsys):
     found = read_ledger(recipe.parent / "people.ledger")
     assert sorted(fit["epsilon"] for fit in found["fits"]) == [1.0] * 6 + [4.0] * 6
     facts = json.loads((recipe.parent / "out" / "comparison.json").read_text(encoding="utf-8"))
-    assert facts["charged"]["asked_epsilon"] == pytest.approx(found["spent_epsilon"])
+    assert facts["charged"]["grid_epsilon"] == pytest.approx(found["spent_epsilon"])
+    assert facts["charged"]["fits"] == 12
     assert "INTERNAL" in (recipe.parent / "out" / "INTERNAL.txt").read_text(encoding="utf-8")
     for name in ("comparison", "paired"):
         assert set(pd.read_parquet(f"out/{name}.parquet")["stamp"]) == {"INTERNAL"}
@@ -233,6 +234,9 @@ def test_private_data_are_charged_and_everything_is_internal(recipe, capsys):
     assert compare() == 0  # nothing is left to fit
     assert "no new fit is charged" in capsys.readouterr().err
     assert len(read_ledger(recipe.parent / "people.ledger")["fits"]) == 12
+    facts = json.loads((recipe.parent / "out" / "comparison.json").read_text(encoding="utf-8"))
+    assert facts["charged"]["fits"] == 0
+    assert facts["charged"]["grid_epsilon"] == pytest.approx(found["spent_epsilon"])
 
 
 def test_a_grid_that_passes_the_cap_is_refused_before_the_first_fit(recipe):
@@ -323,3 +327,16 @@ def test_two_processes_do_not_work_in_one_folder(recipe, capsys):
         assert compare() == 2
     assert "another process" in capsys.readouterr().err
     assert compare() == 0
+
+
+def test_data_that_change_meanwhile_are_noticed(recipe, capsys, monkeypatch):
+    proper = cells.Desk.fit
+
+    def fit(desk, cell, file):
+        proper(desk, cell, file)
+        small.people(99).to_csv("people.csv", index=False)
+
+    monkeypatch.setattr(cells.Desk, "fit", fit)
+    assert compare() == 2
+    assert "changed while" in capsys.readouterr().err
+    assert not (recipe.parent / "out" / "comparison.parquet").exists()
