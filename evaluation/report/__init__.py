@@ -1,0 +1,1 @@
+"""INTERNAL reports: pages about private rows, which refuse to lie in a release."""
