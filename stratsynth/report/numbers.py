@@ -87,7 +87,7 @@ def percent(share: float | None) -> str:
 
 def listed(parts: Sequence[str], last: str = "and") -> str:
     """a, b and c."""
-    if len(parts) < 2:  # noqa: PLR2004
+    if len(parts) < 2:
         return "".join(parts)
     return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
 

@@ -57,8 +57,8 @@ class Table:
         """How it is laid out on a phone."""
         if any(column.kind == "shade" for column in self.columns):
             many = len(self.columns) - 1
-            return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"  # noqa: PLR2004
-        wide = len(self.columns) > 3 or any(column.kind == "picture" for column in self.columns)  # noqa: PLR2004
+            return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"
+        wide = len(self.columns) > 3 or any(column.kind == "picture" for column in self.columns)
         return "stack" if wide else "plain"
 
 

@@ -89,8 +89,8 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> li
         "whole, and to say next to nothing about any single one of them. "
         + ("Its rows were drawn from a model, and the model was fitted to counts with random noise added."
            if not certificate["unverified"] else "How it was made is partly somebody's word, as said above."),
-        f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
-        f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below.",
+        (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
+        f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
     ]  # fmt: skip
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
@@ -208,8 +208,8 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
          f"It says that it comes from: {certificate['schema']['origin']}"
          + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
          + "."),
-        ("Not hidden", "What is true of people in general. If a release shows that most people in a group have a job, "
-         "anybody may guess that of one of them, whether or not that person was in the data."),
+        ("Not hidden", ("What is true of people in general. If a release shows that most people in a group have a job, "
+         "anybody may guess that of one of them, whether or not that person was in the data.")),
         ("Spent on these data so far", words.account(certificate)),
     ]  # fmt: skip
     if certificate["unverified"]:
@@ -287,8 +287,8 @@ def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping
     facts = [
         ("Mechanism", mechanism["name"] + (f" ({settings})" if settings else "")),
         ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),
-        ("Charges", f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
-         "certificate.json, from which the promise can be recomputed"),
+        ("Charges", (f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
+         "certificate.json, from which the promise can be recomputed")),
         ("Schema", f"sha256 {certificate['schema']['sha256']}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
     ]  # fmt: skip

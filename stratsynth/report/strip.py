@@ -15,14 +15,14 @@ from markupsafe import Markup
 from stratsynth.report.numbers import short
 
 SHAPES = (
-    '<circle r="5.5"/>',
-    '<rect x="-5" y="-5" width="10" height="10"/>',
-    '<path d="M0-6.5 6 4.5H-6Z"/>',
-    '<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>',
-    '<path d="M-6-4.5H6L0 6.5Z"/>',
-    '<circle r="3.5"/>',
+    Markup('<circle r="5.5"/>'),
+    Markup('<rect x="-5" y="-5" width="10" height="10"/>'),
+    Markup('<path d="M0-6.5 6 4.5H-6Z"/>'),
+    Markup('<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>'),
+    Markup('<path d="M-6-4.5H6L0 6.5Z"/>'),
+    Markup('<circle r="3.5"/>'),
 )
-BASELINE = '<path d="M0-9V9" fill="none"/>'
+BASELINE = Markup('<path d="M0-9V9" fill="none"/>')
 HEIGHT = 26
 EDGE = 2.0
 """Percent that are left free at both ends, for half a point."""
@@ -64,7 +64,7 @@ class Scale:
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
             inside = [t for t in found if self.low <= t <= self.high]
             tens = [t for t in inside if abs(math.log10(t) - round(math.log10(t))) < 1e-9]
-            return tens if len(tens) > 2 else inside[:: max(1, math.ceil(len(inside) / most))]  # noqa: PLR2004
+            return tens if len(tens) > 2 else inside[:: max(1, math.ceil(len(inside) / most))]
         span = self.high - self.low
         step = 10.0 ** math.floor(math.log10(span))
         step = next(step * m for m in (0.2, 0.5, 1, 2, 5) if span / (step * m) <= most)
@@ -90,7 +90,7 @@ def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str
     said = "; ".join(_said(mark) for mark in marks) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
     pair = [mark for mark in there if mark.series >= 0][:2]
-    if joined and len(pair) == 2:  # noqa: PLR2004
+    if joined and len(pair) == 2:
         parts.append(
             Markup('<line class="join" x1="{:.2f}%" x2="{:.2f}%" y1="13" y2="13"/>').format(
                 *(scale.at(mark.value or 0.0) for mark in pair)
@@ -122,7 +122,7 @@ def axis(scale: Scale, unit: str = "") -> Markup:
     parts = []
     for tick in scale.ticks():
         at = scale.at(tick)
-        side = "start" if at < 8 else "end" if at > 92 else "middle"  # noqa: PLR2004
+        side = "start" if at < 8 else "end" if at > 92 else "middle"
         parts.append(
             Markup('<line class="tick" x1="{0:.2f}%" x2="{0:.2f}%" y1="15" y2="20"/>').format(at)
             + Markup('<text x="{:.2f}%" y="11" text-anchor="{}">{}{}</text>').format(at, side, tick_text(tick), unit)
@@ -144,7 +144,7 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
     parts = [
         Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
             Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
-                series, Markup(_shape(series))
+                series, _shape(series)
             ),
             name,
         )
@@ -156,18 +156,18 @@ def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
 
 def tick_text(value: float) -> str:
     """A number of an axis, short."""
-    if abs(value) >= 10_000:  # noqa: PLR2004
+    if abs(value) >= 10_000:
         return f"{value / 1000:,.10g}k"
     return f"{value:,.10g}".replace("-", "−")
 
 
-def _shape(series: int) -> str:
+def _shape(series: int) -> Markup:
     return BASELINE if series < 0 else SHAPES[series % len(SHAPES)]
 
 
 def _point(mark: Mark, scale: Scale) -> Markup:
     return Markup('<svg x="{:.2f}%" y="13" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
-        scale.at(mark.value or 0.0), mark.series, Markup(_shape(mark.series))
+        scale.at(mark.value or 0.0), mark.series, _shape(mark.series)
     )
 
 

@@ -48,18 +48,22 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     exchanged = certificate["neighbours"] == "replace"
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
     return [
-        f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
-        f"its chance of coming out that way differs by a factor of at most {times(epsilon)} from what it would be "
-        f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
-        "knows or will ever learn.",
-        "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
-        "released these data, not something that this report can grade.",
+        (
+            f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
+            f"its chance of coming out that way differs by a factor of at most {times(epsilon)} from what it would be "
+            f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
+            "knows or will ever learn."
+        ),
+        (
+            "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
+            "released these data, not something that this report can grade."
+        ),
     ]
 
 
 def times(epsilon: float) -> str:
-    """e to the epsilon."""
-    return short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"  # noqa: PLR2004
+    """E to the epsilon."""
+    return short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
 
 
 def chance(delta: float) -> str:
@@ -136,12 +140,16 @@ def citation(certificate: Mapping[str, Any]) -> list[str]:
     groups = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
     found = [
-        f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
-        f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
-        f"{unit(certificate)}); mechanism {mechanism}{groups}; schema sha256 {certificate['schema']['sha256'][:12]}; "
-        f"released {certificate['created']}.{private}",
-        f"stratsynth authors. stratsynth: differentially private synthetic tables by strata, version "
-        f"{certificate['software']['stratsynth']}.",
+        (
+            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
+            f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
+            f"{unit(certificate)}); mechanism {mechanism}{groups}; schema sha256 {certificate['schema']['sha256'][:12]}; "
+            f"released {certificate['created']}.{private}"
+        ),
+        (
+            f"stratsynth authors. stratsynth: differentially private synthetic tables by strata, version "
+            f"{certificate['software']['stratsynth']}."
+        ),
     ]
     found += [PAPERS[mechanism]] if mechanism in PAPERS else []
     return found + ([STRATA] if by else [])
