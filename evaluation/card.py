@@ -34,7 +34,7 @@ def disparity_card(evaluation: Evaluation) -> pd.DataFrame:
     keys = ["scope", *evaluation.by]
     wide = evaluation.workload
     card = wide[wide["table"] == "release"].drop(columns=["table", "cliques"]).rename(columns={"value": "error"})
-    for name in ("subsample", "independent"):
+    for name in (*evaluation.facts["beside"], "subsample", "independent"):
         other = wide[wide["table"] == name][[*keys, "value"]].rename(columns={"value": name})
         card = card.merge(other, on=keys, how="left")
     card["excess"] = card["error"] / card["subsample"].where(card["subsample"] > 0)
@@ -66,13 +66,14 @@ def _card(evaluation: Evaluation) -> str:
     groups = card[card["scope"] == GROUP]
     hidden = len(groups) - GROUPS
     shown = card if hidden <= 0 else card[(card["scope"] == EVERYBODY) | (card.index < GROUPS)]
-    head = [*evaluation.by, "real", "synthetic", "error", "95 % interval", "subsample", "independent", "excess"]
+    others = [*evaluation.facts["beside"], "subsample", "independent"]
+    head = [*evaluation.by, "real", "synthetic", "error", "95 % interval", *others, "excess"]
     means = "means" in card
     rows = [[*head, *(["means"] if means else []), "status"]]
     for row in shown.to_dict("records"):
         names = [str(row[name]) for name in evaluation.by] if row["scope"] == GROUP else _everybody(evaluation.by)
         ends = f"{_number(row['low'])} to {_number(row['high'])}" if not np.isnan(row["low"]) else "-"
-        figures = [_number(row[name]) for name in ("subsample", "independent")]
+        figures = [_number(row[name]) for name in others]
         excess = "-" if np.isnan(row["excess"]) else f"{row['excess']:.1f} x"
         more = [_number(row["means"])] if means else []
         counts = [f"{row['n']:,}", f"{row['n_synthetic']:,}"]
@@ -146,10 +147,10 @@ def _notes(evaluation: Evaluation) -> str:
     broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
     if evaluation.schema.rules:
         lines.append(f"Rows that break a rule: {broken['synthetic_rows']:,} synthetic, {broken['real_rows']:,} real.")
-    told = evaluation.propensity
-    told = told[told["scope"] == EVERYBODY]
-    aucs = ", ".join(f"{row['model']} {_number(row['auc'])}" for row in told.to_dict("records"))
-    lines.append(f"Told apart from real rows (1/2 is not at all, 1 always): {aucs}.")
+    if (told := evaluation.propensity) is not None:
+        told = told[told["scope"] == EVERYBODY]
+        aucs = ", ".join(f"{row['model']} {_number(row['auc'])}" for row in told.to_dict("records"))
+        lines.append(f"Told apart from real rows (1/2 is not at all, 1 always): {aucs}.")
     lost = evaluation.levels[evaluation.levels["scope"] == EVERYBODY].groupby("kind")["levels"].sum()
     lines.append(f"Levels lost: {lost.get('lost', 0)}; invented: {lost.get('invented', 0)}; by group in levels.csv.")
     for row in evaluation.matches[evaluation.matches["scope"] == EVERYBODY].to_dict("records"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -74,6 +74,10 @@ def evaluate(
     quasi: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="What neighbours know of each other, for matches.")
     ] = None,
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=S", help="Another release of the same people to compare with, as vanilla=DIR."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
     cliques: Annotated[int, typer.Option(min=1, help="At most so many marginals, the same ones every time.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="For baselines, models and intervals.")] = 0,
@@ -85,19 +89,19 @@ def evaluate(
 
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
-    table = synthetic / "synthetic.parquet" if synthetic.is_dir() else synthetic
+    others = dict(_named_table(text) for text in beside or [])
     found = evaluated(
-        real, table, schema, columns, k=k, cliques=cliques, holdout=holdout, target=target, positive=levels,
-        above=above, area=area, quasi=known, seed=seed,
+        real, _table(synthetic), schema, columns, beside=others, k=k, cliques=cliques, holdout=holdout, target=target,
+        positive=levels, above=above, area=area, quasi=known, seed=seed,
     )  # fmt: skip
-    files = output.write(found, out)
+    files = output.write(found, out, certificate=_certificate(synthetic))
     if as_json:
         shown = json.loads(card.disparity_card(found).to_json(orient="records"))
         document = {"INTERNAL": True, "facts": dict(found.facts), "groups": shown, "files": [str(f) for f in files]}
         typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
         return
     typer.echo(card.text(found))
-    typer.echo(f"\nEvery figure is in {out}, in CSV, Parquet and evaluation.json.")
+    typer.echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 
 def compare(
@@ -121,3 +125,24 @@ def compare(
         frame = comparing.compare(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
     page = versus.document(frame, out) if as_json else versus.text(frame, out)
     typer.echo(page)
+
+
+def _table(place: Path) -> Path:
+    """A synthetic table, or that of a release folder."""
+    return place / "synthetic.parquet" if place.is_dir() else place
+
+
+def _named_table(text: str) -> tuple[str, Path]:
+    from stratsynth.errors import UsageError
+
+    name, equals, place = text.partition("=")
+    if not (name and equals and place):
+        raise UsageError(f"--beside {text!r} is not NAME=RELEASE, as in vanilla=releases/vanilla.")
+    return name, _table(Path(place))
+
+
+def _certificate(place: Path) -> dict[str, Any] | None:
+    """That of a release folder; None for a table alone."""
+    from stratsynth.release.certificate import read_certificate
+
+    return read_certificate(place) if place.is_dir() else None

@@ -3,6 +3,7 @@
     DIR/comparison.parquet, .csv   one tidy frame: a row for each setting, repetition, metric and group
     DIR/paired.parquet, .csv       differences between settings, with intervals over repetitions
     DIR/comparison.json            what was compared, and with what
+    DIR/report.html                a page to read
     DIR/cells/                     a file for each cell of the grid; what is there is not computed again
 
 On data declared public nothing is charged. On all others every fit is charged to the recipe's ledger, and the
@@ -29,6 +30,7 @@ from stratsynth.evaluation.cells import PUBLIC, joined, keep, recall
 from stratsynth.evaluation.grid import Cell, Grid, plain
 from stratsynth.evaluation.output import NOTICE
 from stratsynth.evaluation.paired import COVERAGE, paired
+from stratsynth.evaluation.report.grid_page import grid_page
 from stratsynth.evaluation.tables import STAMP
 
 from stratsynth.accounting.ledger_file import FileLedger
@@ -97,6 +99,8 @@ def compare(
         for name, table in {"comparison": frame, "paired": paired(frame, grid.by)}.items():
             for suffix in (".parquet", ".csv"):
                 keep(table, folder / f"{name}{suffix}")
+        page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
+        _replace(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
     return frame
 
@@ -248,9 +252,14 @@ def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
     if cost is not None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
     for name, text in texts.items():
-        part = folder / f".{name}.part"
-        part.write_text(text, encoding="utf-8")
-        part.replace(folder / name)
+        _replace(folder / name, text)
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file anew, or leave the old one whole."""
+    part = path.with_name(f".{path.name}.part")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def read_facts(folder: Path) -> Mapping[str, Any]:

@@ -1,10 +1,11 @@
-"""INTERNAL. An evaluation as files: a CSV and a Parquet file for each frame, and all of it in one JSON."""
+"""INTERNAL. An evaluation as files: CSV and Parquet for each frame, all in one JSON, and a page for readers."""
 
 from __future__ import annotations
 
 import json
 import math
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +29,19 @@ def refuse_output(folder: str | Path) -> None:
         raise UsageError(f"{folder} exists already; name a new folder.")
 
 
-def write(evaluation: Evaluation, folder: str | Path) -> list[Path]:
-    """Write everything into a new folder, all or nothing, each row and file stamped; the files, in order."""
+def write(
+    evaluation: Evaluation,
+    folder: str | Path,
+    *,
+    called: str = "this release",
+    certificate: Mapping[str, Any] | None = None,
+) -> list[Path]:
+    """Write everything into a new folder, all or nothing, each row and file stamped; the files, in order.
+
+    `called` is what report.html calls the release, and `certificate` that of the release.
+    """
+    from stratsynth.evaluation.report.evaluated import evaluation_page
+
     refuse_output(folder)
     folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -43,6 +55,8 @@ def write(evaluation: Evaluation, folder: str | Path) -> list[Path]:
             marked.to_csv(part / f"{name}.csv", index=False, lineterminator="\n")
             marked.to_parquet(part / f"{name}.parquet", index=False)
         (part / "evaluation.json").write_text(json.dumps(document(evaluation), allow_nan=False), encoding="utf-8")
+        page = evaluation_page(evaluation, name=called, certificate=certificate)
+        (part / "report.html").write_text(page, encoding="utf-8")
         part.replace(folder)
     finally:
         shutil.rmtree(part, ignore_errors=True)

@@ -79,7 +79,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
             title = words.format(k=facts["scores"]["k"])
             parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
     parts.append(_said(differences, facts["scores"]["k"]))
-    parts.append(f"Every figure is in {folder}: comparison.parquet, paired.parquet, and the same as CSV.")
+    parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
     return "\n\n".join(part for part in parts if part)
 
 

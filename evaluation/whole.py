@@ -14,7 +14,7 @@ from stratsynth.evaluation.disparity import mean_disparity
 from stratsynth.evaluation.learning import downstream
 from stratsynth.evaluation.matching import match_frame
 from stratsynth.evaluation.parity import Weighting, marginals_frame, means_frame
-from stratsynth.evaluation.tables import FEW, STAMP, By, Pair, Table, as_schema, groups_of, stamped
+from stratsynth.evaluation.tables import FEW, RESERVED, STAMP, By, Pair, Table, as_schema, groups_of, stamped
 from stratsynth.evaluation.tasks import Task, task
 from stratsynth.evaluation.telling import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.workload import clique_frame, measured, score_frame, workload_frame
@@ -54,10 +54,10 @@ class Evaluation:
     disparity: pd.DataFrame | None
     """How far the groups' means are apart, in both tables."""
     correlations: pd.DataFrame | None
-    """Pearson, Kendall and Cramer of each pair of columns; None for a schema of one."""
-    propensity: pd.DataFrame
-    """Whether a model can tell the rows of the two tables apart."""
-    components: pd.DataFrame
+    """Pearson, Kendall and Cramer of each pair of columns; None for a schema of one, or where left out."""
+    propensity: pd.DataFrame | None
+    """Whether a model can tell the rows of the two tables apart; this and the next are None where left out."""
+    components: pd.DataFrame | None
     """Some rows of both tables on two axes, for a picture."""
     inconsistencies: pd.DataFrame
     """Broken rules."""
@@ -84,6 +84,7 @@ def evaluate(
     *,
     k: int = 3,
     cliques: int | None = CLIQUES,
+    beside: Mapping[str, Any] | None = None,
     holdout: Any = None,
     target: str | Task | None = None,
     positive: str | Sequence[str] | None = None,
@@ -92,6 +93,7 @@ def evaluate(
     quasi: Sequence[str] | None = None,
     few: int = FEW,
     seed: int = 0,
+    apart: bool = True,
 ) -> Evaluation:
     """Every score of a release, in every declared group, beside its baselines.
 
@@ -102,6 +104,7 @@ def evaluate(
         by: Columns whose crossing makes the groups; None for everybody alone.
         k: How many columns a marginal has.
         cliques: At most so many marginals, the same ones every time; None for all.
+        beside: Other releases of the same people by name, as a vanilla one: they get the scores that baselines get.
         holdout: Real rows that the release was not fitted to.
         target: What models are to predict, with `holdout`: see `downstream`, as for `positive` and `above`.
         positive: The levels of a categorical target that count as 1.
@@ -110,16 +113,19 @@ def evaluate(
         quasi: The quasi-identifiers of `matches`.
         few: Groups with fewer rows in either table are `small`.
         seed: For baselines, models and intervals.
+        apart: Whether to compute correlations, propensity and components, which take most of the time.
     """
     schema = as_schema(schema)
     names, groups = groups_of(schema, by)
     k = min(k, len(schema.names))
-    _refuse(schema, holdout, target, positive, above, area)
+    others_by_name = dict(beside or {})
+    _refuse(schema, holdout, target, positive, above, area, others_by_name)
     true, made = (Table.read(data, schema) for data in (real, synthetic))
     others = None if holdout is None else Table.read(holdout, schema)
     pair = Pair.of(true, made, schema, names, few)
     axes = min(2, len(pair.variables(None)))
-    compared = {RELEASE: made} | {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
+    compared = {RELEASE: made} | {name: Table.read(data, schema) for name, data in others_by_name.items()}
+    compared |= {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
     scored = _compared(true, compared, pair, k, cliques)
     found = {name: _joined(parts) for name, parts in scored.items()}
     areas = None if area is None else _joined(_areas(true, compared, schema, area, k, cliques, few))
@@ -133,7 +139,8 @@ def evaluate(
             "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
             "holdout_rows": None if others is None else others.rows,
             "by": list(names), "groups": len(groups) if names else 0, "k": k, "seed": seed, "few": few, "area": area,
-            "cliques": int(found["workload"]["cliques"].iloc[0]), "tables": dict(MEANINGS),
+            "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
+            "tables": {name: MEANINGS.get(name, "another release of the same people") for name in compared},
             "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
             "schema_sha256": schema.sha256,
         },
@@ -144,9 +151,9 @@ def evaluate(
         parity_means=found.get("parity_means"),
         parity_marginals=found.get("parity_marginals"),
         disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
-        correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if _pairs(pair) else None,
-        propensity=propensity_frame(pair, MODELS, MOST // 2, seed),
-        components=principal_components(true, made, schema, names, components=axes, seed=seed),
+        correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if apart and _pairs(pair) else None,
+        propensity=propensity_frame(pair, MODELS, MOST // 2, seed) if apart else None,
+        components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
         inconsistencies=inconsistency_frame(pair),
         levels=level_frame(pair),
         matches=_joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
@@ -157,8 +164,12 @@ def evaluate(
     )  # fmt: skip
 
 
-def _refuse(schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None) -> None:
+def _refuse(
+    schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None, beside: Mapping[str, Any]
+) -> None:
     """What cannot be done is said before anything is computed."""
+    if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
+        raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")
     if target is None and (positive is not None or above is not None):
         raise UsageError("evaluation: `positive` and `above` are about a target; name it.")
     if target is not None and holdout is None:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.random import Generator
 
+REPORT = "report.html"
+"""The file for readers; everything in it is in the other files."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
 
@@ -134,7 +136,9 @@ class Release:
         """Write the release folder, whole or not at all; `rows` defaults to the declared size.
 
         Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
+        `report.html` shows certificate and measurements to a reader.
         """
+        from stratsynth.report.release import release_page
         from stratsynth.sources import write_table
 
         target = check_new(folder)
@@ -150,8 +154,11 @@ class Release:
             write_table(synthetic, parts / "synthetic.parquet")
             if csv:
                 write_table(synthetic, parts / "synthetic.csv")
-            if self.model.schema.rules:
-                write_json(parts / RULES, {"format": "stratsynth-rules/1", **moved.to_dict()})
+            rules = moved.to_dict() if self.model.schema.rules else None
+            if rules is not None:
+                write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+            page = release_page(self.certificate, self.measurements, self.model.schema, rules)
+            (parts / REPORT).write_text(page, encoding="utf-8")
             files.save(self.model, parts / "model")
             _sync(parts)
             parts.rename(target)

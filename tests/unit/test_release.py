@@ -105,7 +105,7 @@ def test_a_saved_release_samples_the_same_rows(release, saved):
 
 def test_the_folder_holds_what_the_contract_says_and_nothing_else(saved):
     assert {p.name for p in saved.iterdir()} == {
-        "certificate.json", "measurements.parquet", "model", "synthetic.parquet", "synthetic.csv"
+        "certificate.json", "measurements.parquet", "model", "report.html", "synthetic.parquet", "synthetic.csv"
     }  # fmt: skip
     assert not [p for p in saved.parent.iterdir() if p != saved]
 

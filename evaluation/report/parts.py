@@ -1,0 +1,143 @@
+"""INTERNAL. Pictures and tables that several reports have: heat maps, lists of the worst, points on two axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from markupsafe import Markup
+from stratsynth.evaluation.tables import STAMP
+
+from stratsynth.report.cells import drawn, figure, shaded
+from stratsynth.report.cells import words as text
+from stratsynth.report.numbers import Numbers, short
+from stratsynth.report.page import Column, Figure, Table
+from stratsynth.report.strip import Mark, Scale, axis, strip, tick_text
+
+
+def heat(
+    title: str, note: str, rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float],
+    *, corner: str, item: str,
+) -> Figure:  # fmt: skip
+    """A number for each row and column, darker where it is larger; the numbers themselves where there is room."""
+    known = [value for value in values.values() if math.isfinite(value)]
+    most = max(known, default=0.0)
+    table = Table(
+        "A dash: not estimable. Press a heading to sort; on a narrow screen numbers are shown by colour alone, and "
+        "stand in the files.",
+        [Column(corner, "text"), *(Column(name, "shade") for name in columns)],
+        [[text(row), *(shaded(values.get((row, column)), most) for column in columns)] for row in rows],
+    )
+    shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
+    scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
+    numbers = [[row, column, value] for (row, column), value in values.items()]
+    return Figure(title, note, table, legend=scale, numbers=Numbers(title, [corner, item, "error"], numbers, STAMP))
+
+
+def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
+    """A list: words, then a number with its interval at the end of each row, with a picture of it."""
+    scale = Scale.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
+    shown = []
+    for row in rows:
+        *words, number, low, high = row
+        mark = Mark(value, float(number), float(low), float(high), 1)
+        shown.append([
+            *(text(word) for word in words),
+            drawn(strip(scale, [mark], what=", ".join(map(str, words))), float(number)), figure(float(number)),
+        ])  # fmt: skip
+    heads = [*(Column(name, "text") for name in columns), Column("", "picture", axis(scale)), Column(value)]
+    table = Table("Lines are 95 % intervals of chance in the rows.", heads, shown)
+    return Figure(title, note, table, numbers=Numbers(title, [*columns, value, "low", "high"], rows, STAMP))
+
+
+def listing(
+    title: str,
+    note: str,
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[str | float | None]],
+    caption: str,
+) -> Figure:
+    """A plain table of texts and numbers."""
+    cells = [
+        [text(v) if kind == "text" else figure(None if v is None else float(v)) for v, (_, kind) in
+         zip(row, columns, strict=True)]
+        for row in rows
+    ]  # fmt: skip
+    table = Table(caption, [Column(name, kind) for name, kind in columns], cells)
+    return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], rows, STAMP))
+
+
+WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30
+"""The drawing of a panel, and the room that its axes take."""
+
+
+class Panel:
+    """A drawing with two axes."""
+
+    def __init__(self, x: Scale, y: Scale, *, x_name: str, y_name: str, ticks: Sequence[float] | None = None) -> None:
+        """`ticks` are the numbers below the horizontal axis; by default round ones."""
+        self._x, self._y = x, y
+        self._parts: list[Markup] = []
+        right, floor = WIDTH - 6, TALL - BOTTOM
+        for tick in y.ticks():
+            at = self.y(tick)
+            self._parts.append(
+                Markup('<line class="gridline" x1="{}" x2="{}" y1="{:.1f}" y2="{:.1f}"/>').format(LEFT, right, at, at)
+                + Markup('<text x="{}" y="{:.1f}" text-anchor="end">{}</text>').format(
+                    LEFT - 5, at + 4, tick_text(tick)
+                )
+            )
+        for tick in ticks if ticks is not None else x.ticks():
+            at = self.x(tick)
+            self._parts.append(
+                Markup('<line class="tick" x1="{0:.1f}" x2="{0:.1f}" y1="{1}" y2="{2}"/>').format(at, floor, floor + 4)
+                + Markup('<text x="{:.1f}" y="{}" text-anchor="middle">{}</text>').format(
+                    at, floor + 15, tick_text(tick)
+                )
+            )
+        self._parts.append(
+            Markup('<text x="{}" y="{}" text-anchor="end">{}</text>').format(right, TALL - 2, x_name)
+            + Markup('<text x="{}" y="11">{}</text>').format(LEFT, y_name)
+        )
+
+    def x(self, value: float) -> float:
+        """From left to right."""
+        return LEFT + self._x.at(value) / 100 * (WIDTH - 6 - LEFT)
+
+    def y(self, value: float) -> float:
+        """From bottom to top."""
+        return TALL - BOTTOM - self._y.at(value) / 100 * (TALL - BOTTOM - 18)
+
+    def line(self, series: int, points: Sequence[tuple[float, float, float, float]]) -> None:
+        """A line through (x, y), and a band from low to high: (x, y, low, high)."""
+        there = [p for p in points if math.isfinite(p[1])]
+        band = [p for p in there if math.isfinite(p[2]) and math.isfinite(p[3])]
+        if len(band) > 1:
+            corners = [(p[0], p[3]) for p in band] + [(p[0], p[2]) for p in reversed(band)]
+            self._parts.append(Markup('<polygon class="band s{}" points="{}"/>').format(series, self._path(corners)))
+        where = self._path([(p[0], p[1]) for p in there])
+        self._parts.append(Markup('<polyline class="line s{}" points="{}"/>').format(series, where))
+
+    def points(self, series: int, points: Sequence[tuple[float, float]], radius: float = 4) -> None:
+        """Dots."""
+        self._parts += [
+            Markup('<circle class="dot s{}" cx="{:.1f}" cy="{:.1f}" r="{}"/>').format(
+                series, self.x(x), self.y(y), radius
+            )
+            for x, y in points
+            if math.isfinite(x) and math.isfinite(y)
+        ]
+
+    def _path(self, points: Sequence[tuple[float, float]]) -> str:
+        return " ".join(f"{self.x(x):.1f},{self.y(y):.1f}" for x, y in points)
+
+    def drawing(self, title: str, said: str) -> Markup:
+        """With its title above, and its words for who cannot see it."""
+        return Markup(
+            '<div><h4>{}</h4><svg viewBox="0 0 {} {}" role="img" aria-label="{}"><title>{}</title>{}</svg></div>'
+        ).format(title, WIDTH, TALL, said, said, Markup("").join(self._parts))
+
+
+def panels(drawings: Sequence[Markup]) -> Markup:
+    """Side by side where there is room."""
+    return Markup('<div class="panels">{}</div>').format(Markup("").join(drawings))

@@ -1,0 +1,97 @@
+"""The numbers beside a picture, as links that hold them; and numbers as people read them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A table of plain values under a name that can be that of a file."""
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    stamp: str | None = None
+    """INTERNAL numbers say so wherever they are copied."""
+
+    @property
+    def file(self) -> str:
+        """The name of the file, without its ending."""
+        plain = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-")
+        return f"{'INTERNAL-' if self.stamp else ''}{plain or 'numbers'}"
+
+    @property
+    def csv(self) -> str:
+        """A link that holds them as CSV; what is not a number is empty."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        mark = ["INTERNAL"] if self.stamp else []
+        writer.writerow([*self.columns, *(["stamp"] if mark else [])])
+        writer.writerows([_spelt(value) for value in row] + mark for row in self.rows)
+        return "data:text/csv;charset=utf-8," + _quoted(text.getvalue())
+
+    @property
+    def json(self) -> str:
+        """A link that holds them as JSON: `columns` and `rows`; what is not a number is null."""
+        rows = [[_plain(value) for value in row] for row in self.rows]
+        document = {**({"stamp": self.stamp} if self.stamp else {}), "columns": list(self.columns), "rows": rows}
+        text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+        return "data:application/json;charset=utf-8," + _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return quote(text, safe=",:;/[]{}()!*@$|=~ ")
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "item"):
+        value = value.item()
+    if isinstance(value, float):
+        return round(value, 6) if math.isfinite(value) else None
+    return value if isinstance(value, int | str | None) else None if value != value else str(value)  # noqa: PLR0124
+
+
+def _spelt(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula gets a quotation mark before it."""
+    value = _plain(value)
+    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
+        return f"'{value}"
+    return "" if value is None else value
+
+
+def short(value: float | None, digits: int = 3) -> str:
+    """Three digits that matter, or a dash where there is no number."""
+    if value is None or not math.isfinite(value):
+        return "–"
+    if value == 0:
+        return "0"
+    if abs(value) >= 10 ** (digits - 1):
+        return f"{value:,.0f}".replace("-", "−")
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:.{min(places, 4)}f}".replace("-", "−")
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage."""
+    return "–" if share is None or not math.isfinite(share) else f"{100 * share:.3g} %".replace("-", "−")
+
+
+def listed(parts: Sequence[str], last: str = "and") -> str:
+    """a, b and c."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+
+
+def several(number: int, one: str, many: str | None = None) -> str:
+    """1 group, 2 groups."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -1,0 +1,325 @@
+"""The report of a release, for anybody to read: from the certificate, the measurements and the schema alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from stratsynth.report import words
+from stratsynth.report.cells import count, drawn, figure, share
+from stratsynth.report.cells import words as text
+from stratsynth.report.measured import EVERYBODY, Measured, Names, Size, drawable, measured, sizes
+from stratsynth.report.numbers import Numbers, listed, several, short
+from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, facts_of, render
+from stratsynth.report.strip import Mark, Scale, axis, bar, legend, strip
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from stratsynth.schema import Schema
+
+CELLS = 4_000
+"""As many counts as are drawn: the file stays below 2 MB. The others are in measurements.parquet."""
+LEVELS = 24
+"""As many levels of a column as are drawn, the largest ones; the numbers beside the picture have all."""
+TABLES = 100
+"""As many kinds of measured tables as are listed."""
+NORMAL = 1.959964
+"""A normal variable is within so many standard deviations in 95 of 100 cases."""
+
+
+def release_page(
+    certificate: Mapping[str, Any],
+    measurements: pa.Table,
+    schema: Schema,
+    moved: Mapping[str, Any] | None = None,
+) -> str:
+    """The HTML of report.html. `moved` is what rules.json says, if there are rules.
+
+    Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
+    """
+    names, tables = Names(schema, certificate), measured(measurements)
+    sized = sizes(tables)
+    sections = [
+        _promise(certificate),
+        _groups(certificate, sized, names),
+        _limits(certificate),
+        _columns(tables, names, schema),
+        _made(certificate, tables, moved),
+        Section(
+            "cite", "How to cite", figures=[Figure("", picture=_block(line)) for line in words.citation(certificate)]
+        ),
+    ]
+    return render(
+        Page(
+            title="A private synthetic table",
+            subtitle=_subtitle(certificate),
+            lead=_lead(certificate, sized, names),
+            sections=sections,
+            warning=_warning(certificate),
+            made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from certificate.json and "
+            "measurements.parquet beside this file, which hold everything that is said here. One file; it loads "
+            "nothing.",
+        )
+    )
+
+
+def _subtitle(certificate: Mapping[str, Any]) -> str:
+    by = certificate["strata"]["by"]
+    return (
+        f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
+        f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}"
+    )
+
+
+def _warning(certificate: Mapping[str, Any]) -> str | None:
+    if not certificate["private"]:
+        return str(certificate.get("warning", "NOT PRIVATE"))
+    if certificate["unverified"]:
+        return f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}."
+    return None
+
+
+def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> list[str]:
+    lead = [
+        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
+        "whole, and to say next to nothing about any single one of them. "
+        + ("Its rows were drawn from a model, and the model was fitted to counts with random noise added."
+           if not certificate["unverified"] else "How it was made is partly somebody's word, as said above."),
+        (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
+        f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
+    ]  # fmt: skip
+    groups = [s for s in sized if s.group != EVERYBODY]
+    if groups:
+        blurred = [s for s in groups if s.value < 4 * NORMAL * s.cell]
+        least = min(groups, key=lambda s: s.value)
+        lead.append(
+            f"{len(groups)} groups were measured one by one. A count of a group is off by up to about "
+            f"{short(NORMAL * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
+            + (
+                f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
+                f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest, {names.group(least.group)}, "
+                f"has about {max(least.value, 0.0):,.0f} records."
+                if blurred
+                else ", which is less than a quarter of every group."
+            )
+        )
+    return lead
+
+
+def _promise(certificate: Mapping[str, Any]) -> Section:
+    prices = words.prices(certificate)
+    scale = Scale.over([price for _, price in prices])
+    what = words.unit(certificate)
+    rows = [
+        [text(step), drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price), _price(price)]
+        for step, price in prices
+    ]
+    table = Table(
+        f"How well this release hides of one {what} whether ... The promise is about the first line"
+        f"{' (' + certificate['neighbours'] + ')' if certificate['neighbours'] != 'add-remove' else ''}; "
+        "the others follow from the same noise. Larger numbers hide less.",
+        [
+            Column(f"A reader wonders, of one {what}, whether", "text"),
+            Column("", "picture", axis(scale)),
+            Column("epsilon"),
+        ],
+        rows,
+    )
+    return Section(
+        "promise",
+        "What is promised",
+        text=words.promise(certificate),
+        figures=[
+            Figure(
+                "The same promise for other questions",
+                table=table,
+                numbers=Numbers("prices", ["difference", "epsilon"], prices),
+            )
+        ],
+    )  # fmt: skip
+
+
+def _price(price: float | None) -> Cell:
+    return Cell("unknown" if price is None else f"{price:.4g}", price)
+
+
+def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:
+    found = certificate["strata"]
+    facts = [("Groups", words.strata(certificate)), ("Their shares", words.weights(certificate))]
+    if found["merged"]:
+        facts.append(("Taken together", words.merges(certificate)))
+    if "small" in found and found["small"]["policy"] != "keep":
+        below = found["small"]["below"]
+        who = "; ".join(f"{names.group(name)}: {why}" for name, why in below.items()) or "none"
+        facts.append(("Small groups", f"Treated by the rule “{found['small']['policy']}”, from public sizes: {who}."))
+    if "epsilon" in found:
+        own = ", ".join(f"{names.group(name)} {epsilon:g}" for name, epsilon in found["epsilon"].items())
+        facts.append(("Epsilon of each", f"{own}; the promise states the largest."))
+    return Section("groups", "The groups", facts=facts, figures=[_sizes(sized, names)] if sized else [])
+
+
+def _sizes(sized: list[Size], names: Names) -> Figure:
+    """How large each group is, and how large noise is beside it."""
+    ordered = sorted(sized, key=lambda s: -s.value)
+    scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL * s.cell for s in ordered], log=True)
+    rows, numbers = [], []
+    for s in ordered:
+        low, high = s.value - NORMAL * s.sigma, s.value + NORMAL * s.sigma
+        noise = NORMAL * s.cell
+        ratio = noise / s.value if s.value > 0 else None
+        marks = [
+            Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
+            Mark("noise of one count, plus or minus", noise, series=-1),
+        ]
+        worth = share(ratio) if ratio is None or ratio < 1 else text("over 100 %")
+        rows.append([
+            text(names.group(s.group)), drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
+            count(round(s.value)), figure(NORMAL * s.sigma), figure(noise), worth,
+        ])  # fmt: skip
+        numbers.append([s.group or "everybody", s.value, low, high, s.cell])
+    table = Table(
+        "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
+        "single count can be. Where it is large, trust totals of many cells, not single ones.",
+        [
+            Column("Group", "text"), Column("records, and noise of one count", "picture", axis(scale)),
+            Column("records, about"), Column("give or take"), Column("one count is off by up to"),
+            Column("of the group"),
+        ],
+        rows,
+    )  # fmt: skip
+    return Figure(
+        "How large the groups are, and how large the noise",
+        "Noise does not shrink with a group. “Up to” means: in 95 of 100 cases. The scale is logarithmic.",
+        table,
+        legend=legend([("records in the group", 1), ("noise of one count", -1)]),
+        numbers=Numbers("group sizes", ["group", "records", "low", "high", "sigma of one count"], numbers),
+    )
+
+
+def _limits(certificate: Mapping[str, Any]) -> Section:
+    open_ = words.unprotected(certificate)
+    facts = [("Disclosed without noise", " ".join(open_) or "Nothing was declared.")]
+    facts += [
+        ("Taken for public", "The schema: names of columns, their levels and bounds, and which groups there are. "
+         f"It says that it comes from: {certificate['schema']['origin']}"
+         + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
+         + "."),
+        ("Not hidden", ("What is true of people in general. If a release shows that most people in a group have a job, "
+         "anybody may guess that of one of them, whether or not that person was in the data.")),
+        ("Spent on these data so far", words.account(certificate)),
+    ]  # fmt: skip
+    if certificate["unverified"]:
+        facts.append(("Unverified", f"{listed(certificate['unverified'])}."))
+    if not isinstance(certificate["unit"], str):
+        facts.append(("Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."))
+    return Section("limits", "What is not protected", facts=facts)
+
+
+def _columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
+    """Each column's counts, group by group."""
+    kept, left = drawable(tables, names.order, CELLS)
+    if not kept:
+        return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
+    groups = list(dict.fromkeys(t.group for t in kept))
+    figures, rows = [], []
+    for group in groups:
+        here = [t for t in kept if t.group == group]
+        order = {name: i for i, name in enumerate(schema.names)}
+        here.sort(key=lambda t: order.get(t.clique, len(order)))
+        figures.append(Figure("" if len(groups) == 1 else names.group(group), picture=_bars(here, names),
+                              group=names.group(group) if len(groups) > 1 else None))  # fmt: skip
+        for t in here:
+            cells = zip(names.cells(t), t.values, strict=True)
+            rows += [[group or "everybody", t.clique, cell, round(float(value), 1), t.sigma] for cell, value in cells]
+    more = f" {several(left, 'more table')} of single columns {'is' if left == 1 else 'are'} in measurements.parquet."
+    figures.append(Figure("", numbers=Numbers("counts", ["group", "column", "level", "count", "sigma"], rows)))
+    return Section(
+        "columns",
+        "What was measured",
+        text=[
+            "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
+            "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
+            "Counts of several columns together are in measurements.parquet." + (more if left else ""),
+        ],
+        figures=figures,
+        groups=[names.group(group) for group in groups] if len(groups) > 1 else [],
+    )
+
+
+def _bars(tables: list[Measured], names: Names) -> Markup:
+    return Markup('<div class="columns">{}</div>').format(Markup("").join(_column(t, names) for t in tables))
+
+
+def _column(table: Measured, names: Names) -> Markup:
+    noise = NORMAL * table.sigma
+    cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
+    shown = cells
+    if len(cells) > LEVELS:
+        least = sorted((value for _, value in cells), reverse=True)[LEVELS - 1]
+        shown = [cell for cell in cells if cell[1] >= least][:LEVELS]
+    scale = Scale.over([max(value, 0.0) + noise for _, value in shown])
+    lines = [
+        Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(
+            name,
+            bar(scale, value, value - noise, value + noise, f"{name}: {value:,.0f}, give or take {short(noise)}"),
+            f"{value:,.0f}".replace("-", "−"),
+        )
+        for name, value in shown
+    ]
+    again = f", measured {table.times} times" if table.times > 1 else ""
+    note = f"{len(cells) - len(shown)} smaller levels are in the numbers only. " if len(cells) > len(shown) else ""
+    return Markup("<div><h4>{}</h4><small>{}every count give or take {}{}</small>{}</div>").format(
+        table.clique, note, short(noise), again, Markup("").join(lines)
+    )
+
+
+def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping[str, Any] | None) -> Section:
+    """For specialists."""
+    from stratsynth.release.summary import rules_line
+
+    guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]
+    settings = ", ".join(f"{key} {value}" for key, value in facts_of(mechanism["settings"]))
+    kinds = Counter(charge["kind"] for charge in certificate["charges"])
+    facts = [
+        ("Mechanism", mechanism["name"] + (f" ({settings})" if settings else "")),
+        ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),
+        ("Charges", (f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
+         "certificate.json, from which the promise can be recomputed")),
+        ("Schema", f"sha256 {certificate['schema']['sha256']}"),
+        ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
+    ]  # fmt: skip
+    if moved is not None:
+        facts.insert(1, ("Rules", f"Combinations that cannot occur: {rules_line(moved)}."))
+    return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
+
+
+def _cliques(tables: list[Measured]) -> Figure:
+    """Which tables were measured, in how many groups."""
+    found: dict[str, list[Measured]] = {}
+    for t in tables:
+        found.setdefault(t.clique, []).append(t)
+    ordered = sorted(found.items(), key=lambda item: (-len(item[1]), item[0].count(","), item[0]))
+    rows = [
+        (clique.replace(",", ", ") or "(number of records)", len(several_), max(t.cells for t in several_),
+         min(t.sigma for t in several_), max(t.sigma for t in several_))
+        for clique, several_ in ordered[:TABLES]
+    ]  # fmt: skip
+    hidden = len(ordered) - len(rows)
+    return Figure(
+        "Which tables were measured",
+        table=Table(
+            "Sigma is the standard deviation of the noise of a count."
+            + (f" {hidden} more in measurements.parquet." if hidden > 0 else ""),
+            [Column("Columns", "text"), Column("in groups"), Column("cells"), Column("least sigma"), Column("largest")],
+            [[text(c), count(n), count(cells), figure(low), figure(high)] for c, n, cells, low, high in rows],
+        ),
+        numbers=Numbers("tables measured", ["columns", "groups", "cells", "least sigma", "largest sigma"], rows),
+    )
+
+
+def _block(line: str) -> Markup:
+    return Markup("<pre>{}</pre>").format(line)

@@ -1,0 +1,182 @@
+"""Pictures one row high: points, intervals and bars on a scale as wide as the cell they stand in.
+
+Positions are percentages, so that a picture fits any screen while its letters keep their size. Colours and sizes
+are the style sheet's. Every picture says in words what it shows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from stratsynth.report.numbers import short
+
+SHAPES = (
+    Markup('<circle r="5.5"/>'),
+    Markup('<rect x="-5" y="-5" width="10" height="10"/>'),
+    Markup('<path d="M0-6.5 6 4.5H-6Z"/>'),
+    Markup('<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>'),
+    Markup('<path d="M-6-4.5H6L0 6.5Z"/>'),
+    Markup('<circle r="3.5"/>'),
+)
+BASELINE = Markup('<path d="M0-9V9" fill="none"/>')
+HEIGHT = 26
+EDGE = 2.0
+"""Percent that are left free at both ends, for half a point."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From numbers to percent of the width."""
+
+    low: float
+    high: float
+    log: bool = False
+
+    @classmethod
+    def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Scale:
+        """A scale on which all of them lie; numbers that are none do not count."""
+        known = [v for v in values if v is not None and math.isfinite(v) and (v > 0 or not log)]
+        if not known:
+            return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
+        low, high = min(known), max(known)
+        if log:
+            return cls(low / 1.15, high * 1.15, log)
+        low = min(low, 0.0) if zero else low
+        high = max(high, 0.0) if zero else high
+        return cls(low, high if high > low else low + 1.0)
+
+    def at(self, value: float) -> float:
+        """Percent from the left; what lies outside is put at the edge."""
+        low, high = self.low, self.high
+        if self.log:
+            low, high, value = math.log(low), math.log(high), math.log(max(value, self.low))
+        share = min(max((value - low) / (high - low), 0.0), 1.0)
+        return EDGE + share * (100 - 2 * EDGE)
+
+    def ticks(self, most: int = 5) -> list[float]:
+        """Round numbers on it."""
+        if self.log:
+            first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
+            found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
+            inside = [t for t in found if self.low <= t <= self.high]
+            tens = [t for t in inside if abs(math.log10(t) - round(math.log10(t))) < 1e-9]
+            return tens if len(tens) > 2 else inside[:: max(1, math.ceil(len(inside) / most))]
+        span = self.high - self.low
+        step = 10.0 ** math.floor(math.log10(span))
+        step = next(step * m for m in (0.2, 0.5, 1, 2, 5) if span / (step * m) <= most)
+        first = math.ceil(self.low / step - 1e-9)
+        return [k * step for k in range(first, math.floor(self.high / step + 1e-9) + 1)]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A point, with its interval if it has one."""
+
+    name: str
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    series: int = 0
+    """Which colour and shape; below 0, the baseline's stroke."""
+
+
+def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
+    """Points on one line, the first two joined if they are to be compared."""
+    there = [mark for mark in marks if _known(mark.value)]
+    said = "; ".join(_said(mark) for mark in marks) or "nothing"
+    parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
+    pair = [mark for mark in there if mark.series >= 0][:2]
+    if joined and len(pair) == 2:
+        parts.append(
+            Markup('<line class="join" x1="{:.2f}%" x2="{:.2f}%" y1="13" y2="13"/>').format(
+                *(scale.at(mark.value or 0.0) for mark in pair)
+            )
+        )
+    for mark in there:
+        if _known(mark.low) and _known(mark.high):
+            ends = (scale.at(mark.low or 0.0), scale.at(mark.high or 0.0))
+            parts.append(
+                Markup('<line class="span s{}" x1="{:.2f}%" x2="{:.2f}%" y1="13" y2="13"/>').format(mark.series, *ends)
+            )
+    parts += [_point(mark, scale) for mark in sorted(there, key=lambda m: m.series, reverse=True)]
+    return picture(f"{what}: {said}" if what else said, parts, HEIGHT)
+
+
+def bar(scale: Scale, value: float, low: float, high: float, what: str) -> Markup:
+    """A bar from 0, with the interval of its end; nothing is drawn below 0."""
+    zero = scale.at(max(0.0, scale.low))
+    end = scale.at(max(value, 0.0))
+    parts = [
+        Markup('<rect class="bar" x="{:.2f}%" y="4" width="{:.2f}%" height="10"/>').format(zero, max(end - zero, 0.0)),
+        Markup('<line class="noise" x1="{:.2f}%" x2="{:.2f}%" y1="9" y2="9"/>').format(scale.at(low), scale.at(high)),
+    ]
+    return picture(what, parts, 18)
+
+
+def axis(scale: Scale, unit: str = "") -> Markup:
+    """The numbers of a scale, over the pictures of a column."""
+    parts = []
+    for tick in scale.ticks():
+        at = scale.at(tick)
+        side = "start" if at < 8 else "end" if at > 92 else "middle"
+        parts.append(
+            Markup('<line class="tick" x1="{0:.2f}%" x2="{0:.2f}%" y1="15" y2="20"/>').format(at)
+            + Markup('<text x="{:.2f}%" y="11" text-anchor="{}">{}{}</text>').format(at, side, tick_text(tick), unit)
+        )
+    return Markup('<svg class="axis" width="100%" height="20" aria-hidden="true">{}</svg>').format(
+        Markup("").join(parts)
+    )
+
+
+def picture(said: str, parts: Sequence[Markup], height: int) -> Markup:
+    """A drawing with its words."""
+    return Markup('<svg width="100%" height="{}" role="img" aria-label="{}"><title>{}</title>{}</svg>').format(
+        height, said, said, Markup("").join(parts)
+    )
+
+
+def legend(names: Sequence[tuple[str, int]], *, note: str = "") -> Markup:
+    """What colours and shapes mean."""
+    parts = [
+        Markup('<li><svg width="18" height="20" aria-hidden="true">{}</svg>{}</li>').format(
+            Markup('<svg x="9" y="10" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
+                series, _shape(series)
+            ),
+            name,
+        )
+        for name, series in names
+    ]
+    more = Markup("<li>{}</li>").format(note) if note else ""
+    return Markup('<ul class="legend">{}{}</ul>').format(Markup("").join(parts), more)
+
+
+def tick_text(value: float) -> str:
+    """A number of an axis, short."""
+    if abs(value) >= 10_000:
+        return f"{value / 1000:,.10g}k"
+    return f"{value:,.10g}".replace("-", "−")
+
+
+def _shape(series: int) -> Markup:
+    return BASELINE if series < 0 else SHAPES[series % len(SHAPES)]
+
+
+def _point(mark: Mark, scale: Scale) -> Markup:
+    return Markup('<svg x="{:.2f}%" y="13" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
+        scale.at(mark.value or 0.0), mark.series, _shape(mark.series)
+    )
+
+
+def _said(mark: Mark) -> str:
+    if not _known(mark.value):
+        return f"{mark.name} not estimable"
+    ends = f" ({short(mark.low)} to {short(mark.high)})" if _known(mark.low) and _known(mark.high) else ""
+    return f"{mark.name} {short(mark.value)}{ends}"
+
+
+def _known(value: float | None) -> bool:
+    return value is not None and math.isfinite(value)

@@ -1,0 +1,155 @@
+"""A certificate in words for people who have never heard of epsilon. Nothing here judges how large it may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from stratsynth.report.numbers import listed, several, short
+
+UNPROTECTED = {
+    "declared_size": "The number of records that was declared. It was taken for public knowledge.",
+    "group_counts": "How large the groups are: their exact confidential sizes are in the release without noise.",
+    "holdout_people": "The people of the sample that the groups' shares come from: it was cut from confidential data.",
+}
+SOURCES = {
+    "public": "from a public source",
+    "holdout": "from a sample of other people",
+    "private": "estimated from the data with noise, and paid for",
+    "raked": "computed from the totals of several sources",
+    "invariant": "the exact confidential numbers, which are not protected",
+}
+PAPERS = {
+    "mst": "McKenna, R., Miklau, G. and Sheldon, D. (2021). Winning the NIST Contest: a scalable and general approach "
+    "to differentially private synthetic data. Journal of Privacy and Confidentiality 11(3).",
+    "aim": "McKenna, R., Mullins, B., Sheldon, D. and Miklau, G. (2022). AIM: an adaptive and iterative mechanism for "
+    "differentially private synthetic data. Proceedings of the VLDB Endowment 15(11).",
+    "gem": "Liu, T., Vietri, G. and Wu, Z. S. (2021). Iterative methods for private synthetic data: unifying framework "
+    "and new methods. Advances in Neural Information Processing Systems 34.",
+}
+STRATA = (
+    "Rosenblatt, L., Stoyanovich, J. and Musco, C. A simple and practical method for reducing the disparate impact of "
+    "differential privacy."
+)
+
+
+def unit(certificate: Mapping[str, Any]) -> str:
+    """What is protected, as one word or two."""
+    found = certificate["unit"]
+    return "record" if isinstance(found, str) else f"{found['column']} (at most {found['max_rows']} rows)"
+
+
+def promise(certificate: Mapping[str, Any]) -> list[str]:
+    """The guarantee as sentences."""
+    guarantee, one = certificate["guarantee"], unit(certificate)
+    epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
+    least = f", but for a chance of at most {chance(delta)}" if delta else ""
+    exchanged = certificate["neighbours"] == "replace"
+    compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
+    return [
+        (
+            f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
+            f"its chance of coming out that way differs by a factor of at most {times(epsilon)} from what it would be "
+            f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
+            "knows or will ever learn."
+        ),
+        (
+            "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
+            "released these data, not something that this report can grade."
+        ),
+    ]
+
+
+def times(epsilon: float) -> str:
+    """E to the epsilon."""
+    return short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
+
+
+def chance(delta: float) -> str:
+    """A small probability in words."""
+    return f"1 in {1 / delta:,.0f}" if 1e-15 < delta < 1 else f"{delta:g}"
+
+
+STEPS = {
+    "add-remove": "it is there or not",
+    "move": "it is in one group or another",
+    "replace-within-group": "it says one thing or another, but for its group",
+    "replace": "it says one thing or another, also of its group",
+}
+
+
+def prices(certificate: Mapping[str, Any]) -> list[tuple[str, float | None]]:
+    """What the release lets out about each kind of difference, as epsilon."""
+    return [(STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
+
+
+def strata(certificate: Mapping[str, Any]) -> str:
+    """How the groups were made."""
+    found = certificate["strata"]
+    if not found["by"]:
+        return (
+            "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
+            "common model makes of them."
+        )
+    number = found.get("groups", found["cells"])
+    return (
+        f"{several(number, 'group')} by {' and '.join(found['by'])}. Each was measured by itself, with noise of its "
+        "own. As a person is in one group only, each group gets the whole epsilon."
+    )
+
+
+def merges(certificate: Mapping[str, Any]) -> str:
+    """Which levels were taken together."""
+    return "; ".join(
+        f"{merge['stratum']} is {listed([f'{c} ' + ' + '.join(ls) for c, ls in merge['levels'].items()])}"
+        f" ({merge['why']})"
+        for merge in certificate["strata"]["merged"]
+    )
+
+
+def weights(certificate: Mapping[str, Any]) -> str:
+    """Where the groups' shares come from."""
+    found = certificate["weights"]
+    if found["citation"] is None:
+        return "Not needed."
+    worst = f"; the worst of its sources is {found['worst']}" if "worst" in found else ""
+    return f"{SOURCES.get(found['source'], found['source']).capitalize()}: {found['citation']}{worst}"
+
+
+def account(certificate: Mapping[str, Any]) -> str:
+    """What was spent on these data in all."""
+    ledger = certificate["ledger"]
+    cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
+    kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
+    return (
+        f"Epsilon {short(ledger['spent_epsilon'], 4)} at delta {ledger['spent_delta']:g} over "
+        f"{several(ledger['releases'], 'release')}, this one included{cap}.{kept}"
+    )
+
+
+def unprotected(certificate: Mapping[str, Any]) -> list[str]:
+    """What was disclosed without noise."""
+    return [UNPROTECTED.get(item, f"{item[:1].upper()}{item[1:]}.") for item in certificate["unprotected"]]
+
+
+def citation(certificate: Mapping[str, Any]) -> list[str]:
+    """How to cite the release, the software and the method."""
+    guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
+    by = certificate["strata"]["by"]
+    groups = f", stratified by {' and '.join(by)}" if by else ""
+    private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
+    found = [
+        (
+            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
+            f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
+            f"{unit(certificate)}); mechanism {mechanism}{groups}; "
+            f"schema sha256 {certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
+        ),
+        (
+            f"stratsynth authors. stratsynth: differentially private synthetic tables by strata, version "
+            f"{certificate['software']['stratsynth']}."
+        ),
+    ]
+    found += [PAPERS[mechanism]] if mechanism in PAPERS else []
+    return found + ([STRATA] if by else [])
