@@ -25,9 +25,15 @@ class Training:
     tables: tuple[Measured, ...]
     total: float
     """The number of records."""
-    steps: int
+    iterations: int
+    """The most steps."""
     rate: float
     """The size of the first step."""
+
+    @property
+    def size(self) -> int:
+        """How much work a step is, about: the numbers that pass through it."""
+        return self.point.size + sum(table.values.size for table in self.tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,8 +115,8 @@ def train(problems: Sequence[Training]) -> list[Trained]:
 def _train(problem: Training) -> Trained:
     point = problem.point.astype(np.float32)
     goal = Goal(problem.source.layout, problem.tables, problem.total)
-    adam = Adam(point, problem.rate, problem.steps)
-    for _ in range(problem.steps):
+    adam = Adam(point, problem.rate, problem.iterations)
+    for _ in range(problem.iterations):
         odds, tape = problem.source.forward(point)
         distance, slope = goal.slope(odds)
         if distance <= goal.floor:

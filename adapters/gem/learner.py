@@ -27,7 +27,7 @@ class Learner:
 
     schema: Schema
     source: Source
-    steps: int
+    iterations: int
     """The most steps of a fit; it stops when the misfit is what noise alone would make."""
     rate: float
     point: Reals
@@ -36,9 +36,10 @@ class Learner:
     total: float = 1.0
     """The number of records."""
 
-    def fit(self, times: int = 1) -> Program[None]:
-        """Fit all tables, with so many times the usual steps at most."""
-        problem = Training(self.source, self.point, tuple(self.tables), self.total, times * self.steps, self.rate)
+    def fit(self, times: int = 1, faster: float = 1.0) -> Program[None]:
+        """Fit all tables, with so many times the usual steps at most, the first so many times as large."""
+        steps, rate = times * self.iterations, faster * self.rate
+        problem = Training(self.source, self.point, tuple(self.tables), self.total, steps, rate)
         trained = yield from work(train, problem)
         self.point = trained.point
 

@@ -46,8 +46,10 @@ FIRST = 0.1
 """The share of the budget that measures every column, where more than columns is measured."""
 MEASURE = 0.8
 """The share of a round that measures; the rest chooses."""
-LAST = 5
+LAST = 20
 """How many times longer than in a round the last training may be."""
+FASTER = 3.0
+"""How many times larger its first step is."""
 MOST_ROUNDS = 5
 """The most rounds for each column: what more would teach is not worth the time."""
 MOST_CANDIDATES = 2**25
@@ -140,7 +142,7 @@ class GEM:
         source = self._source(schema, rng)
         learner = Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
         learner.tables.extend(Measured.of(table) for table in ones)
-        worth = self._worth(public)
+        worth = dict(self._worth(public))
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
             guesses = learner.marginals(list(worth))
@@ -151,7 +153,9 @@ class GEM:
             chosen = yield from choose(scores, rho=choosing)
             (table,) = yield from counts([scores[chosen].clique], rho=measuring)
             learner.tables.append(self._measured(table, guesses[chosen]))
-        yield from learner.fit(LAST)
+            if self.measure == "marginals":  # once is enough
+                del worth[table.clique]
+        yield from learner.fit(LAST, FASTER)
         return learner.model
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
@@ -164,7 +168,10 @@ class GEM:
         scores = [Distance(c, np.zeros(schema.shape(c)), weight, norm="largest") for c, weight in worth.items()]
         for choosing, measuring in _prices(Fraction(allot.rho) - Fraction(first), rounds):
             yield from choose(scores, rho=choosing)
-            yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=measuring)
+            chosen = int(rng.integers(len(scores)))
+            yield from counts([scores[chosen].clique], rho=measuring)
+            if self.measure == "marginals":
+                del scores[chosen]
 
     def _worth(self, public: Public) -> dict[Clique, float]:
         """How much each candidate matters: those of the workload's parts that are small enough to be fitted."""
@@ -190,8 +197,9 @@ class GEM:
         reach = math.inf if people is None else people / sigma_of(rho, public.neighbours, public.schema.names[:1])
         if reach < self.least:
             return 0
-        usual = math.sqrt(columns * min(reach, 1e9) / 12)
-        return self.rounds or max(1, min(round(usual), candidates, MOST_ROUNDS * columns))
+        usual = round(math.sqrt(columns * min(reach, 1e9) / 12))
+        most = self.rounds or max(1, min(usual, MOST_ROUNDS * columns))
+        return min(most, candidates) if self.measure == "marginals" else most
 
     def _source(self, schema: Schema, rng: Generator) -> Source:
         layout = Layout(tuple((name, schema.size(name)) for name in schema.names))
@@ -216,9 +224,13 @@ def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
     """What each round pays for choosing and for measuring: equal shares of what is left, down to the last bit."""
     for after in range(rounds - 1, -1, -1):
         price = down(left / (after + 1))
-        measuring = MEASURE * price  # more than half of the price, so that the difference is exact
-        yield price - measuring, measuring
-        left -= Fraction(price)
+        measuring = MEASURE * price
+        choosing = price - measuring
+        left -= Fraction(choosing)
+        if not after:
+            measuring = down(left)
+        left -= Fraction(measuring)
+        yield choosing, measuring
 
 
 def _is_number(value: object, kind: type | UnionType) -> bool:

@@ -84,33 +84,6 @@ def test_marginals_are_the_means_of_products():
     np.testing.assert_allclose(pair, wide.sum(axis=2))
 
 
-def table_of(seed, shape=(2, 3, 2)):
-    """A table with cells of zero, and columns that go together."""
-    counted = rng(seed).multinomial(10_000, rng(seed).dirichlet(np.full(np.prod(shape), 0.7))).reshape(shape)
-    counted[0, 1, 1] = 0
-    return counted
-
-
-@pytest.mark.parametrize("kind", ["network", "table"])
-def test_without_noise_a_small_table_is_reproduced(kind):
-    counted = table_of(3)
-    layout = Layout((("a", 2), ("b", 3), ("c", 2)))
-    tables = (
-        Measured(("a", "b", "c"), counted, 1e-3),
-        Measured(("a", "b"), counted.sum(axis=2), 1e-3),
-        Measured(("c", "b"), counted.sum(axis=0).T, 1e-3),
-        *(Measured((c,), counted.sum(axis=tuple({0, 1, 2} - {i})), 1e-3) for i, c in enumerate("abc")),
-    )
-    total = float(counted.sum())
-    source = Network(layout, rng().standard_normal((8, 64)), (32, 32)) if kind == "network" else Table(layout, 64)
-    rate = 0.005 if kind == "network" else 0.1
-    start = source.first(rng(), np.zeros(layout.rows))
-    (trained,) = train([Training(source, start, tables, total, 3000, rate)])
-    odds, _ = source.forward(trained.point)
-    (fitted,) = marginals(layout, odds, np.full(64, 1 / 64), [("a", "b", "c")])
-    assert np.abs(fitted - counted / total).max() < 1e-3
-
-
 def problem(seed):
     source = Network(LAYOUT, rng(seed).standard_normal((4, 6)), (7, 8))
     return Training(source, source.first(rng(seed), np.zeros(LAYOUT.rows)), noisy(seed=seed), 100.0, 20, 0.01)
