@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.adam import Adam
 from stratsynth.adapters.gem.layout import Layout, Reals, joint
@@ -46,13 +48,15 @@ class Trained:
 class Goal:
     """How far a mixture's tables are from the noisy ones, and the slope of that in the probabilities."""
 
-    def __init__(self, layout: Layout, tables: Sequence[Measured], total: float, kind: type = np.float32) -> None:
+    def __init__(
+        self, layout: Layout, tables: Sequence[Measured], total: float, kind: type[np.floating[Any]] = np.float32
+    ) -> None:
         least = min((table.sigma for table in tables), default=1.0)
         self.unit = (total / least) ** 2
         """What one is worth, in half squared distances in units of noise."""
         self.floor = 0.5 * sum(float(_counted(table).sum()) for table in tables) / self.unit
         """What noise alone is expected to make of it."""
-        self._tables = []
+        self._tables: list[tuple[list[slice], Reals, Reals]] = []
         for table in tables:
             sizes = table.values.shape
             order = sorted(range(len(sizes)), key=lambda axis: sizes[axis])  # the largest last: see `slope`
@@ -90,7 +94,7 @@ class Goal:
         return distance, slope
 
 
-def _counted(table: Measured) -> np.ndarray:
+def _counted(table: Measured) -> NDArray[np.bool_]:
     return np.ones(table.values.shape, dtype=bool) if table.counted is None else table.counted
 
 

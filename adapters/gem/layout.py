@@ -75,7 +75,7 @@ def joint(blocks: Sequence[Reals]) -> Reals:
 def marginals(layout: Layout, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
     """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
     known: tuple[Clique, Reals] | None = None
-    found = []
+    found: list[Reals] = []
     for clique in cliques:
         blocks = [odds[layout.block[name]] for name in clique]
         if len(clique) == 1:

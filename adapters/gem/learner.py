@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.fit import Training, one_thread, train
 from stratsynth.adapters.gem.layout import Layout, Reals
@@ -43,10 +44,10 @@ class Learner:
         trained = yield from work(train, problem)
         self.point = trained.point
 
-    def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
+    def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """What the model that was fitted last says of some columns, in records."""
         with one_thread():
-            return [table * self.total for table in self.model.marginals(cliques)]
+            return [np.asarray(table * self.total, np.float64) for table in self.model.marginals(cliques)]
 
     @property
     def model(self) -> ProductMixture:

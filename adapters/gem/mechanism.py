@@ -19,7 +19,6 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from types import UnionType
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -78,7 +77,8 @@ class GEM:
     measure: Literal["marginals", "cells"] = "marginals"
     """What is fitted of a chosen marginal: every cell, or, as in the paper, its most wrong one."""
     generator: Literal["network", "table"] = "network"
-    """What makes the probabilities: a network, or a table of logits, quicker but less accurate at small budgets."""
+    """What makes the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
+    accurate (`scripts/bench synth --only gem`)."""
     components: int = 512
     """How many products the mixture has."""
     latent: int = 32
@@ -102,11 +102,13 @@ class GEM:
         object.__setattr__(self, "hidden", tuple(self.hidden))
         whole = [("rounds", self.rounds), ("components", self.components), ("latent", self.latent)]
         for key, count in (*whole, ("iterations", self.iterations), *(("hidden", width) for width in self.hidden)):
-            if (count is not None or key != "rounds") and not (_is_number(count, int) and 1 <= count <= 2**16):
+            if count is None and key == "rounds":
+                continue
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**16:
                 raise UsageError(f"gem: {key} must be a whole number from 1 to {2**16:,}.")
-        if not (_is_number(self.least, int | float) and 0 <= self.least < math.inf):
+        if not (_is_number(self.least) and 0 <= self.least < math.inf):
             raise UsageError("gem: least must be a number of at least 0.")
-        if self.rate is not None and not (_is_number(self.rate, int | float) and 0 < self.rate <= 10):
+        if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate <= 10):
             raise UsageError("gem: rate must be a number above 0, at most 10.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
@@ -233,5 +235,5 @@ def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
         yield choosing, measuring
 
 
-def _is_number(value: object, kind: type | UnionType) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -138,8 +138,9 @@ def _nearest(values: NDArray[np.float64]) -> NDArray[np.float64]:
     falling = np.sort(values)[::-1]
     amounts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
     amount = amounts[np.flatnonzero(falling > amounts)[-1]]
-    found = np.maximum(values - amount, 0)
-    return found / found.sum()
+    found: NDArray[np.float64] = np.maximum(values - amount, 0)
+    found /= found.sum()
+    return found
 
 
 def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:

@@ -48,7 +48,12 @@ def run(acs: str | None = None) -> list[Figure]:
                 "x",
                 share if acs else None,
             ),
-            _figure("  the same, levels as the numbers they spell", strata["spelled"] / plain["spelled"], "x"),
+            _figure(
+                "  the same, levels as the numbers they spell",
+                strata["spelled"] / plain["spelled"],
+                "x",
+                share if acs else None,
+            ),
             _figure("  parity error of means, all groups, against vanilla's", strata["all"] / plain["all"], "x"),
         ]
     return found

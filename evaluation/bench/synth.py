@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -25,7 +26,7 @@ def run(acs: str | None = None, only: str | None = None) -> list[Figure]:
     """MST: time, memory, error; against mbi; stratified; and by number of rows. Then AIM and GEM."""
     from stratsynth.evaluation.bench import aim, gem
 
-    parts = {
+    parts: dict[str, Callable[[], list[Figure]]] = {
         "mst": lambda: [*vanilla(acs), *against_mbi(acs), *stratified(acs), *sampling(acs), *growing()],
         "aim": lambda: aim.run(acs),
         "gem": lambda: gem.run(acs),
