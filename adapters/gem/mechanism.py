@@ -191,7 +191,7 @@ class GEM:
         """How many rounds there are, by the public size: none where it is too small for more than columns.
 
         Their number grows as the root of how many times the noise of one table, for the whole budget, there are
-        people; 69 for 12 columns, 27 thousand people and epsilon 1. A size that nobody declared counts as large.
+        people; 35 for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
         """
         candidates, columns = len(self._worth(public)), len(public.schema.names)
         if not candidates:
