@@ -2,8 +2,9 @@
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
+from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
 
-__all__ = ["AIM", "MST", "External", "Independent", "Pooled"]
+__all__ = ["AIM", "GEM", "MST", "External", "Independent", "Pooled"]

@@ -72,3 +72,10 @@ def pums() -> Schema:
         "MIL": coded(1, 4, applicable=False),
     }  # fmt: skip
     return Schema(columns)
+
+
+def twelve() -> Schema:
+    """The twelve columns of GEM's figures: ages in nine groups; nothing about places, families and houses."""
+    gone = ("PUMA", "NOC", "NPF", "HOUSING_TYPE", "DENSITY", "POVPIP", "DVET", "DEAR")
+    ages = Numeric(lower=0, upper=95, integer=True, edges=(0, 6, 18, 25, 35, 45, 55, 65, 75, 96))
+    return Schema({**excerpt().without(gone).columns, "AGEP": ages})

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,15 @@ MATCHED = {"rare": 0.0, "prior": 0.0}
 
 
 def run(acs: str | None = None, only: str | None = None) -> list[Figure]:
-    """MST: time, memory, error; against mbi; stratified; and by number of rows. Then AIM."""
-    from stratsynth.evaluation.bench import aim
+    """MST: time, memory, error; against mbi; stratified; and by number of rows. Then AIM and GEM."""
+    from stratsynth.evaluation.bench import aim, gem
 
-    found = [] if only == "aim" else [
-        *vanilla(acs), *against_mbi(acs), *stratified(acs), *sampling(acs), *growing()
-    ]  # fmt: skip
-    return found if only == "mst" else [*found, *aim.run(acs)]
+    parts: dict[str, Callable[[], list[Figure]]] = {
+        "mst": lambda: [*vanilla(acs), *against_mbi(acs), *stratified(acs), *sampling(acs), *growing()],
+        "aim": lambda: aim.run(acs),
+        "gem": lambda: gem.run(acs),
+    }
+    return [figure for name, part in parts.items() if only in (None, name) for figure in part()]
 
 
 def fitted(acs: str | None, **wanted: Any) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot, mechanism),
-        tuple(_stratum(path, layout, declared_size, answers.seen, account) for path in paths),
+        tuple(_stratum(path, layout, declared_size, answers.seen, account, adaptive(mechanism)) for path in paths),
         own.describe() if own else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
@@ -195,7 +195,7 @@ def _size(path: Path, declared_size: int, layout: Layout | None) -> float:
 
 
 def _stratum(
-    path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen], account: Account
+    path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen], account: Account, chooses: bool
 ) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
 
@@ -209,6 +209,7 @@ def _stratum(
     tables = [table for s in below for table in s.cliques]
     size = _size(path, declared_size, layout)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
+    alone = chooses and one is not None and not any(s.kind == "choose" for s in mine)
     ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
     return StratumPlan(
         label(path),
@@ -224,7 +225,7 @@ def _stratum(
         one,
         two,
         _megabytes(mine),
-        verdict(one),
+        verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
         layout.small.get(path[0], "") if layout and path else "",
     )
 

@@ -11,7 +11,10 @@ from stratsynth.mechanism import installed, load, make
 from stratsynth.strata import crossing
 from stratsynth.testing import check_contract
 
-TINY = {"pooled": {"base": "mst", "share": 0.5}}
+TINY = {
+    "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
+    "pooled": {"base": "mst", "share": 0.5},
+}
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
 
 

@@ -1,0 +1,34 @@
+"""Adam (Kingma and Ba 2015), with a step size that falls along a cosine."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from stratsynth.adapters.gem.layout import Reals
+
+MEAN, SQUARE, TINY = 0.9, 0.999, 1e-8
+LEAST = 0.01
+"""The last step's size, as a share of the first's."""
+
+
+class Adam:
+    """Moves a point against slopes, in place."""
+
+    def __init__(self, point: Reals, rate: float, steps: int) -> None:
+        self._mean, self._square = np.zeros_like(point), np.zeros_like(point)
+        self._rate, self._steps, self._taken = rate, steps, 0
+
+    def step(self, point: Reals, slope: Reals) -> None:
+        """One step."""
+        share = 0.5 * (1 + math.cos(math.pi * self._taken / self._steps))
+        self._taken += 1
+        rate = self._rate * (LEAST + (1 - LEAST) * share)
+        self._mean *= MEAN
+        self._mean += (1 - MEAN) * slope
+        self._square *= SQUARE
+        self._square += (1 - SQUARE) * np.square(slope)
+        root = np.sqrt(self._square)
+        root *= 1 / math.sqrt(1 - SQUARE**self._taken)
+        root += TINY
+        point -= (rate / (1 - MEAN**self._taken)) * self._mean / root

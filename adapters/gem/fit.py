@@ -1,0 +1,129 @@
+"""A mixture of products fitted to noisy tables: half the squared distances in units of their noise, by Adam."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.gem.adam import Adam
+from stratsynth.adapters.gem.layout import Layout, Reals, joint
+from stratsynth.adapters.gem.network import Source
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What is fitted to what, from where."""
+
+    source: Source
+    point: Reals
+    """The parameters to start from."""
+    tables: tuple[Measured, ...]
+    total: float
+    """The number of records."""
+    iterations: int
+    """The most steps."""
+    rate: float
+    """The size of the first step."""
+
+    @property
+    def size(self) -> int:
+        """How much work a step is, about: the numbers that pass through it."""
+        return self.point.size + sum(table.values.size for table in self.tables)
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """Where the training ended."""
+
+    point: Reals
+
+
+class Goal:
+    """How far a mixture's tables are from the noisy ones, and the slope of that in the probabilities."""
+
+    def __init__(
+        self, layout: Layout, tables: Sequence[Measured], total: float, kind: type[np.floating[Any]] = np.float32
+    ) -> None:
+        least = min((table.sigma for table in tables), default=1.0)
+        self.unit = (total / least) ** 2
+        """What one is worth, in half squared distances in units of noise."""
+        self.floor = 0.5 * sum(float(_counted(table).sum()) for table in tables) / self.unit
+        """What noise alone is expected to make of it."""
+        self._tables: list[tuple[list[slice], Reals, Reals]] = []
+        for table in tables:
+            sizes = table.values.shape
+            order = sorted(range(len(sizes)), key=lambda axis: sizes[axis])  # the largest last: see `slope`
+            blocks = [layout.block[table.clique[axis]] for axis in order]
+            share = np.transpose(table.values, order).reshape(-1, sizes[order[-1]]) / total
+            weight = np.transpose(_counted(table), order).reshape(share.shape) * (least / table.sigma) ** 2
+            self._tables.append((blocks, share.astype(kind), weight.astype(kind)))
+
+    def slope(self, odds: Reals) -> tuple[float, Reals]:
+        """The distance, and its slope: table by table, the smaller columns' joint times the largest column."""
+        slope, distance = np.zeros_like(odds), 0.0
+        part = odds.dtype.type(1 / odds.shape[1])
+        for blocks, share, weight in self._tables:
+            # the smaller columns' joint probabilities, one more column at a time
+            grown = [odds[blocks[0]]]
+            for block in blocks[1:-1]:
+                grown.append(joint((grown[-1], odds[block])))
+            last = odds[blocks[-1]]
+            away = (grown[-1] @ last.T) * part if len(blocks) > 1 else last.mean(axis=1)[None, :]
+            away -= share
+            pull = away * weight
+            distance += 0.5 * float(np.vdot(pull, away))
+            pull *= part
+            if len(blocks) == 1:
+                slope[blocks[0]] += pull.T
+                continue
+            slope[blocks[-1]] += pull.T @ grown[-1]
+            back = pull @ last
+            for i in range(len(blocks) - 2, 0, -1):
+                mine = odds[blocks[i]]
+                wide = back.reshape(-1, *mine.shape)
+                slope[blocks[i]] += (wide * grown[i - 1][:, None, :]).sum(axis=0)
+                back = (wide * mine).sum(axis=1)
+            slope[blocks[0]] += back
+        return distance, slope
+
+
+def _counted(table: Measured) -> NDArray[np.bool_]:
+    return np.ones(table.values.shape, dtype=bool) if table.counted is None else table.counted
+
+
+def one_thread() -> AbstractContextManager[object]:
+    """Linear algebra in one thread: the matrices are too small for more, which would wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    limits: AbstractContextManager[object] = threadpool_limits(limits=1, user_api="blas")
+    return limits
+
+
+def train(problems: Sequence[Training]) -> list[Trained]:
+    """Train all, on as many cores as there are."""
+    workers = min(len(problems), os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1)
+    with one_thread():
+        if workers < 2:
+            return [_train(problem) for problem in problems]
+        with ThreadPoolExecutor(workers) as pool:
+            return list(pool.map(_train, problems))
+
+
+def _train(problem: Training) -> Trained:
+    point = problem.point.astype(np.float32)
+    goal = Goal(problem.source.layout, problem.tables, problem.total)
+    adam = Adam(point, problem.rate, problem.iterations)
+    for _ in range(problem.iterations):
+        odds, tape = problem.source.forward(point)
+        distance, slope = goal.slope(odds)
+        if distance <= goal.floor:
+            break
+        adam.step(point, problem.source.backward(point, tape, slope))
+    return Trained(point)

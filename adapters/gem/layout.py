@@ -1,0 +1,88 @@
+"""Where the probabilities stand: a matrix with a row for each level of each column, a column for each component.
+
+A mixture of products gives a row's probability as the mean over components of the product of its levels'
+probabilities. With levels down and components across, the levels of one column are one contiguous block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.questions import Clique
+
+Reals = NDArray[np.floating[Any]]
+"""Single precision in fits, double precision in models and checks."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns with their numbers of levels, one block after the other."""
+
+    sizes: tuple[tuple[str, int], ...]
+
+    @cached_property
+    def starts(self) -> NDArray[np.intp]:
+        """The first row of each block."""
+        return np.cumsum([0, *(size for _, size in self.sizes)])[:-1]
+
+    @cached_property
+    def rows(self) -> int:
+        """The levels of all columns together."""
+        return sum(size for _, size in self.sizes)
+
+    @cached_property
+    def block(self) -> Mapping[str, slice]:
+        """The rows of each column."""
+        ends = (slice(int(a), int(a) + size) for a, (_, size) in zip(self.starts, self.sizes, strict=True))
+        return {name: place for (name, _), place in zip(self.sizes, ends, strict=True)}
+
+    @cached_property
+    def column(self) -> NDArray[np.intp]:
+        """For each row, the number of its column."""
+        return np.repeat(np.arange(len(self.sizes)), [size for _, size in self.sizes])
+
+    def softmax(self, logits: Reals) -> Reals:
+        """Each block's logits as probabilities."""
+        if not self.rows:
+            return logits
+        odds = np.exp(logits - np.maximum.reduceat(logits, self.starts, axis=0)[self.column])
+        odds /= np.add.reduceat(odds, self.starts, axis=0)[self.column]
+        return odds
+
+    def softmax_back(self, odds: Reals, slope: Reals) -> Reals:
+        """The slope in the logits, given the slope in the probabilities."""
+        if not self.rows:
+            return slope
+        back: Reals = odds * slope
+        back -= odds * np.add.reduceat(back, self.starts, axis=0)[self.column]
+        return back
+
+
+def joint(blocks: Sequence[Reals]) -> Reals:
+    """The probabilities of all combinations of some columns' levels, row-major, in each component."""
+    table = blocks[0]
+    for block in blocks[1:]:
+        table = (table[:, None, :] * block[None, :, :]).reshape(-1, block.shape[1])
+    return table
+
+
+def marginals(layout: Layout, odds: Reals, weights: Reals, cliques: Sequence[Clique]) -> list[Reals]:
+    """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
+    known: tuple[Clique, Reals] | None = None
+    found: list[Reals] = []
+    for clique in cliques:
+        blocks = [odds[layout.block[name]] for name in clique]
+        if len(clique) == 1:
+            found.append(blocks[0] @ weights)
+            continue
+        if known is None or known[0] != clique[:-1]:
+            known = clique[:-1], joint(blocks[:-1]) * weights
+        table = known[1] @ blocks[-1].T
+        found.append(table.reshape([block.shape[0] for block in blocks]))
+    return found

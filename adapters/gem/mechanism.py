@@ -1,0 +1,239 @@
+"""GEM: a generative network fitted to marginals that are chosen where it is most wrong (Liu, Vietri and Wu 2021).
+
+A tenth of the budget measures every column, and the generator starts from them. Then, in each of a number of
+rounds, the exponential mechanism chooses the marginal that has the most wrong cell, it is measured, and the
+generator trained on everything measured so far. The generator turns fixed noise into a mixture of products: each
+of its outputs is a distribution for each column. Rows are drawn from that mixture.
+
+What differs from the paper and its published code. A table of counts is measured whole, because it costs what a
+cell of it costs; the paper's single cells are an option. Every round's price is its share of the declared budget:
+in the published figures of stratified GEM the budget was taken for the price of one round, so that their epsilon
+was 42 to 187 times the nominal one, and all strata had the same noise. The number of rounds comes from public
+sizes, not from rows. All that was measured is fitted with squared error in units of its noise, and a fit stops
+where noise alone would explain the misfit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.gem.layout import Layout, Reals
+from stratsynth.adapters.gem.learner import Learner, start
+from stratsynth.adapters.gem.model import ProductMixture
+from stratsynth.adapters.gem.network import Network, Source, Table
+from stratsynth.adapters.given import records
+from stratsynth.adapters.rounds import down, sigma_of
+from stratsynth.adapters.workload import Workload, closure
+
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanism import Public
+from stratsynth.questions import Choose, Clique, Counts, Distance, NoisyTable, Program, Question, Work, choose, counts
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
+
+FIRST = 0.1
+"""The share of the budget that measures every column, where more than columns is measured."""
+MEASURE = 0.8
+"""The share of a round that measures; the rest chooses."""
+LAST = 20
+"""How many times longer than in a round the last training may be."""
+FASTER = 3.0
+"""How many times larger its first step is."""
+MOST_ROUNDS = 5
+"""The most rounds for each column: what more would teach is not worth the time."""
+MOST_CANDIDATES = 2**25
+"""The most cells of all candidates together: each is counted once, and compared with the model in every round."""
+MOST_JOINT = 2**23
+"""The most numbers of a table's smaller columns jointly, over all components; larger tables are not measured."""
+MOST_NUMBERS = 2**24
+"""The most probabilities of a generator's output."""
+
+
+@dataclass(frozen=True)
+class GEM:
+    """A generator, trained on marginals that are chosen and measured round by round."""
+
+    name: ClassVar[str] = "gem"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    adaptive: ClassVar[bool] = True
+    workload: str | Sequence[Sequence[str]] = "all 3-way"
+    """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
+    rounds: int | None = None
+    """How many marginals are chosen and measured; by the public size and the budget when not given."""
+    least: float = 170.0
+    """Strata of fewer people than so many times the noise that the whole budget would buy measure columns only."""
+    measure: Literal["marginals", "cells"] = "marginals"
+    """What is fitted of a chosen marginal: every cell, or, as in the paper, its most wrong one."""
+    generator: Literal["network", "table"] = "network"
+    """What makes the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
+    accurate (`scripts/bench synth --only gem`)."""
+    components: int = 512
+    """How many products the mixture has."""
+    latent: int = 32
+    """How many numbers of noise the network makes a component of."""
+    hidden: tuple[int, ...] = (64, 64)
+    """The widths of the network's residual blocks."""
+    iterations: int = 100
+    """The most steps of the training in a round; it stops where noise alone explains the misfit."""
+    rate: float | None = None
+    """The size of its first step; 0.001 for a network, 0.02 for a table when not given."""
+
+    def __post_init__(self) -> None:
+        """Settings that make sense; widths are kept as a tuple."""
+        Workload(self.workload, self.weights)
+        for key, value, known in (("measure", self.measure, ("marginals", "cells")),
+                                  ("generator", self.generator, ("network", "table"))):  # fmt: skip
+            if value not in known:
+                raise UsageError(f'gem: {key} must be "{known[0]}" or "{known[1]}", not {value!r}.')
+        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
+            raise UsageError("gem: hidden must be a list of widths, such as [64, 64].")
+        object.__setattr__(self, "hidden", tuple(self.hidden))
+        whole = [("rounds", self.rounds), ("components", self.components), ("latent", self.latent)]
+        for key, count in (*whole, ("iterations", self.iterations), *(("hidden", width) for width in self.hidden)):
+            if count is None and key == "rounds":
+                continue
+            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**16:
+                raise UsageError(f"gem: {key} must be a whole number from 1 to {2**16:,}.")
+        if not (_is_number(self.least) and 0 <= self.least < math.inf):
+            raise UsageError("gem: least must be a number of at least 0.")
+        if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate <= 10):
+            raise UsageError("gem: rate must be a number above 0, at most 10.")
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
+        schema = public.schema
+        Workload(self.workload, self.weights).check((*schema.names, *sorted(public.constant)))
+        cells = sum(schema.cells(clique) for clique in self._worth(public))
+        if cells > MOST_CANDIDATES:
+            raise Unsupported(
+                f"gem: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
+                "use fewer bins, or a smaller workload."
+            )
+        numbers = self.components * sum(schema.size(name) for name in schema.names)
+        if numbers > MOST_NUMBERS:
+            raise Unsupported(
+                f"gem: {self.components} components of these columns hold {numbers:,} numbers, more than "
+                f"{MOST_NUMBERS:,}; use fewer bins, or fewer components."
+            )
+        return budget.zcdp()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[ProductMixture]:
+        """Measure all columns; then choose, measure and train, so many times."""
+        schema, rho = public.schema, Fraction(allot.rho)
+        first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
+        ones = (yield from counts(schema.oneways, rho=first)) if schema.names else ()
+        total = records(ones, public.size)
+        left = rho - Fraction(first)
+        rounds = self._rounds(public, allot.rho, public.size or total) if left else 0
+        if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
+            ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
+        if not rounds:
+            return ProductMixture.independent(schema, ones, total)
+        source = self._source(schema, rng)
+        learner = Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
+        learner.tables.extend(Measured.of(table) for table in ones)
+        worth = dict(self._worth(public))
+        for choosing, measuring in _prices(left, rounds):
+            yield from learner.fit()
+            guesses = learner.marginals(list(worth))
+            scores = [
+                Distance(clique, guess, weight, norm="largest")
+                for (clique, weight), guess in zip(worth.items(), guesses, strict=True)
+            ]
+            chosen = yield from choose(scores, rho=choosing)
+            (table,) = yield from counts([scores[chosen].clique], rho=measuring)
+            learner.tables.append(self._measured(table, guesses[chosen]))
+            if self.measure == "marginals":  # once is enough
+                del worth[table.clique]
+        yield from learner.fit(LAST, FASTER)
+        return learner.model
+
+    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+        """The questions of an ordinary fit, without its training and with made-up choices: what a plan goes by."""
+        schema, worth = public.schema, self._worth(public)
+        rounds = self._rounds(public, allot.rho, public.size)
+        first = allot.rho * FIRST if rounds else allot.rho
+        if schema.names:
+            yield from counts(schema.oneways, rho=first)
+        scores = [Distance(c, np.zeros(schema.shape(c)), weight, norm="largest") for c, weight in worth.items()]
+        for choosing, measuring in _prices(Fraction(allot.rho) - Fraction(first), rounds):
+            yield from choose(scores, rho=choosing)
+            chosen = int(rng.integers(len(scores)))
+            yield from counts([scores[chosen].clique], rho=measuring)
+            if self.measure == "marginals":
+                del scores[chosen]
+
+    def _worth(self, public: Public) -> dict[Clique, float]:
+        """How much each candidate matters: those of the workload's parts that are small enough to be fitted."""
+        schema = public.schema
+        every = closure(Workload(self.workload, self.weights).among(schema.names))
+        place = {name: i for i, name in enumerate(schema.names)}
+        ordered = sorted(every, key=lambda clique: (len(clique), [place[name] for name in clique]))
+        return {
+            clique: every[clique]
+            for clique in ordered
+            if len(clique) > 1 and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
+        }
+
+    def _rounds(self, public: Public, rho: float, people: float | None) -> int:
+        """How many rounds there are, by the public size: none where it is too small for more than columns.
+
+        Their number grows as the root of how many times the noise of one table, for the whole budget, there are
+        people; 35 for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
+        """
+        candidates, columns = len(self._worth(public)), len(public.schema.names)
+        if not candidates:
+            return 0
+        reach = math.inf if people is None else people / sigma_of(rho, public.neighbours, public.schema.names[:1])
+        if reach < self.least:
+            return 0
+        usual = round(math.sqrt(columns * min(reach, 1e9) / 12))
+        most = self.rounds or max(1, min(usual, MOST_ROUNDS * columns))
+        return min(most, candidates) if self.measure == "marginals" else most
+
+    def _source(self, schema: Schema, rng: Generator) -> Source:
+        layout = Layout(tuple((name, schema.size(name)) for name in schema.names))
+        if self.generator == "table":
+            return Table(layout, self.components)
+        return Network(layout, rng.standard_normal((self.latent, self.components)), self.hidden)
+
+    @property
+    def _rate(self) -> float:
+        return self.rate or {"network": 0.001, "table": 0.02}[self.generator]
+
+    def _measured(self, table: NoisyTable, guess: Reals) -> Measured:
+        """The whole table, or its cell that is farthest from what the model thought."""
+        if self.measure == "marginals":
+            return Measured.of(table)
+        counted = np.zeros(table.values.shape, dtype=bool)
+        counted.flat[int(np.abs(table.values - guess).argmax())] = True
+        return Measured.of(table, counted)
+
+
+def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
+    """What each round pays for choosing and for measuring: equal shares of what is left, down to the last bit."""
+    for after in range(rounds - 1, -1, -1):
+        price = down(left / (after + 1))
+        measuring = MEASURE * price
+        choosing = price - measuring
+        left -= Fraction(choosing)
+        if not after:
+            measuring = down(left)
+        left -= Fraction(measuring)
+        yield choosing, measuring
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -1,0 +1,150 @@
+"""The fitted mixture of products as a table model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine.sampling import draw
+from stratsynth.adapters.gem.layout import Layout, Reals, marginals
+
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.models import Codes, State, Where
+from stratsynth.models.mixture import allot
+from stratsynth.questions import Clique, NoisyTable
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class ProductMixture:
+    """Draws a component by its weight, then each column by itself: within a component, columns are independent."""
+
+    kind: ClassVar[str] = "product_mixture"
+    schema: Schema
+    weights: NDArray[np.float64]
+    """The components' shares, adding up to one."""
+    tables: Mapping[str, NDArray[np.float64]]
+    """For each column, its levels' probabilities: a line for each component."""
+    total: float = 1.0
+    """The number of records that the noisy tables spoke of; probabilities do not depend on it."""
+
+    @classmethod
+    def of(cls, schema: Schema, layout: Layout, odds: Reals, total: float) -> ProductMixture:
+        """Components of equal weight, from probabilities in whatever precision they were fitted in."""
+        tables = {}
+        for name in schema.names:
+            table = np.maximum(odds[layout.block[name]].T.astype(np.float64), 0)
+            tables[name] = np.ascontiguousarray(table / table.sum(axis=1, keepdims=True))
+        number = odds.shape[1]
+        return cls(schema, np.full(number, 1 / number), tables, total)
+
+    @classmethod
+    def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
+        """One component, for a stratum where nothing but columns was measured.
+
+        What of a column is not even counts as much as it stands out from the noise, as of a Wiener filter: a small
+        stratum is not to be drawn from the noise's favourite levels.
+        """
+        tables = {}
+        for name in schema.names:
+            mine = [table for table in ones if table.clique == (name,)]
+            precision, size = sum(1 / table.sigma**2 for table in mine), schema.size(name)
+            mean = sum((table.values / table.sigma**2 for table in mine), np.zeros(size)) / precision
+            uneven = mean - mean.mean()
+            seen = float((uneven**2).sum())
+            uneven *= max(0.0, 1 - (size - 1) / precision / seen) if seen else 0.0
+            tables[name] = _nearest(1 / size + uneven / total)[None, :]
+        return cls(schema, np.ones(1), tables, total)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        return Layout(tuple((name, self.schema.size(name)) for name in self.schema.names))
+
+    @cached_property
+    def _odds(self) -> NDArray[np.float64]:
+        """All columns' tables, levels down."""
+        return np.ascontiguousarray(np.concatenate([self.tables[name] for name in self.schema.names], axis=1).T)
+
+    def marginal(self, columns: Clique) -> Reals:
+        """The probabilities of some columns' cells, axes in their order."""
+        return self.marginals([columns])[0]
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
+        """The probabilities of many sets of columns; quick if those that begin alike stand together."""
+        return marginals(self._layout, self._odds, self.weights, cliques)
+
+    def _weighed(self, where: Where) -> NDArray[np.float64]:
+        """Each component's weight times the probability that a row of it meets a condition."""
+        weights = self.weights.copy()
+        for column, allowed in where.items():
+            weights *= self.tables[column][:, sorted(allowed)].sum(axis=1)
+        return weights
+
+    def mass(self, where: Where) -> float:
+        """The mean over components of the product of the columns' masses."""
+        return min(1.0, float(self._weighed(where).sum())) if where else 1.0
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Rows by randomised rounding; a condition is put into weights and tables first, so no row is thrown away."""
+        condition = where or {}
+        weights = self._weighed(condition)
+        if n and not weights.sum() > 0:
+            raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        numbers = allot(n, weights, rng) if n else np.zeros(weights.size, dtype=np.int64)
+        component = np.repeat(np.arange(weights.size), numbers)
+        rows: Codes = {}
+        for column in self.schema.names:
+            table = self.tables[column]
+            if column in condition:
+                allowed = np.zeros(table.shape[1])
+                allowed[sorted(condition[column])] = 1
+                table = table * allowed
+            rows[column] = draw(table, component, rng)
+        return rows
+
+    def state(self) -> State:
+        """The weights and one array for each column."""
+        arrays: dict[str, NDArray[Any]] = {f"column {name}": table for name, table in self.tables.items()}
+        return State({"total": self.total}, {"weights": self.weights, **arrays})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> ProductMixture:
+        """Check what a file claims: distributions over components, and over levels in each."""
+        weights = np.asarray(state.arrays["weights"])
+        if not _distributions(weights[None, :], (1, weights.size)):
+            raise ReleaseError("model: the stored weights are damaged.")
+        tables = {}
+        for column in schema.names:
+            tables[column] = np.asarray(state.arrays[f"column {column}"])
+            if not _distributions(tables[column], (weights.size, schema.size(column))):
+                raise ReleaseError(f"model: the stored distributions of {column} are damaged.")
+        total = float(state.facts["total"])
+        if not 0 <= total < math.inf:
+            raise ReleaseError("model: the stored number of records is damaged.")
+        return cls(schema, weights, tables, total)
+
+
+def _nearest(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distribution that is nearest to some numbers: all less the same amount, but none below zero."""
+    falling = np.sort(values)[::-1]
+    amounts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
+    amount = amounts[np.flatnonzero(falling > amounts)[-1]]
+    found: NDArray[np.float64] = np.maximum(values - amount, 0)
+    found /= found.sum()
+    return found
+
+
+def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:
+    """Whether every line is a distribution."""
+    if lines.dtype != np.float64 or lines.shape != shape or not lines.size:
+        return False
+    return bool((lines >= 0).all() and (lines <= 1).all() and (np.abs(lines.sum(axis=1) - 1) < 1e-9).all())

@@ -1,0 +1,146 @@
+"""What makes the probabilities: a small residual network on fixed noise, or their logits themselves.
+
+Both are a point in a space of parameters, a flat vector, with a forward pass to probabilities and a backward
+pass from the slope in the probabilities to the slope in the parameters, written by hand.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from stratsynth.adapters.gem.layout import Layout, Reals
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+STILL = 1e-5
+"""Added to a variance before dividing by its root."""
+
+
+class Source(Protocol):
+    """Parameters to probabilities, and slopes the way back."""
+
+    @property
+    def layout(self) -> Layout:
+        """The blocks of the probabilities."""
+
+    def first(self, rng: Generator, logits: Reals) -> Reals:
+        """Parameters to start from, with which every component is near these logits."""
+
+    def forward(self, point: Reals) -> tuple[Reals, Any]:
+        """The probabilities, and what the way back needs."""
+
+    def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
+        """The slope in the parameters."""
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A logit for each level in each component."""
+
+    layout: Layout
+    components: int
+    spread: float = 0.2
+    """The standard deviation of the logits to start from: components that are alike stay alike."""
+
+    def first(self, rng: Generator, logits: Reals) -> Reals:
+        """The logits, in each component with noise of its own."""
+        noise = rng.standard_normal((self.layout.rows, self.components))
+        return (logits[:, None] + self.spread * noise).ravel()
+
+    def forward(self, point: Reals) -> tuple[Reals, Reals]:
+        """Softmax."""
+        odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
+        return odds, odds
+
+    def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:  # noqa: ARG002 - the tape says it all
+        """The softmax's own."""
+        return self.layout.softmax_back(tape, slope).ravel()
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Residual blocks, each Linear, batch normalisation, ReLU, with its input appended; then Linear and softmax."""
+
+    layout: Layout
+    noise: Reals
+    """The latent noise, a column for each component: drawn once, then fixed."""
+    hidden: tuple[int, ...]
+    """The width of each block."""
+    spread: float = 1.0
+    """How far apart the components' logits are at the start."""
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """Of each block weights, scale and shift; then the last layer's weights and shift."""
+        width, found = self.noise.shape[0], []
+        for hidden in self.hidden:
+            found += [(hidden, width), (hidden, 1), (hidden, 1)]
+            width += hidden
+        return (*found, (self.layout.rows, width), (self.layout.rows, 1))
+
+    @cached_property
+    def _ends(self) -> tuple[int, ...]:
+        return tuple(int(end) for end in np.cumsum([math.prod(shape) for shape in self.shapes]))
+
+    def parts(self, point: Reals) -> list[Reals]:
+        """The flat vector as the layers' arrays: views."""
+        starts = (0, *self._ends[:-1])
+        return [
+            point[start:end].reshape(shape) for start, end, shape in zip(starts, self._ends, self.shapes, strict=True)
+        ]
+
+    def first(self, rng: Generator, logits: Reals) -> Reals:
+        """Weights as usual for ReLU; a last layer around the logits."""
+        point = np.empty(self._ends[-1])
+        *blocks, last, shift = self.parts(point)
+        for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+            weights[:] = rng.standard_normal(weights.shape) * math.sqrt(2 / weights.shape[1])
+            scale[:], offset[:] = 1, 0
+        last[:] = rng.standard_normal(last.shape) * (self.spread / math.sqrt(last.shape[1]))
+        shift[:] = logits[:, None]
+        return point
+
+    def forward(self, point: Reals) -> tuple[Reals, Any]:
+        """Through all layers; what each normalised and let through is kept for the way back."""
+        *blocks, last, shift = self.parts(point)
+        flow, tape = self.noise.astype(point.dtype, copy=False), []
+        for weights, scale, offset in zip(blocks[::3], blocks[1::3], blocks[2::3], strict=True):
+            plain = weights @ flow
+            plain -= plain.mean(axis=1, keepdims=True)
+            rate = 1 / np.sqrt(np.square(plain).mean(axis=1, keepdims=True) + point.dtype.type(STILL))
+            plain *= rate
+            active = np.maximum(plain * scale + offset, 0)
+            tape.append((flow, plain, rate, active))
+            flow = np.concatenate((active, flow))
+        odds = self.layout.softmax(last @ flow + shift)
+        return odds, (tape, flow, odds)
+
+    def backward(self, point: Reals, tape: Any, slope: Reals) -> Reals:
+        """The chain rule, from the last layer to the first."""
+        found = np.empty_like(point)
+        *blocks, last, _ = self.parts(point)
+        *slopes, last_slope, shift_slope = self.parts(found)
+        steps, flow, odds = tape
+        back = self.layout.softmax_back(odds, slope)
+        np.matmul(back, flow.T, out=last_slope)
+        np.sum(back, axis=1, keepdims=True, out=shift_slope)
+        back = last.T @ back
+        for i in range(len(steps) - 1, -1, -1):
+            (below, plain, rate, active), (weights, scale, _) = steps[i], blocks[3 * i : 3 * i + 3]
+            width = active.shape[0]
+            through, rest = back[:width] * (active > 0), back[width:]
+            np.sum(through * plain, axis=1, keepdims=True, out=slopes[3 * i + 1])
+            np.sum(through, axis=1, keepdims=True, out=slopes[3 * i + 2])
+            through *= scale
+            # what moves mean or variance is normalised away
+            through -= through.mean(axis=1, keepdims=True) + plain * (through * plain).mean(axis=1, keepdims=True)
+            through *= rate
+            np.matmul(through, below.T, out=slopes[3 * i])
+            if i:
+                back = rest + weights.T @ through
+        return found
