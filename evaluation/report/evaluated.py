@@ -83,8 +83,8 @@ def _lead(evaluation: Evaluation, groups: list[Scored], everybody: Scored, name:
     lead = [
         (
             f"A release is right where its tables are those of the real people. The error is 0 there, and 2 where "
-            f"nothing agrees; it is the mean over {facts['cliques']:,} tables of {several(facts['k'], 'column')}. Over "
-            f"everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
+            f"nothing agrees; it is the mean over {facts['cliques']:,} tables of {several(facts['k'], 'column')}. "
+            f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
     known = [s for s in groups if s.error(name).known and s.status == OK]

@@ -42,9 +42,11 @@ class Measured:
 
 def measured(table: pa.Table) -> list[Measured]:
     """Every table of every group, in the order in which they were first measured."""
+    import pyarrow as pa
+
     cells = table.column("cell").to_numpy()
     starts = np.flatnonzero(cells == 0)
-    first = table.take(starts.tolist())
+    first = table.take(pa.array(starts))
     sigmas = first.column("sigma").to_numpy()
     keys = list(zip(first.column("stratum").to_pylist(), first.column("clique").to_pylist(), strict=True))
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}

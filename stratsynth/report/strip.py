@@ -64,7 +64,8 @@ class Scale:
             found = [m * 10.0**e for e in range(first, last + 1) for m in (1, 2, 5)]
             inside = [t for t in found if self.low <= t <= self.high]
             tens = [t for t in inside if abs(math.log10(t) - round(math.log10(t))) < 1e-9]
-            return tens if len(tens) > 2 else inside[:: max(1, math.ceil(len(inside) / most))]
+            kept = tens if len(tens) > 2 else inside
+            return kept[:: max(1, math.ceil(len(kept) / most))]
         span = self.high - self.low
         step = 10.0 ** math.floor(math.log10(span))
         step = next(step * m for m in (0.2, 0.5, 1, 2, 5) if span / (step * m) <= most)

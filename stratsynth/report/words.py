@@ -143,8 +143,8 @@ def citation(certificate: Mapping[str, Any]) -> list[str]:
         (
             f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
             f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
-            f"{unit(certificate)}); mechanism {mechanism}{groups}; "
-            f"schema sha256 {certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
+            f"{unit(certificate)}); mechanism {mechanism}{groups}; schema sha256 "
+            f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
         ),
         (
             f"stratsynth authors. stratsynth: differentially private synthetic tables by strata, version "

@@ -14,6 +14,7 @@ import stratsynth as ss
 from helpers import recompute, small
 from helpers.accounts import scaled
 from helpers.command import complaint, python, stratsynth
+from helpers.pages import Page
 from stratsynth import cli
 
 CHECKER = Path(__file__).parents[3] / "shared" / "tools" / "check_release.py"
@@ -48,6 +49,15 @@ def test_demo_shows_the_whole_job(tmp_path):
         assert len(people) == 2_000
         assert not ((people["AGEP"] < 15) & (people["MAR"] != "5")).any(), "married children"
     assert len([line for line in done.stdout.splitlines() if line[:6].strip() in {*"123456789", "all"}]) == 9 + 9 + 1
+    said = " ".join(done.stdout.split())
+    figures = pd.read_csv(folder / "evaluation" / "workload.csv", dtype={"RAC1P": str})
+    real = figures[(figures["table"] == "release") & (figures["scope"] == "group") & (figures["n"] > 0)]
+    for n in real.nsmallest(3, "n")["n"]:
+        assert f"; {n} pe" in said, "the paragraph about the smallest groups"
+    assert str(Path("stratsynth-demo", "evaluation", "report.html")) in done.stdout.splitlines()[-1]
+    page = Page((folder / "evaluation" / "report.html").read_text(encoding="utf-8")).check()
+    assert "vanilla" in page.text
+    Page((folder / "stratified" / "report.html").read_text(encoding="utf-8")).check()
 
 
 def test_fit_writes_the_rows_and_the_guarantee_of_the_recipe(place):

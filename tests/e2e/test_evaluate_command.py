@@ -5,7 +5,9 @@ import json
 import pandas as pd
 import pytest
 
+from helpers import small
 from helpers.command import complaint, stratsynth
+from helpers.pages import Page
 from stratsynth import Schema, census, cli
 
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS", "SCHL")
@@ -20,7 +22,8 @@ def folder(tmp_path_factory):
     census.make(800)[list(COLUMNS)].to_csv(place / "people.csv", index=False)
     (place / "release").mkdir()
     census.make(600, offset=5000)[list(COLUMNS)].to_parquet(place / "release" / "synthetic.parquet")
-    (place / "release" / "certificate.json").write_text("{}", encoding="utf-8")
+    certificate = dict(small.small_release(seed=1).certificate)
+    (place / "release" / "certificate.json").write_text(json.dumps(certificate), encoding="utf-8")
     census.holdout(400)[list(COLUMNS)].to_parquet(place / "others.parquet")
     return place
 
@@ -49,6 +52,20 @@ def test_every_metric_is_written_stamped_and_summed_up(folder):
             groups = frame[frame["scope"] == "group"]
             assert len(groups[["SEX", "RAC1P"]].drop_duplicates()) == 18
     assert "INTERNAL" in (out / "INTERNAL.txt").read_text(encoding="utf-8")
+    page = Page((out / "report.html").read_text(encoding="utf-8")).check()
+    assert "What it is good for" in page.text
+    assert "Epsilon is 1" in page.text, "the certificate of the release folder"
+
+
+def test_another_release_can_stand_beside_it(folder):
+    more = ["-k", "2", "--cliques", "5", "--beside", "vanilla=others.parquet"]
+    done = stratsynth(*ask(*more, out="two"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "vanilla" in done.stdout
+    page = Page((folder / "two" / "report.html").read_text(encoding="utf-8")).check()
+    assert "The smallest groups are" in page.text
+    table, _ = page.numbers("INTERNAL-disparity-card")
+    assert {"vanilla error", "this release error"} <= table[0].keys()
 
 
 def test_a_program_can_read_the_answer(folder):
@@ -90,6 +107,8 @@ def test_what_exists_is_not_overwritten(folder, capsys, monkeypatch):
         ([], {"real": "nobody.csv"}, "no such file"),
         ([], {"synthetic": "people.txt"}, ".parquet"),
         ([], {"schema": "schema.yaml"}, "schema"),
+        (["--beside", "others.parquet"], {}, "NAME=RELEASE"),
+        (["--beside", "subsample=others.parquet"], {}, "rename"),
     ],
 )
 def test_wrong_requests_are_refused_in_a_line_and_leave_nothing(folder, capsys, monkeypatch, more, instead, says):

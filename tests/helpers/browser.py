@@ -10,6 +10,7 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -18,6 +19,13 @@ import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 SECONDS = 30
+PIPES = """
+import os, sys
+ends = [os.dup(os.dup(os.dup(int(end)))) for end in sys.argv[1:3]]
+os.dup2(ends[0], 3)
+os.dup2(ends[1], 4)
+os.execv(sys.argv[3], sys.argv[3:])
+"""
 
 
 def found():
@@ -35,7 +43,7 @@ class Browser:
         mine_in, its_out = os.pipe()
         its_in, mine_out = os.pipe()
         command = [
-            "sh", "-c", f'exec 3<&{its_in} 4>&{its_out}; exec "$@"', "sh", found(), "--headless=new", "--no-sandbox",
+            sys.executable, "-c", PIPES, str(its_in), str(its_out), found(), "--headless=new", "--no-sandbox",
             "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-pipe",
             f"--user-data-dir={self._profile.name}", "about:blank",
         ]  # fmt: skip
@@ -45,11 +53,18 @@ class Browser:
         os.close(its_out)
         self._in, self._out, self._rest, self._number = mine_in, mine_out, b"", 0
         self._session, self.events = None, []
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _start(self):
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.ask(f"{domain}.enable")
-        return self
 
     def __exit__(self, *_):
         self._session = None
@@ -74,7 +89,7 @@ class Browser:
                 return message["result"]
             self.events.append(message)
 
-    def open(self, path, width=1200, height=900, *, dark=False, phone=False):
+    def open(self, path, width=1200, height=900, *, dark=False, phone=False, settle=True):
         """Load a file afresh at a width; afterwards `events` holds what happened since."""
         self.events.clear()
         self.ask("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
@@ -84,7 +99,8 @@ class Browser:
         end = time.monotonic() + SECONDS
         while not any(event.get("method") == "Page.loadEventFired" for event in self.events):
             self.events.append(self._next(end))
-        self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        if settle:
+            self.run("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
     def run(self, script):
         """The value of an expression in the page."""
