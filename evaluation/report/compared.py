@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.parts import Panel, heat, panels, ranked
@@ -133,7 +133,8 @@ class Runs:
         )
         self.seeds = int(runs["seed"].nunique())
         self.found: dict[tuple[str, str, float], dict[tuple[str, ...], dict[str, Any]]] = {}
-        for (m, s, e), part in runs.groupby(["mechanism", "stratification", "epsilon"], sort=False):
+        for setting, part in runs.groupby(["mechanism", "stratification", "epsilon"], sort=False):
+            m, s, e = cast("tuple[str, str, float]", setting)
             self.found[str(m), str(s), float(e)] = _by_group(part, self.by)
         sizes: dict[tuple[str, ...], float] = {}
         for groups in self.found.values():
@@ -188,7 +189,8 @@ def _whole(frame: pd.DataFrame) -> Any:
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
     """For each group (the empty key is everybody), the mean of its values, from the least to the largest."""
     rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for row in frame.to_dict("records"):
+    for record in frame.to_dict("records"):
+        row = {str(name): value for name, value in record.items()}
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)
         rows.setdefault(key, []).append(row)
     return {key: _mean(several_) for key, several_ in rows.items()}
@@ -335,8 +337,9 @@ def _worst(runs: Runs) -> Iterator[Figure]:
     scope = EVERYBODY if (frame["scope"] == EVERYBODY).any() else GROUP
     here = frame[(frame["scope"] == scope) & (frame["mechanism"] != BASELINE) & (frame["stratification"] != BASELINE)]
     keys = ["mechanism", "stratification", "clique", *(runs.by if scope == GROUP else [])]
-    rows = []
-    for key, part in here.groupby(keys, sort=False):
+    rows: list[list[str | float]] = []
+    for found, part in here.groupby(keys, sort=False):
+        key = cast("tuple[str, ...]", found)
         values = [float(v) for v in part["value"]]
         group = [runs.name(tuple(map(str, key[3:])))] if scope == GROUP else []
         name = [str(key[2]).replace(",", ", "), f"{key[0]} {key[1]}", *group]

@@ -87,7 +87,8 @@ def scored(
         schema: For the meaning of levels.
     """
     found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
-    for row in frame.to_dict("records"):
+    for record in frame.to_dict("records"):
+        row = {str(name): value for name, value in record.items()}
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)
         found.setdefault(key, {})[row["table"]] = row
     made = []

@@ -93,9 +93,11 @@ def strata(certificate: Mapping[str, Any]) -> str:
             "common model makes of them."
         )
     number = found.get("groups", found["cells"])
+    shared = any(not charge["path"] for charge in certificate["charges"])
+    gets = "all of the epsilon that asking everybody together has left" if shared else "the whole epsilon"
     return (
         f"{several(number, 'group')} by {' and '.join(found['by'])}. Each was measured by itself, with noise of its "
-        "own. As a person is in one group only, each group gets the whole epsilon."
+        f"own. As a person is in one group only, each group gets {gets}."
     )
 
 
