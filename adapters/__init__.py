@@ -2,6 +2,7 @@
 
 from stratsynth.adapters.external import External
 from stratsynth.adapters.independent import Independent
+from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
 
-__all__ = ["MST", "External", "Independent"]
+__all__ = ["MST", "ClippedMean", "CoinPress", "External", "Independent"]

@@ -122,6 +122,12 @@ def title(mechanism: Mechanism[Any]) -> str:
     return f"{title(inner)} by {' x '.join(by)}"
 
 
+def draws_rows(mechanism: Mechanism[Any]) -> bool:
+    """Whether what it returns draws rows; a mechanism that returns estimates has a class variable `draws_rows`."""
+    inner = getattr(mechanism, "mechanism", None)
+    return bool(getattr(mechanism, "draws_rows", True)) if inner is None else draws_rows(inner)
+
+
 def demand(mechanism: Mechanism[Any], served: frozenset[type[Question]]) -> None:
     """Refuse a mechanism that needs a question which these rows cannot answer."""
     missing = sorted(q.__name__ for q in mechanism.needs - served)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
-from stratsynth.mechanism import Mechanism, make
+from stratsynth.mechanism import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
 from stratsynth.stratified import Stratified
 from stratsynth.table import Table, open_table
@@ -141,9 +141,10 @@ class Recipe:
         """
         from stratsynth.release.release import check_new
 
-        rows, seed = self.rows, self.seed
+        how, seed = self.how(), self.seed
+        rows = self.rows if draws_rows(how) else None
         ready = partial(check_new, folder)
-        with fitted(self.how(), self.table(), self.budget(), seed=seed, tick=tick, ready=ready) as release:
+        with fitted(how, self.table(), self.budget(), seed=seed, tick=tick, ready=ready) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
 

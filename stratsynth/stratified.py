@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Mechanism, Public
-from stratsynth.models import Mixture, mixture
+from stratsynth.models import Estimate, Mixture, mixture
 from stratsynth.questions import Program, Question, split
 from stratsynth.strata import crossing
 from stratsynth.weights import Weights
@@ -60,7 +60,7 @@ class Stratified:
         prices = [self.mechanism.price(public.within(s, shares[s]), budget) for s in strata]
         return max(prices, key=lambda allot: allot.amount)
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture | Estimate]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
         strata = crossing(public.schema, self.by)
         shares = self.weights.resolve(strata).shares

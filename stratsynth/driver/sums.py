@@ -152,10 +152,12 @@ def _clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
 
 def _columns(query: Columns, rows: PathRows, which: Which) -> list[Ints]:
     """(x - centre) / scale, or its square, clipped; a missing value makes the norm NaN, and the row zero."""
-    vectors = np.array([
-        (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
-        for name, centre, scale in zip(query.columns, query.centre, query.scale, strict=True)
-    ])
+    vectors = np.array(
+        [
+            (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
+            for name, centre, scale in zip(query.columns, query.centre, query.scale, strict=True)
+        ]
+    )
     if query.square:
         vectors *= vectors
     return _clipped(vectors, query.clip, query.norm)

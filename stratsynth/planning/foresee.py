@@ -81,7 +81,7 @@ class Plan:
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing."""
     strata, shares = _strata(mechanism, schema)
-    account, answers = _simulate(mechanism, schema, budget, declared_size, shares)
+    account, answers, model = _simulate(mechanism, schema, budget, declared_size, shares)
     allot, spending = account.allot, account.spending
     return Plan(
         title(mechanism),
@@ -92,7 +92,10 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot),
-        tuple(_stratum(path, _size(path, declared_size, shares), answers.seen, account) for path in strata),
+        tuple(
+            _stratum(path, _size(path, declared_size, shares), answers.seen, account, _noise(model, path))
+            for path in strata
+        ),
     )
 
 
@@ -104,7 +107,7 @@ def moments(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declar
 
 def _simulate(
     mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int, shares: Mapping[Stratum, float]
-) -> tuple[Account, SimulatedAnswers]:
+) -> tuple[Account, SimulatedAnswers, Any]:
     import numpy as np
 
     from stratsynth.driver.lockstep import run
@@ -115,8 +118,21 @@ def _simulate(
     check_allotment(allot, budget)
     account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
     answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, shares), np.random.default_rng(0))
-    run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
-    return account, answers
+    model = run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
+    return account, answers, model
+
+
+def _noise(model: Any, path: Path) -> str:
+    """In words, the noise to expect in the means of a path; nothing where there are none."""
+    from stratsynth.models import Estimate
+
+    if not isinstance(model, Estimate):
+        return ""
+    part = dict(model.walk())[path]
+    found = zip(part.columns, part.noise, part.status(), strict=True)
+    return "noise in means: " + ", ".join(
+        f"{name} {'not estimable' if status == 'not_estimable' else f'{noise:.2g}'}" for name, noise, status in found
+    )
 
 
 def _size(path: Path, declared_size: int, shares: Mapping[Stratum, float]) -> float:
@@ -132,7 +148,7 @@ def _strata(mechanism: Mechanism[Any], schema: Schema) -> tuple[list[Path], dict
     return [(stratum,) for stratum in strata], dict(mechanism.weights.resolve(strata).shares)
 
 
-def _stratum(path: Path, size: float, seen: Sequence[Seen], account: Account) -> StratumPlan:
+def _stratum(path: Path, size: float, seen: Sequence[Seen], account: Account, means: str) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
 
     def concerns(asked: Path) -> bool:
@@ -154,7 +170,7 @@ def _stratum(path: Path, size: float, seen: Sequence[Seen], account: Account) ->
         one,
         two,
         2 * 8 * cells / 2**20,
-        verdict(one),
+        means or verdict(one),
     )
 
 

@@ -1,4 +1,7 @@
-"""A release: a model, its certificate and its measurements, in memory or in a folder."""
+"""A release: a model, its certificate and its measurements, in memory or in a folder.
+
+Models that draw rows are released with a synthetic table, estimates with a table of themselves instead.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import numpy as np
 
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.models import TableModel, files
+from stratsynth.models import Estimate, TableModel, files
 from stratsynth.models.rules import draw_allowed
 from stratsynth.noise import SystemEntropy
 from stratsynth.release.certificate import read_certificate
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 class Release:
     """Everything in it may be published: it was made from noisy answers and public facts alone."""
 
-    model: TableModel
+    model: TableModel | Estimate
     certificate: Mapping[str, Any]
     """What was guaranteed; `json.dumps` writes it as `certificate.json` has it."""
     measurements: pa.Table
@@ -57,15 +60,32 @@ class Release:
             raise UsageError("the number of rows must be a whole number of at least 0.")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise UsageError("the seed must be a whole number of at least 0.")
-        schema, rng = self.model.schema, np.random.default_rng(seed)
+        model, rng = self.table_model, np.random.default_rng(seed)
+        schema = model.schema
         allowed = {column: _levels(column, levels) for column, levels in (where or {}).items()}
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
-        if condition and not self.model.mass(condition) > 0:
+        if condition and not model.mass(condition) > 0:
             wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
             raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-        codes = draw_allowed(schema, int(n), rng, lambda number: self.model.sample(number, rng, condition), condition)
+        codes = draw_allowed(schema, int(n), rng, lambda number: model.sample(number, rng, condition), condition)
         order = rng.permutation(int(n))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
+
+    @property
+    def table_model(self) -> TableModel:
+        """The model, if it draws rows."""
+        if isinstance(self.model, Estimate):
+            raise UsageError("this release holds estimates and draws no rows: see `estimates()`, estimates.parquet.")
+        return self.model
+
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
+        """The means of a release that holds estimates: a row for everybody and one for each group, for each column.
+
+        `Estimate.table` says what the columns are.
+        """
+        if not isinstance(self.model, Estimate):
+            raise UsageError("this release draws rows and holds no estimates: see `sample`.")
+        return self.model.table(level)
 
     def save(
         self,
@@ -79,17 +99,15 @@ class Release:
         from stratsynth.sources import write_table
 
         target = check_new(folder)
-        if rows is None and self.declared_size is None:
-            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
-        synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
+        name, table = self._product(rows, seed)
         parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
             parts.mkdir(parents=True)
             write_json(parts / "certificate.json", self.certificate)
             write_table(self.measurements, parts / "measurements.parquet")
-            write_table(synthetic, parts / "synthetic.parquet")
+            write_table(table, parts / f"{name}.parquet")
             if csv:
-                write_table(synthetic, parts / "synthetic.csv")
+                write_table(table, parts / f"{name}.csv")
             files.save(self.model, parts / "model")
             _sync(parts)
             parts.rename(target)
@@ -102,6 +120,18 @@ class Release:
         finally:
             shutil.rmtree(parts, ignore_errors=True)
         return target
+
+    def _product(self, rows: int | None, seed: int | None) -> tuple[str, pa.Table]:
+        """The table that people come for, and the name of its file."""
+        import pyarrow as pa
+
+        if isinstance(self.model, Estimate):
+            if rows is not None:
+                raise UsageError("this release holds estimates and has no rows: leave rows out.")
+            return "estimates", pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()
+        if rows is None and self.declared_size is None:
+            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
+        return "synthetic", self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:

@@ -68,7 +68,7 @@ def mean_back(column: Numeric, mean: float, spread: float) -> float:
 
 
 def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """log of x >= 1 (or NaN, or infinite): x = 2^e m exactly, and log m = 2 atanh((m - 1) / (m + 1)) by its series."""
+    """Log of x >= 1 (or NaN, or infinite): x = 2^e m exactly, and log m = 2 atanh((m - 1) / (m + 1)) by its series."""
     m, e = np.frexp(x)
     low = m < math.sqrt(0.5)
     m, exponent = np.where(low, m * 2.0, m), np.where(low, e - 1.0, e.astype(np.float64))

@@ -1,0 +1,96 @@
+"""The mean of everybody from the means of groups: weights, and the error that each part of it brings.
+
+A column that everybody has is weighted by the strata's shares. A column that some people lack, because a question
+did not apply to them or was not answered, is a mean over those who have it, and the groups' shares among those
+are not the groups' shares: it is weighted by the sizes that the estimates were divided by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import MechanismError
+from stratsynth.models.estimate import Estimate, Figures
+from stratsynth.models.intervals import sampled_shares_covariance, weighted_variance
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.strata import Stratum
+
+
+def weighted(
+    schema: Schema,
+    parts: Mapping[Stratum, Estimate],
+    shares: Mapping[Stratum, float],
+    covariance: ArrayLike | None = None,
+) -> Estimate:
+    """The weighted estimate. `covariance` is that of the shares, in the order of the parts; None where exact.
+
+    Shares counted in a public sample or bought from the private table are uncertain: see
+    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`.
+    """
+    first = next(iter(parts.values()))
+    if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
+        raise MechanismError("a weighted estimate needs the same columns and noise in all groups.")
+    w = np.array([shares[stratum] for stratum in parts])
+    c = np.zeros((len(w), len(w))) if covariance is None else np.asarray(covariance, dtype=float)
+    if c.shape != (len(w), len(w)) or not np.isfinite(c).all():
+        raise MechanismError("the covariance of the shares is a square of finite numbers, one line a group.")
+    combined = [
+        _combined([_one(part, i) for part in parts.values()], w, c, complete=complete(schema, name), law=first.laplace)
+        for i, name in enumerate(first.columns)
+    ]
+    figures = Figures(**{key: np.array([found[key] for found in combined]) for key in combined[0]})
+    conservative = any(part.conservative for part in parts.values())
+    return Estimate(schema, first.columns, figures, first.laplace, conservative, dict(parts), dict(shares))
+
+
+def complete(schema: Schema, name: str) -> bool:
+    """Whether every record has a number in this column, by the schema."""
+    column = schema.column(name)
+    return isinstance(column, Numeric) and not column.missing and column.not_applicable is None
+
+
+def _one(part: Estimate, i: int) -> dict[str, float]:
+    """One column's figures."""
+    return {key: float(array[i]) for key, array in vars(part.figures).items()}
+
+
+def _combined(
+    parts: list[dict[str, float]], w: NDArray[Any], c: NDArray[Any], *, complete: bool, law: bool
+) -> dict[str, float]:
+    """The figures of one column, over all groups."""
+    f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
+    sizes = f["size"]
+    tails, drift, uncertain = 3.0 * law * f["size_noise"] ** 4, f["pull"], c
+    if not complete:
+        w, uncertain = sizes / sizes.sum(), np.zeros_like(c)
+        # noise in a size moves the group's mean, and the group's weight: with m its mean and M everybody's,
+        # the mean of all moves by w pull + (m - M) / N
+        drift = f["pull"] + (f["value"] - w @ f["value"]) / sizes
+    moved = w * drift
+    mean = float(w @ f["value"])
+    between = f["value"] - mean
+    errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
+    # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
+    doubt = weighted_variance(between, errors, np.zeros_like(w), uncertain)
+    mixing = 0.0 if complete else between @ sampled_shares_covariance(w, max(sizes.sum(), 1.0)) @ between
+    return {
+        "value": mean,
+        "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),
+        "fourth": float((w**4 * f["fourth"] + moved**4 * tails).sum()),
+        "size": float(sizes.sum()),
+        "size_noise": float(np.sqrt((f["size_noise"] ** 2).sum())),
+        "pull": 0.0,
+        "spread": float(np.sqrt(np.maximum(w @ (f["spread"] ** 2 + between**2), 0.0))),
+        "sampling": float(np.sqrt(max(0.0, (w**2 * f["sampling"] ** 2).sum() + mixing))),
+        "weighting": float(np.sqrt(max(0.0, (w**2 * f["weighting"] ** 2).sum() + doubt))),
+        "low": float(f["low"].max()),  # what was clipped in some group was clipped
+        "high": float(f["high"].min()),
+    }
