@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from stratsynth.evaluation.audit.mechanism import audit_mechanism
 from stratsynth.evaluation.means import mixtures
 from stratsynth.evaluation.means.coverage import coverage
 from stratsynth.evaluation.means.simulate import PublicRows, simulate
@@ -127,3 +128,9 @@ def test_the_noise_of_a_mean_is_not_a_third_off():
     values = np.array([m.figures.value[0] for m in models])
     ratio = values.std() / models[0].noise[0]
     assert abs(ratio - 1) < 4 / math.sqrt(2 * 2000)
+
+
+@pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
+def test_the_audit_looks_only_where_there_are_numbers(name):
+    report = audit_mechanism(make(name, {}), stratified=True, runs=300, seconds=2, tables=4, controls=False)
+    assert report.findings == ()
