@@ -1,8 +1,10 @@
 """Mechanisms, one a file. Each yields questions and returns a model; none of them sees a row."""
 
+from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
+from stratsynth.adapters.pooled import Pooled
 
-__all__ = ["MST", "ClippedMean", "CoinPress", "External", "Independent"]
+__all__ = ["AIM", "MST", "ClippedMean", "CoinPress", "External", "Independent", "Pooled"]

@@ -18,8 +18,9 @@ from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from stratsynth.adapters.engine import Graphical, Problem, junction_tree
+from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
+from stratsynth.adapters.given import affordable, forbidden, records
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Public
@@ -44,9 +45,6 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.schema import Schema
-
-MOST_WITH_RULES = 2**16
-"""How many cells structural rules may make of a model; a tree that is larger by itself may stay as it is."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +97,14 @@ class MST:
             twos: tuple[NoisyTable, ...] = ()
         else:
             ones = yield from counts(schema.oneways, rho=allot.rho / 3)
-            tree = yield from _tree(schema, ones, _total(ones, public.size), allot.rho / 3)
+            tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3)
             twos = yield from counts(tree, rho=allot.rho / 3)
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         rules, held = affordable(forbidden(schema), sizes, [table.clique for table in twos])
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
-        problem = Problem(sizes, tables, _total(ones, public.size), rules, prior=self.prior, iterations=self.iterations)
+        total = records(ones, public.size)
+        problem = Problem(sizes, tables, total, rules, prior=self.prior, iterations=self.iterations)
         solution = yield from work(engine(self.engine), problem)
         return Graphical.of(schema, solution)
 
@@ -134,20 +133,6 @@ def _distribution(table: NoisyTable) -> NDArray[np.float64]:
     return weight / weight.sum() if weight.sum() > 0 else np.full(weight.size, 1 / weight.size)
 
 
-def _total(tables: Sequence[NoisyTable], size: int | None) -> float:
-    """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
-
-    Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
-    are. At least one record.
-    """
-    weights = [1 / (table.values.size * table.sigma**2) for table in tables]
-    values = [float(table.values.sum()) for table in tables]
-    if size:
-        weights.append(25 / size**2)
-        values.append(float(size))
-    return max(1.0, sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)) if weights else 1.0
-
-
 def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times: float) -> tuple[Measured, ...]:
     """The pairs, without the cells of rare levels: a level is rare where its count is below `times` its noise."""
     if not times:  # a count below zero is below nothing
@@ -156,37 +141,3 @@ def _without_rare(twos: Sequence[NoisyTable], ones: Sequence[NoisyTable], times:
     return tuple(
         Measured.of(table, np.logical_and.outer(common[table.clique[0]], common[table.clique[1]])) for table in twos
     )
-
-
-def affordable(
-    rules: dict[Clique, NDArray[np.intp]], sizes: tuple[tuple[str, int], ...], pairs: Sequence[Clique]
-) -> tuple[dict[Clique, NDArray[np.intp]], set[Clique]]:
-    """The structural zeros and the pairs that a model of reasonable size can hold together.
-
-    Rules are certain, so they come first, the smallest ones at the head; then pairs, in the order in which they
-    were chosen. In a stratum of few people the last pairs are noise, and the first to go. Sampling sees to the
-    rules that are left out.
-    """
-    most = max(MOST_WITH_RULES, junction_tree(sizes, tuple(sorted(pairs))).cells)
-    levels = dict(sizes)
-    held: set[Clique] = set()
-    for clique in (*sorted(rules, key=lambda c: (math.prod(levels[column] for column in c), c)), *pairs):
-        if junction_tree(sizes, tuple(sorted({*held, clique}))).cells <= most:
-            held.add(clique)
-    return {clique: cells for clique, cells in rules.items() if clique in held}, held & set(pairs)
-
-
-def forbidden(schema: Schema) -> dict[Clique, NDArray[np.intp]]:
-    """The schema's structural zeros, as cells of the cliques that they speak of."""
-    found: dict[Clique, NDArray[np.intp]] = {}
-    for rule in schema.rules:
-        for box in rule.cells(schema):
-            # a column all of whose levels are in the box has no say in it
-            clique = tuple(name for name in schema.names if name in box and len(box[name]) < schema.size(name))
-            if not clique:
-                continue
-            never = np.zeros(schema.shape(clique), dtype=bool)
-            never[np.ix_(*(sorted(box[name]) for name in clique))] = True
-            cells = np.flatnonzero(never)
-            found[clique] = np.union1d(found[clique], cells) if clique in found else cells
-    return found

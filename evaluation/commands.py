@@ -13,6 +13,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands; the core calls this by the entry-point group `stratsynth.commands`."""
     app.command()(audit)
     app.command()(demo)
+    app.command()(evaluate)
 
 
 def demo(
@@ -45,3 +46,54 @@ def audit(
     typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.to_text())
     if not report.passed:
         raise typer.Exit(1)
+
+
+def evaluate(
+    real: Annotated[Path, typer.Option(metavar="R", help="The private table: a .csv, .csv.gz or .parquet file.")],
+    synthetic: Annotated[Path, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")],
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema file of both.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
+    by: Annotated[
+        str | None, typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups.")
+    ] = None,
+    holdout: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Real rows that the release was not fitted to.")
+    ] = None,
+    target: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="With --holdout: a column to predict, or employment or income."),
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(metavar="LEVEL,...", help="The levels of the target that count as 1.")
+    ] = None,
+    above: Annotated[
+        float | None, typer.Option(metavar="X", help="The number above which the target counts as 1.")
+    ] = None,
+    area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
+    quasi: Annotated[
+        str | None, typer.Option(metavar="COLUMN,...", help="What neighbours know of each other, for matches.")
+    ] = None,
+    k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
+    cliques: Annotated[int, typer.Option(min=1, help="At most so many marginals, the same ones every time.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="For baselines, models and intervals.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
+    from stratsynth.evaluation import card, output
+    from stratsynth.evaluation.whole import evaluate as evaluated
+
+    output.refuse_output(out)
+    columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
+    table = synthetic / "synthetic.parquet" if synthetic.is_dir() else synthetic
+    found = evaluated(
+        real, table, schema, columns, k=k, cliques=cliques, holdout=holdout, target=target, positive=levels,
+        above=above, area=area, quasi=known, seed=seed,
+    )  # fmt: skip
+    files = output.write(found, out)
+    if as_json:
+        shown = json.loads(card.disparity_card(found).to_json(orient="records"))
+        document = {"INTERNAL": True, "facts": dict(found.facts), "groups": shown, "files": [str(f) for f in files]}
+        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    typer.echo(card.text(found))
+    typer.echo(f"\nEvery figure is in {out}, in CSV, Parquet and evaluation.json.")

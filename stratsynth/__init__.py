@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.budgets import StratumBudgets
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
+    from stratsynth.groups import Groups
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
+    from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
     from stratsynth.stratified import Stratified
     from stratsynth.table import open_table
@@ -35,22 +38,26 @@ if TYPE_CHECKING:
 _HOME = {
     "Budget": "accounting.budget",
     "Categorical": "schema",
+    "Groups": "groups",
     "Neighbours": "accounting.budget",
     "Numeric": "schema",
     "Recipe": "recipe",
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",
+    "StratumBudgets": "budgets",
     "Stratified": "stratified",
     "Weights": "weights",
     "fit": "fitting",
     "open_table": "table",
     "plan": "planning",
+    "weight_sensitivity": "release.sensitivity",
 }
 
 __all__ = [
     "Budget",
     "Categorical",
+    "Groups",
     "Neighbours",
     "Numeric",
     "Recipe",
@@ -58,11 +65,13 @@ __all__ = [
     "Schema",
     "Stratified",
     "StratsynthError",
+    "StratumBudgets",
     "Weights",
     "census",
     "fit",
     "open_table",
     "plan",
+    "weight_sensitivity",
 ]
 
 

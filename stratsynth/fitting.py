@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment
+from stratsynth.accounting.units import protecting, whole
 from stratsynth.digest import digest
-from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.errors import MechanismError, UsageError
 from stratsynth.mechanism import Mechanism, Public, demand, title
 from stratsynth.table import Table
 
@@ -28,14 +29,19 @@ def fit(
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
+    workers: int = 1,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
     `seed` reaches post-processing only. Noise comes from the operating system; another `entropy` is for tests,
     and the certificate of what it made says NOT PRIVATE. With a ledger file, a fit that was interrupted is
     resumed by calling this again with the same arguments.
+
+    `workers` processes fit the strata's models, from noisy answers; the rows stay here. The result is the same bit
+    for bit. It pays for large models, such as those of many structural rules, and for `engine = "mbi"`; small
+    models are fitted sooner than processes start.
     """
-    with fitted(mechanism, table, budget, seed=seed, entropy=entropy) as release:
+    with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
         return release
 
 
@@ -49,26 +55,30 @@ def fitted(
     entropy: Entropy | None = None,
     tick: Callable[[], None] | None = None,
     ready: Callable[[], object] = lambda: None,
+    workers: int = 1,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
     Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
-    `tick` is called whenever the questions of one moment have been answered, `ready` once more before a new
-    reservation: it raises where the release could not be saved.
+    `tick` is called whenever the questions of one moment have been answered, and for every model that was fitted;
+    `ready` once more before a new reservation: it raises where the release could not be saved.
     """
     import numpy as np
 
     from stratsynth.driver.load import load_rows
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import SERVED, PrivateAnswers
+    from stratsynth.driver.solving import Solvers, check_workers
     from stratsynth.models import Estimate, TableModel
     from stratsynth.noise import SystemEntropy
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
 
+    budget = protecting(budget, table.schema)
     _check(table, budget)
     check_seed(seed)
+    check_workers(workers)
     demand(mechanism, SERVED)
     public = Public(table.schema, table.declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
@@ -76,7 +86,7 @@ def fitted(
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
-    account = table.ledger.open(Request(identity, title(mechanism), budget, allot, seed, ready))
+    account = table.ledger.open(Request(identity, title(mechanism), budget, whole(allot), seed, ready))
     try:
         answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
         steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
@@ -87,7 +97,8 @@ def fitted(
                 tick()
             return replies
 
-        model = run(steps, table.schema, answer)
+        with Solvers(workers, tick) as solve:
+            model = run(steps, table.schema, answer, solve)
         if not isinstance(model, TableModel | Estimate):
             kind = type(model).__name__
             raise MechanismError(f"{mechanism.name} returned {kind}, which is no table model and no estimate.")
@@ -109,12 +120,8 @@ def check_seed(seed: int | None) -> None:
 
 
 def _check(table: Table, budget: Budget) -> None:
-    """Refuse what must not be fitted: an unreviewed schema, a unit not protected, a delta too large."""
+    """Refuse what must not be fitted: an unreviewed schema, a delta too large."""
     table.schema.ready()
-    if table.schema.unit != "record":
-        raise Unsupported(
-            'schema: protecting a unit with several rows is not supported yet; use unit = "record" and say so.'
-        )
     if table.declared_size is not None and budget.delta >= 1 / table.declared_size:
         raise UsageError(
             f"budget: delta {budget.delta:g} is not below 1/{table.declared_size}, one over the declared size: "

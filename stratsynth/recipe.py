@@ -16,13 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
+from stratsynth.groups import Groups
 from stratsynth.mechanism import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
 from stratsynth.stratified import Stratified
 from stratsynth.table import Table, open_table
-from stratsynth.weights import Weights
+from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
     from stratsynth.release import Release
@@ -32,23 +34,25 @@ MAX_BYTES = 1 << 20
 Kind = type | tuple[type, ...]
 _KEYS: Mapping[str, Mapping[str, Kind]] = {
     "data": {"path": str, "schema": str, "declared_size": int, "public": bool},
-    "strata": {"by": list},
-    "weights": {"source": str, "path": str, "citation": str},
+    "strata": {"by": list, "merge": dict, "bands": dict, "hierarchy": dict, "small": str, "threshold": (int, float)},
     "budget": {"epsilon": (int, float), "delta": (int, float), "neighbours": str, "ledger": str,
-               "ledger_epsilon": (int, float)},
+               "ledger_epsilon": (int, float), "strata": str},
     "release": {"rows": int, "directory": str, "seed": int, "csv": bool},
 }  # fmt: skip
-"""Every section's keys and their types; `[mechanism]` has `name` and the settings of that mechanism."""
+"""Every section's keys and their types.
+
+`[mechanism]` has `name` and the settings of that mechanism, `[weights]` the keys that fit its source.
+"""
 _NEEDED = {
     "data": ("path", "schema"),
     "budget": ("epsilon", "delta"),
-    "weights": ("source",),
     "strata": ("by",),
 }
 _NAMES = {
     int: "a whole number",
     str: "a text",
     list: "a list",
+    dict: "a table",
     bool: "true or false",
     (int, float): "a number",
 }
@@ -70,7 +74,7 @@ class Recipe:
     def read(cls, path: Path) -> Recipe:
         """Parse and check a recipe file."""
         document = _parse(path)
-        sections = {"mechanism", *_KEYS}
+        sections = {"mechanism", "weights", *_KEYS}
         for name in document:
             if name not in sections:
                 raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, sections)}.")
@@ -86,7 +90,11 @@ class Recipe:
             raise RecipeError(f'{path.name}: [mechanism] name is missing; for example name = "independent".')
         if ("strata" in document) != ("weights" in document):
             has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
-            raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by public weights.")
+            raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by weights.")
+        if "strata" in document["budget"] and "strata" not in document:
+            raise RecipeError(
+                f"{path.name}: [budget] strata is a table of the strata's budgets, but there are no strata."
+            )
         check_seed(document.get("release", {}).get("seed"))
         return cls(
             path.parent,
@@ -125,26 +133,22 @@ class Recipe:
         mechanism = make(self.mechanism["name"], settings)
         if self.strata is None or self.weights is None:
             return mechanism
-        return Stratified(mechanism, self.strata["by"], self._weights(self.weights))
+        groups = Groups(**{key: value for key, value in self.strata.items() if key != "by"})
+        table = self.budget_.get("strata")
+        budgets = None if table is None else StratumBudgets.read(self.folder / table)
+        return Stratified(mechanism, self.strata["by"], read_weights(self.weights, self.folder), groups, budgets)
 
-    def _weights(self, weights: Mapping[str, Any]) -> Weights:
-        if weights["source"] != "public":
-            raise RecipeError(f"[weights] source: {weights['source']!r} is not supported; it has to be 'public'.")
-        if "path" not in weights:
-            raise RecipeError("[weights] path is missing: a CSV file with the strata's columns and `share`.")
-        return Weights.public(self.folder / weights["path"], citation=weights.get("citation", ""))
-
-    def run(self, folder: Path, *, tick: Callable[[], None] | None = None) -> Release:
+    def run(self, folder: Path, *, tick: Callable[[], None] | None = None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
-        `tick` is called after every moment at which questions were answered.
+        `tick` is called after every moment at which questions were answered, and for every model that was fitted.
         """
         from stratsynth.release.release import check_new
 
         how, seed = self.how(), self.seed
         rows = self.rows if draws_rows(how) else None
-        ready = partial(check_new, folder)
-        with fitted(how, self.table(), self.budget(), seed=seed, tick=tick, ready=ready) as release:
+        ready, table, budget = partial(check_new, folder), self.table(), self.budget()
+        with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release
 

@@ -1,48 +1,86 @@
 """Strata: the declared groups, and the paths of splits that lead to them.
 
 Every declared group exists, whatever its count: the strata of some columns are the full crossing of their
-levels in the schema, never what happens to occur in the rows.
+levels in the schema, never what happens to occur in the rows. A stratum has one level of each column, or
+several that were merged; a merged column still varies inside its stratum, among those levels.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Rule, Schema
+from stratsynth.schema.narrow import narrow
 
 MOST_STRATA = 100_000
 """Each stratum is a program and a model of its own."""
 
+Cell = tuple[str, ...]
+"""A level for each column, in the order of the columns' names: what a stratum is made of."""
+
 
 @dataclass(frozen=True, order=True)
 class Stratum:
-    """One group: a level for each of the columns that a split divides by."""
+    """One group: for each of the columns that a split divides by, its level, or the levels merged into one."""
 
-    items: tuple[tuple[str, str], ...]
-    """The (column, level) pairs, in the order of the split."""
+    items: tuple[tuple[str, tuple[str, ...]], ...]
+    """The columns in the order of the split, each with its levels, in the schema's order."""
+    names: tuple[str, ...] = field(default=(), compare=False)
+    """What each column's levels are called in released files: a level itself, a merge by its public name."""
+
+    def __post_init__(self) -> None:
+        """A merge without a name is called by its levels."""
+        if not self.names:
+            object.__setattr__(self, "names", tuple("+".join(levels) for _, levels in self.items))
 
     @classmethod
-    def of(cls, levels: Mapping[str, str]) -> Stratum:
+    def of(cls, levels: Mapping[str, str | Sequence[str]], names: Sequence[str] = ()) -> Stratum:
         """The stratum that has these levels."""
-        return cls(tuple(levels.items()))
+        items = ((c, (several,) if isinstance(several, str) else tuple(several)) for c, several in levels.items())
+        return cls(tuple(items), tuple(names))
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, str]) -> Stratum:
+        """The stratum that `to_dict` wrote; the names of its merges are not kept there."""
+        return cls.of({column: levels.split("|") for column, levels in record.items()})
 
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that define it."""
         return tuple(column for column, _ in self.items)
 
+    @cached_property
+    def levels(self) -> Mapping[str, tuple[str, ...]]:
+        """Each column's levels."""
+        return dict(self.items)
+
     @property
     def label(self) -> str:
-        """Its levels joined by `|`, as released files write it."""
-        return "|".join(level for _, level in self.items)
+        """Its names joined by `|`, as released files write it."""
+        return "|".join(self.names)
+
+    @property
+    def is_merge(self) -> bool:
+        """Whether some column has several levels."""
+        return any(len(levels) > 1 for _, levels in self.items)
+
+    @property
+    def size(self) -> int:
+        """Of how many cells it is made."""
+        return math.prod(len(levels) for _, levels in self.items)
+
+    def cells(self) -> Iterator[Cell]:
+        """The cells of the full crossing that it is made of."""
+        return itertools.product(*(levels for _, levels in sorted(self.items)))
 
     def to_dict(self) -> dict[str, str]:
-        """Column to level."""
-        return dict(self.items)
+        """Column to level, merged levels joined by `|`: texts that say everything, whatever a merge is called."""
+        return {column: "|".join(levels) for column, levels in self.items}
 
 
 Path = tuple[Stratum, ...]
@@ -54,45 +92,113 @@ def label(path: Path) -> str:
     return "|".join(stratum.label for stratum in path)
 
 
-def crossing(schema: Schema, by: Sequence[str]) -> tuple[Stratum, ...]:
-    """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels."""
-    if not by:
-        raise UsageError("strata: name at least one column to stratify by.")
-    if not all(isinstance(column, str) for column in by):
-        raise UsageError("strata: `by` is a list of column names.")
-    if len(set(by)) < len(by):
-        raise UsageError("strata: a column is named twice in `by`.")
+class Partition:
+    """Strata of the same columns that have no cell in common: what parallel composition rests on."""
+
+    def __init__(self) -> None:
+        """Start with no stratum."""
+        self._home: dict[Cell, Stratum] = {}
+
+    def add(self, stratum: Stratum) -> bool:
+        """Take a stratum in, unless one of its cells lies in another; one that is there already may come again."""
+        cells = list(stratum.cells())
+        if any(self._home.get(cell, stratum) != stratum for cell in cells):
+            return False
+        self._home.update(dict.fromkeys(cells, stratum))
+        return True
+
+
+def disjoint(strata: Iterable[Stratum]) -> bool:
+    """Whether strata of the same columns have no cell in common."""
+    seen: set[Cell] = set()
+    for stratum in strata:
+        cells = list(stratum.cells())
+        if not seen.isdisjoint(cells):
+            return False
+        seen.update(cells)
+    return True
+
+
+def crossing(
+    schema: Schema, by: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None
+) -> tuple[Stratum, ...]:
+    """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
+
+    `groups` names levels of a column that are taken together; a merge stands where its first level would.
+    """
+    check_by(by)
     levels = [schema.levels(column) for column in by]
     if math.prod(map(len, levels)) > MOST_STRATA:
         raise Unsupported(f"strata: {' x '.join(by)} has more than {MOST_STRATA:,} groups; use fewer columns or bins.")
     barred = [level for column in levels for level in column if "|" in level]
     if barred:
         raise UsageError(f"strata: the level {barred[0]!r} holds a |, which joins levels in released files.")
-    return tuple(Stratum(tuple(zip(by, combination, strict=True))) for combination in itertools.product(*levels))
+    parts = [_parts(schema.levels(column), (groups or {}).get(column, {})) for column in by]
+    return tuple(
+        Stratum(tuple(zip(by, (levels for _, levels in one), strict=True)), tuple(name for name, _ in one))
+        for one in itertools.product(*parts)
+    )
+
+
+def check_by(by: Sequence[str]) -> None:
+    """Refuse what names no columns."""
+    if not by:
+        raise UsageError("strata: name at least one column to stratify by.")
+    if not all(isinstance(column, str) for column in by):
+        raise UsageError("strata: `by` is a list of column names.")
+    if len(set(by)) < len(by):
+        raise UsageError("strata: a column is named twice in `by`.")
+
+
+def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
+    """The levels of a column, one by one or merged, each part with its name."""
+    merges = {name: tuple(level for level in levels if level in merged) for name, merged in groups.items()}
+    home = {level: (name, merged) for name, merged in merges.items() for level in merged}
+    return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))
 
 
 def within(schema: Schema, path: Path) -> Schema:
-    """The schema that the rows of a path vary in: the columns that the path holds constant are gone."""
-    constants = {column: level for stratum in path for column, level in stratum.items}
-    left = schema.without(constants)
-    return replace(left, rules=(*left.rules, *_inside(schema, constants))) if schema.rules else left
+    """The schema that the rows of a path vary in.
+
+    Columns that a stratum holds constant are gone; merged ones are there with the merged levels alone.
+    """
+    for stratum in path:
+        schema = _within(schema, stratum)
+    return schema
 
 
-def _inside(schema: Schema, constants: Mapping[str, str]) -> Iterator[Rule]:
-    """What the rules that mention constant columns say of the others."""
+def _within(schema: Schema, stratum: Stratum) -> Schema:
+    for name in stratum.columns:
+        schema.column(name)
+    columns = dict(schema.columns)
+    for name, levels in stratum.items:
+        if len(levels) == 1:
+            del columns[name]
+        else:
+            columns[name] = narrow(columns[name], levels)
+    inner = replace(schema, columns=columns, rules=())
+    if not schema.rules:
+        return inner
+    kept = (rule for rule in schema.rules if rule.names.isdisjoint(stratum.levels))
+    return replace(inner, rules=(*kept, *_inside(schema, inner, stratum)))
+
+
+def _inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
+    """What the rules that mention the stratum's columns say inside it."""
+    here = {c: {schema.index(c, level) for level in levels} for c, levels in stratum.items}
     for rule in schema.rules:
-        if rule.names.isdisjoint(constants):
+        if rule.names.isdisjoint(here):
             continue
         for box in rule.cells(schema):
-            if any(schema.index(c, level) not in box[c] for c, level in constants.items() if c in box):
+            cut = {c: codes & here[c] if c in here else codes for c, codes in box.items()}
+            if not all(cut[c] for c in cut if c in here):
                 continue
-            left = {c: sorted(codes) for c, codes in box.items() if c not in constants}
-            rest = {c: tuple(schema.levels(c)[i] for i in codes) for c, codes in left.items()}
+            rest = {c: tuple(schema.levels(c)[i] for i in sorted(cut[c])) for c in cut if c in inner.columns}
             if not rest or not all(rest.values()):
                 continue
             name, levels = rest.popitem()
             # a level that cannot occur at all is written as a rule on whatever another column holds
-            others = [c for c in schema.names if c != name and c not in constants]
-            when = rest or {c: schema.levels(c) for c in others[:1]}
+            others = [c for c in inner.names if c != name]
+            when = rest or {c: inner.levels(c) for c in others[:1]}
             if when:
                 yield Rule(when=when, never={name: levels})

@@ -1,30 +1,79 @@
 """Stratification: one mechanism for each declared group, under parallel composition.
 
-Every stratum gets the whole allotment, because a record lies in one stratum only; the results are combined
-by public weights. It is itself a mechanism, made of `split`: strata may be stratified again, or pooled.
+Every stratum gets the whole allotment, or less where its own budget says so, because a record lies in one
+stratum only; the results are combined by weights. It is itself a mechanism, made of `split`: strata may be
+stratified again, or pooled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Mechanism, Public
+from stratsynth.groups import Groups
+from stratsynth.layout import Layout, lay_out
+from stratsynth.mechanism import Mechanism, Public, draws_rows, make, typical
 from stratsynth.models import Estimate, Mixture, mixture
-from stratsynth.questions import Program, Question, split
-from stratsynth.strata import crossing
-from stratsynth.weights import Weights
+from stratsynth.questions import Counts, Program, Question, counts, split
+from stratsynth.strata import Stratum
+from stratsynth.weights import Resolved, Weights
+from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
 
+ONE_WAY = "independent"
+"""What small strata are given under the policy "one-way"."""
+
+
+class Groupwise:
+    """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
+
+    name: ClassVar[str]
+    by: Sequence[str]
+    weights: Weights
+    groups: Groups
+    budgets: StratumBudgets | None
+
+    @property
+    def inner(self) -> Mechanism[Any]:
+        """What is fitted in strata, or what they start from."""
+        raise NotImplementedError
+
+    def check_groups(self) -> None:
+        """Refuse what does not declare strata; a single name is a common slip."""
+        if isinstance(self.by, str):
+            raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
+        if not isinstance(self.weights, Weights):
+            raise UsageError(f"{self.name}: weights come from Weights.public(shares, citation=...).")
+        if not isinstance(self.groups, Groups):
+            raise UsageError(f"{self.name}: groups are declared by Groups(merge=..., small=...).")
+        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
+            raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the weights disclose, those of strata within the strata included."""
+        inner: tuple[str, ...] = getattr(self.inner, "unprotected", ())
+        return tuple(dict.fromkeys((*self.weights.unprotected, *inner)))
+
+    def layout(self, public: Public, budget: Budget) -> Layout:
+        """The strata, from public facts."""
+        return lay_out(
+            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon
+        )  # fmt: skip
+
 
 @dataclass(frozen=True)
-class Stratified:
+class Stratified(Groupwise):
     """Fit `mechanism` in each stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "stratified"
@@ -33,41 +82,130 @@ class Stratified:
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
-    """The strata's public shares: what the groups' proportions in the release are, exactly."""
+    """The strata's shares: what the groups' proportions in the release are, exactly."""
+    groups: Groups = field(default_factory=Groups)
+    """Merges of levels, and what becomes of small groups; every crossing is a stratum when nothing is said."""
+    budgets: StratumBudgets | None = None
+    """Strata that get less than the whole epsilon; all get the whole when not given."""
 
     def __post_init__(self) -> None:
         """Columns are kept as a tuple; a single name is a common slip."""
-        if isinstance(self.by, str):
-            raise UsageError(f'stratified: `by` is a list of columns; write ["{self.by}"].')
-        if not isinstance(self.weights, Weights):
-            raise UsageError("stratified: weights come from Weights.public(shares, citation=...).")
+        self.check_groups()
         if getattr(self.mechanism, "counts_rows", False):
             raise Unsupported(
                 f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
                 "publish the size of every group. Fit it on the whole table."
             )
+        if self.groups.small == "one-way" and not draws_rows(self.mechanism):
+            raise Unsupported(
+                f"stratified: {self.mechanism.name} releases numbers, which one-way tables of small groups cannot be "
+                'combined with; take small = "merge" or "keep".'
+            )
         object.__setattr__(self, "by", tuple(self.by))
 
     @property
+    def inner(self) -> Mechanism[Any]:
+        """What is fitted in each stratum."""
+        return self.mechanism
+
+    @property
     def needs(self) -> frozenset[type[Question]]:
-        """What the inner mechanism needs."""
-        return self.mechanism.needs
+        """What the inner mechanism needs, and counts for private weights or one-way tables."""
+        own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
+        return self.mechanism.needs | own
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What the dearest stratum spends: a record is in one of them."""
-        strata = crossing(public.schema, self.by)
-        shares = self.weights.resolve(strata).shares
-        prices = [self.mechanism.price(public.within(s, shares[s]), budget) for s in strata]
-        return max(prices, key=lambda allot: allot.amount)
+        """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""
+        layout = self.layout(public, budget)
+        prices = self._prices(public, budget, layout)
+        dearest = max(prices.values(), key=lambda allot: allot.amount)
+        currencies = {allot.currency for allot in prices.values()}
+        if len(currencies) > 1:
+            raise Unsupported(
+                f"stratified: one-way tables are counted in zCDP; {self.mechanism.name} spends otherwise. "
+                "Keep small groups, or merge them."
+            )
+        if self.weights.asked and dearest.currency != Currency.ZCDP:
+            raise Unsupported(
+                f"stratified: private weights are counted in zCDP; {self.mechanism.name} spends in {dearest.currency}. "
+                "Take another source of weights."
+            )
+        if self.budgets is not None and dearest.currency == Currency.SAMPLED:
+            raise Unsupported("stratified: steps on samples are alike in all strata; leave the strata's budgets out.")
+        if self.budgets is not None and budget.neighbours != Neighbours.ADD_REMOVE:
+            raise Unsupported(
+                "stratified: a record that is exchanged may be in any two strata, so a budget of its own protects "
+                'nobody more; use neighbours = "add-remove", or leave the strata\'s budgets out.'
+            )
+        asked = dearest.amount * self.weights.asked
+        for stratum, allot in prices.items():
+            if not allot.amount > asked:
+                raise UsageError(
+                    f"budgets: stratum {stratum.label} has less than the counts cost that everybody pays for private "
+                    "weights; give it more, or the counts a smaller share."
+                )
+        return replace(dearest, promise=budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture | Estimate]:
+        """All strata's programs in lock-step, and the mixture of what they return."""
+        parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
+        return self._combined(public, parts, weights)
+
+    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
+        """The questions of an ordinary fit: what a plan goes by. Estimates say how noisy they will be."""
+        parts, weights = yield from self._split(public, allot, rng, typical)
+        return parts if draws_rows(self) else self._combined(public, parts, weights)
+
+    def _combined(self, public: Public, parts: Mapping[Stratum, Any], weights: Resolved) -> Mixture | Estimate:
+        """The mixture; estimates carry how far the weights may be off."""
+        if draws_rows(self):
+            return mixture(public.schema, parts, weights.shares)
+        return mixture(public.schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
+
+    def _split(
+        self, public: Public, allot: Allotment, rng: Generator, program: Callable[..., Program[Any]]
+    ) -> Program[tuple[Mapping[Stratum, Any], Resolved]]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
-        strata = crossing(public.schema, self.by)
-        shares = self.weights.resolve(strata).shares
-        streams = rng.spawn(len(strata))
+        layout = self.layout(public, allot.promise)
+        weights, asked = layout.resolved, allot.amount * self.weights.asked
+        if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
+            (table,) = yield from counts([tuple(self.by)], rho=asked)
+            weights, total = counted(table, layout.strata, public.schema)
+            public = replace(public, size=round(total) if public.size is None else public.size)
+        allots = self._allots(public, allot, layout, asked)
+        streams = rng.spawn(len(layout.strata))
         programs = {
-            stratum: self.mechanism.steps(public.within(stratum, shares[stratum]), allot, stream)
-            for stratum, stream in zip(strata, streams, strict=True)
+            s: program(self._inner(layout, s), self._public(public, s, weights), allots[s], stream)
+            for s, stream in zip(layout.strata, streams, strict=True)
         }
-        parts = yield from split(programs)
-        return mixture(public.schema, parts, shares)
+        return (yield from split(programs)), weights
+
+    def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:
+        return public.within(stratum, weights.shares[stratum], exact=self.weights.exact)
+
+    def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
+        return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism
+
+    def _prices(self, public: Public, budget: Budget, layout: Layout) -> dict[Stratum, Allotment]:
+        """What each stratum would spend of its own budget."""
+        return {
+            s: self._inner(layout, s).price(
+                self._public(public, s, layout.resolved), replace(budget, epsilon=layout.epsilons[s])
+            )
+            for s in layout.strata
+        }
+
+    def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
+        """What each stratum may spend, once everybody has paid for the counts."""
+        if self.budgets is None:
+            left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
+            return dict.fromkeys(layout.strata, left)
+        prices = self._prices(public, allot.promise, layout)
+        part = allot.amount / max(price.amount for price in prices.values())
+        return {s: replace(price, amount=_left(price.amount * part, asked)) for s, price in prices.items()}
+
+
+def _left(amount: float, spent: float) -> float:
+    """What is left of an amount, rounded so that both together never pass it."""
+    left = amount - spent
+    return nextafter(left, 0.0) if Fraction(left) + Fraction(spent) > Fraction(amount) else left

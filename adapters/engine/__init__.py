@@ -2,8 +2,10 @@
 
 structure   which columns go together: triangulation and junction tree
 forest      message passing in log space, over many trees at once
+goal        what a fit minimises
 solve       the marginals that fit noisy tables best, by mirror descent
-model       the fitted model: marginals of any columns, sampling, storage
+marginals   of any columns, many at once
+model       the fitted model: marginals, sampling, storage
 """
 
 from stratsynth.adapters.engine.model import Graphical

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
-from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.sampling import sample
 from stratsynth.adapters.engine.solve import Solution
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
@@ -48,6 +49,11 @@ class Graphical:
         """The model of a solved problem."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
+    @property
+    def solution(self) -> Solution:
+        """The solved problem that it is the model of, as a base of others."""
+        return Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
+
     @cached_property
     def _forest(self) -> Forest:
         return Forest([self.tree])
@@ -72,7 +78,15 @@ class Graphical:
 
     def marginal(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""
-        return marginal(self.tree, self._calibrated[0], columns)
+        return self._marginals.table(columns)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
+        """The probabilities of many sets of columns, which is far quicker than one by one."""
+        return self._marginals.tables(cliques)
+
+    @cached_property
+    def _marginals(self) -> Marginals:
+        return Marginals(self.tree, self._calibrated[0])
 
     def mass(self, where: Where) -> float:
         """How much of the partition sum is left when other levels cannot occur."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -50,8 +50,8 @@ class JunctionTree:
 @lru_cache(maxsize=4096)
 def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...]) -> JunctionTree:
     """The junction tree of a graph in which every clique's columns are joined; lone columns are cliques too."""
-    levels, order = dict(sizes), [column for column, _ in sizes]
-    maximal = _eliminate(levels, cliques)
+    order = [column for column, _ in sizes]
+    maximal = [frozenset(order[i] for i in _members(whole)) for whole in _eliminated(sizes, cliques)]
     graph = nx.Graph()
     graph.add_nodes_from(range(len(maximal)))
     for i, j in combinations(range(len(maximal)), 2):
@@ -69,40 +69,119 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
     return JunctionTree(sizes, tuple(named), parents, separators)
 
 
-def _eliminate(levels: Mapping[str, int], cliques: Sequence[Clique]) -> list[frozenset[str]]:
+def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
+    """How many numbers a model that holds these cliques has: `junction_tree(...).cells`, without the tree."""
+    products = _Products([size for _, size in sizes])
+    return sum(products[whole] for whole in _eliminated(sizes, cliques))
+
+
+def taken_in(
+    sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
+) -> list[bool]:
+    """Which cliques a model of those `held` could take in, one at a time, and have at most so many numbers.
+
+    That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
+    """
+    number = {column: i for i, (column, _) in enumerate(sizes)}
+    around, products = _around(sizes, held), _Products([size for _, size in sizes])
+    costs = [_cost(products, around, i) for i in range(len(sizes))]
+    known: dict[int, bool] = {}
+    found = []
+    for clique in cliques:
+        columns = sum(1 << number[column] for column in clique)
+        # the ends of missing edges: to join these is to join the clique
+        ends = sum(1 << number[column] for column in clique if columns & ~around[number[column]])
+        if ends not in known:
+            joined = list(around)
+            for i in _members(ends):
+                joined[i] |= ends
+            # a new edge changes what its ends cost, and those that both of its ends are joined to
+            changed = dict(enumerate(costs))
+            for i, near in enumerate(joined):
+                if (near & ends).bit_count() > 1:
+                    changed[i] = _cost(products, joined, i)
+            cells = 0
+            for whole in _eliminate(products, joined, changed):
+                cells += products[whole]
+                if cells > most:
+                    break
+            known[ends] = cells <= most
+        found.append(known[ends])
+    return found
+
+
+def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
+    """Maximal cliques, as sets of columns' numbers."""
+    products, around = _Products([size for _, size in sizes]), _around(sizes, cliques)
+    return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
+
+
+def _around(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> list[int]:
+    """For each column itself and its neighbours. Sets of columns are bits of whole numbers, which is quick."""
+    number = {column: i for i, (column, _) in enumerate(sizes)}
+    around = [1 << i for i in range(len(sizes))]
+    for clique in cliques:
+        joined = sum(1 << number[column] for column in clique)
+        for column in clique:
+            around[number[column]] |= joined
+    return around
+
+
+def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[bool, int, int]]) -> Iterator[int]:
     """Maximal cliques after eliminating, again and again, the column whose neighbourhood has the fewest cells.
 
     A column whose neighbours are joined already goes first: that adds no edge, so a tree stays a tree of pairs.
+    Uses up what it is given.
     """
-    around: dict[str, set[str]] = {column: set() for column in levels}
-    for clique in cliques:
-        for a, b in combinations(clique, 2):
-            around[a].add(b)
-            around[b].add(a)
-    found: list[frozenset[str]] = []
-    cost = {column: _cost(levels, around, column) for column in around}
-    while around:
-        column = min(around, key=lambda c: (cost[c], c))
-        near = around.pop(column)
-        whole = frozenset({column, *near})
-        if not any(whole <= other for other in found):
+    found: list[int] = []
+    while cost:
+        column = min(cost.values())[2]
+        del cost[column]
+        whole = around[column]
+        for other in found:
+            if not whole & ~other:
+                break
+        else:
             found.append(whole)
-        for a in near:
-            around[a] |= near
-            around[a] -= {a, column}
-        for a in near:
-            cost[a] = _cost(levels, around, a)
-    return found or [frozenset()]  # no column at all: one clique of one cell
+            yield whole
+        left = whole & ~(1 << column)
+        members = _members(left)
+        if len(members) == len(cost):  # all that is left is within this clique
+            return
+        for a in members:
+            around[a] = (around[a] | left) & ~(1 << column)
+        for a in members:
+            cost[a] = _cost(products, around, a)
+    if not found:
+        yield 0  # no column at all: one clique of one cell
 
 
-def _cost(levels: Mapping[str, int], around: Mapping[str, set[str]], column: str) -> tuple[bool, int]:
-    """Whether eliminating a column joins any of its neighbours, and the cells of the clique it makes."""
-    near = around[column]
-    return any(b not in around[a] for a, b in combinations(near, 2)), _cells(levels, {column, *near})
+def _cost(products: _Products, around: Sequence[int], column: int) -> tuple[bool, int, int]:
+    """Whether eliminating a column joins any of its neighbours, the cells of the clique it makes, its number."""
+    whole, joins = around[column], False
+    for a in _members(whole):
+        if whole & ~around[a]:
+            joins = True
+            break
+    return joins, products[whole], column
 
 
-def _cells(levels: Mapping[str, int], columns: set[str]) -> int:
-    return math.prod(levels[column] for column in columns)
+@lru_cache(maxsize=2**16)
+def _members(columns: int) -> tuple[int, ...]:
+    """The numbers of the columns in a set."""
+    return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
+
+
+class _Products(dict[int, int]):
+    """The cells of a set of columns, worked out once: elimination meets the same sets again and again."""
+
+    def __init__(self, levels: Sequence[int]) -> None:
+        super().__init__()
+        self._levels = levels
+
+    def __missing__(self, columns: int) -> int:
+        self[columns] = cells = math.prod(self._levels[i] for i in _members(columns))
+        return cells
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:

@@ -92,7 +92,7 @@ class ClippedMean(Settings):
         each = [1.0] * len(columns)
         for column, pay, extra in zip(columns, means.parts(each), squares.parts(each), strict=True):
             size = sizes["" if column.complete else column.name]
-            found.append((yield from self._column(column, size, pay, extra)))
+            found.append((yield from self._column(column, size, pay, extra, public.schema.most_rows)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 
@@ -101,7 +101,7 @@ class ClippedMean(Settings):
         wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
         return min(wide, column.reach(column.centre))
 
-    def _column(self, column: Scale, size: Size, pay: Payment, extra: Payment) -> Program[Figures]:
+    def _column(self, column: Scale, size: Size, pay: Payment, extra: Payment, rows: int) -> Program[Figures]:
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")
         answer = yield from pay.ask(query)
@@ -113,7 +113,7 @@ class ClippedMean(Settings):
             narrow = min(column.unit * half_width(max(size.value, 2.0), self.gamma, self.tail), column.reach(middle))
             around = Columns(query.columns, (middle,), (narrow,), 1.0, "l1")
             spread = yield from spreads((column,), mean, around, 1.0, size, extra)
-        return figures((column,), mean, query, answer.sigma, size, spread, pure=True)
+        return figures((column,), mean, query, answer.sigma, size, spread, pure=True, rows=rows)
 
     def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public.schema, self.columns, self.centre, self.radius, self.scale)
+        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)

@@ -89,6 +89,8 @@ class CoinPress(Settings):
     name: ClassVar[str] = "coinpress"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     draws_rows: ClassVar[bool] = False
+    adaptive: ClassVar[bool] = True
+    """Which steps are skipped depends on noisy counts, though what all of them cost does not."""
     shares: Sequence[float] = (0.25, 0.75)
     """The steps' parts of what goes to the means; the last is the answer."""
     beta: float = 0.01
@@ -134,12 +136,12 @@ class CoinPress(Settings):
             sizes[key] = yield from size_of(self, public, chosen if key else chosen[:1], pay)
         found, each = [], [1.0] * len(groups)
         for group, pay, extra in zip(groups, means.parts(each), squares.parts(each), strict=True):
-            found.append((yield from self._press(group, sizes[_whose(group)], public.neighbours, pay, extra)))
+            found.append((yield from self._press(group, sizes[_whose(group)], public, pay, extra)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=False, bounds=self.variance == "bounded")
 
     def _press(
-        self, columns: tuple[Scale, ...], size: Size, neighbours: Neighbours, pay: Payment, extra: Payment
+        self, columns: tuple[Scale, ...], size: Size, public: Public, pay: Payment, extra: Payment
     ) -> Program[Figures]:
         """The steps, for columns that are narrowed down together."""
         units = np.array([column.unit for column in columns])
@@ -147,10 +149,11 @@ class CoinPress(Settings):
         r = float(np.linalg.norm([column.radius / column.unit for column in columns]))
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
-        saved = 0.0
+        saved, rows = 0.0, public.schema.most_rows
         for step in early:
             tau = self._clip(columns, centre, r, g)
-            closer = narrowed(size.value, noise_of(tau, size.value, step.amount, neighbours), g)
+            # of a person's rows, which may be alike, only one is sure to say something new
+            closer = narrowed(size.value / rows, noise_of(tau, size.value, step.amount, public.neighbours), g)
             if closer >= r:
                 saved += step.amount
                 continue
@@ -166,7 +169,7 @@ class CoinPress(Settings):
         spread = None
         if self.variance == "bought":
             spread = yield from spreads(columns, means, query, tau, size, extra)
-        return figures(columns, means, query, answer.sigma, size, spread, pure=False)
+        return figures(columns, means, query, answer.sigma, size, spread, pure=False, rows=rows)
 
     def _clip(self, columns: tuple[Scale, ...], centre: NDArray[np.float64], r: float, g: float) -> float:
         """tau, or as far as the bounds reach, if that is less."""
@@ -174,7 +177,7 @@ class CoinPress(Settings):
         return min(clip_at(r, g), float(np.linalg.norm(far)))
 
     def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public.schema, self.columns, self.centre, self.radius, self.scale)
+        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
 
 
 def _whose(columns: Sequence[Scale]) -> tuple[str, ...]:

@@ -8,10 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.transforms import bounds
+
+if TYPE_CHECKING:
+    from stratsynth.mechanism import Public
 
 FRACTION = 6.0
 """Where no scale is given, a column's deviation is guessed to be this part of its range."""
@@ -55,20 +59,23 @@ class Scale:
 
 def scales(
     who: str,
-    schema: Schema,
+    public: Public,
     columns: Sequence[str],
     centre: Mapping[str, float],
     radius: Mapping[str, float],
     unit: Mapping[str, float],
 ) -> tuple[Scale, ...]:
-    """The columns that are named, or all numeric ones; refuses what the schema does not have."""
+    """The columns that are named, or all numeric ones that make no strata; refuses what the schema does not have."""
+    schema = public.schema
     for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
         for name in given:
             if name not in (columns or schema.names):
                 raise UsageError(
                     f"{who}: {key} names {name!r}, which is not among the columns{nearest(name, columns)}."
                 )
-    names = tuple(columns) or tuple(n for n, column in schema.columns.items() if isinstance(column, Numeric))
+    numeric = (n for n, column in schema.columns.items() if isinstance(column, Numeric))
+    # a column that some strata are bands of varies there and is constant elsewhere: all groups have the same means
+    names = tuple(columns) or tuple(n for n in numeric if n not in public.constant)
     if not names:
         raise Unsupported(f"{who}: there is no numeric column to take the mean of.")
     return tuple(_scale(who, schema, name, centre, radius, unit) for name in names)

@@ -104,6 +104,16 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
     """A declared size divides only sums over all records."""
     if settings.count == "noisy":
         return
+    if public.schema.most_rows > 1:
+        raise Unsupported(
+            f"{who}: of a person with several rows some may be left out, so the declared size is not the number of "
+            'rows; use count = "noisy".'
+        )
+    if not public.exact:
+        raise Unsupported(
+            f'{who}: a group\'s size by shares of a sample or of noisy counts is not exact; use count = "noisy", or '
+            "public weights."
+        )
     if public.size is None:
         raise Unsupported(f'{who}: count = "declared" needs a declared size; declare one, or use count = "noisy".')
     for column in columns:
@@ -166,8 +176,12 @@ def figures(
     spread: Floats | None,
     *,
     pure: bool,
+    rows: int = 1,
 ) -> Figures:
     """The errors of means that are centre + sum / size.
+
+    With up to so many rows of one person, which may be alike, the sampling variance is at most as many times that
+    of single rows; in groups that a person's rows are spread over, too.
 
     Mean and truth both lie between public ends, so the error is at most their distance, whatever was added: a
     group of nobody cannot spoil the mean of all by more than its share.
@@ -190,7 +204,7 @@ def figures(
         size_noise=np.full(number, size.noise),
         pull=pull,
         spread=np.full(number, np.nan) if spread is None else spread,
-        sampling=deviation / math.sqrt(size.value),
+        sampling=deviation * math.sqrt(rows / size.value),
         weighting=np.zeros(number),
         low=np.maximum(centre - reach, [column.low for column in columns]),
         high=np.minimum(centre + reach, [column.high for column in columns]),
@@ -211,4 +225,4 @@ def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, 
     """One estimate from the columns' figures."""
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
-    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds)
+    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.most_rows > 1)

@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth")
+NAMES = ("door", "synth", "pooled", "evaluate")
 
 
 def main() -> int:
@@ -14,12 +14,29 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
-    parser.add_argument("--acs", metavar="FILE", help="synth: NIST's excerpt of the ACS, instead of simulated people")
+    parser.add_argument(
+        "--acs",
+        metavar="FILE",
+        help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
+    )
+    parser.add_argument("--only", choices=("mst", "aim"), help="synth: one mechanism alone")
+    parser.add_argument("--base", choices=("mst", "aim"), default="mst", help="pooled: what is pooled")
+    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled: repetitions, 5 by default")
+    parser.add_argument("--rows", type=int, metavar="N", help="pooled: so many simulated people")
     arguments = parser.parse_args()
     from stratsynth.evaluation.bench.figures import show
 
     module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
-    figures = module.run(arguments.acs) if arguments.name == "synth" else module.run()
+    if arguments.name == "synth":
+        figures = module.run(arguments.acs, arguments.only)
+    elif arguments.name == "pooled":
+        epsilons = arguments.epsilons or module.EPSILONS
+        figures = module.run(
+            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows
+        )
+    else:
+        figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")
     return 0
 

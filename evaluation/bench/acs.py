@@ -1,7 +1,8 @@
-"""The ACS excerpt of NIST (Diverse Communities Data Excerpts, 2019, national): its 20 columns as a schema.
+"""Real data to measure on: the ACS excerpt of NIST (2019, national), and person records of the ACS itself.
 
-The file itself is not part of this project; benchmarks are given its path. Levels are those of its published
-dictionary; N means not applicable. INDP, PINCP, PWGTP and WGTP are left out, as others' figures leave them out.
+The files themselves are not part of this project; benchmarks are given their paths. The excerpt's levels are those of
+its published dictionary; N means not applicable. INDP, PINCP, PWGTP and WGTP are left out, as others' figures leave
+them out.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ _AREAS = (
 )
 
 
-def schema() -> Schema:
+def excerpt() -> Schema:
     """Ages in steps of six years, poverty ratios in steps of 50 percent, densities in steps that double."""
 
     def coded(first: int, last: int, *, applicable: bool = True) -> Categorical:
@@ -44,4 +45,30 @@ def schema() -> Schema:
         "DEYE": coded(1, 2),
         "DEAR": coded(1, 2),
     }
+    return Schema(columns)
+
+
+def pums() -> Schema:
+    """Person records of the Census Bureau's 1-year files: 23 columns; empty fields are not applicable."""
+
+    def coded(first: int, last: int, *, applicable: bool = True) -> Categorical:
+        levels = tuple(str(i) for i in range(first, last + 1))
+        return Categorical(levels=levels) if applicable else Categorical(levels=("N", *levels), not_applicable="N")
+
+    def binned(*edges: float) -> Numeric:
+        return Numeric(lower=edges[0], upper=edges[-1], not_applicable="N", edges=edges)
+
+    incomes = (0, 5e3, 1e4, 1.5e4, 2e4, 3e4, 4e4, 5e4, 6e4, 7.5e4, 1e5, 1.5e5, 2e5)
+    columns: dict[str, Column] = {
+        "AGEP": Numeric(lower=0, upper=99, integer=True, edges=(*range(0, 90, 6), 90, 100)),
+        "SEX": coded(1, 2), "RAC1P": coded(1, 9), "CIT": coded(1, 5), "NATIVITY": coded(1, 2),
+        "LANX": coded(1, 2, applicable=False), "ENG": coded(1, 4, applicable=False),
+        "SCHL": coded(1, 24, applicable=False), "MAR": coded(1, 5), "ESR": coded(1, 6, applicable=False),
+        "COW": coded(1, 9, applicable=False), "WKHP": binned(1, 10, 20, 30, 35, 40, 41, 50, 60, 100),
+        "JWMNP": binned(1, 10, 15, 20, 30, 45, 60, 90, 200), "JWTRNS": coded(1, 12, applicable=False),
+        "PINCP": binned(-2e4, *incomes, 5e6), "POVPIP": binned(*range(0, 501, 50), 502),
+        "HICOV": coded(1, 2), "PRIVCOV": coded(1, 2), "PUBCOV": coded(1, 2), "DIS": coded(1, 2),
+        "DREM": coded(1, 2, applicable=False), "DPHY": coded(1, 2, applicable=False),
+        "MIL": coded(1, 4, applicable=False),
+    }  # fmt: skip
     return Schema(columns)

@@ -15,17 +15,25 @@ from typing import Any
 import numpy as np
 from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, timed
 
-PLAIN = {"engine": "numpy", "rare": 3.0, "prior": 1.0, "iterations": 1000, "stratified": False, "epsilon": 1.0}
+PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False}
+
+MATCHED = {"rare": 0.0, "prior": 0.0}
+"""Settings under which mbi fits the same."""
 
 
-def run(acs: str | None = None) -> list[Figure]:
-    """MST: time, memory, error; against mbi; stratified; and by number of rows."""
-    return [*vanilla(acs), *against_mbi(acs), *stratified(acs), *sampling(acs), *growing()]
+def run(acs: str | None = None, only: str | None = None) -> list[Figure]:
+    """MST: time, memory, error; against mbi; stratified; and by number of rows. Then AIM."""
+    from stratsynth.evaluation.bench import aim
+
+    found = [] if only == "aim" else [
+        *vanilla(acs), *against_mbi(acs), *stratified(acs), *sampling(acs), *growing()
+    ]  # fmt: skip
+    return found if only == "mst" else [*found, *aim.run(acs)]
 
 
-def _fit(acs: str | None, **settings: Any) -> dict[str, Any]:
+def fitted(acs: str | None, **wanted: Any) -> dict[str, Any]:
     """One fit in a process of its own, with the seconds from the process's start to its end."""
-    wanted = {**PLAIN, "acs": acs, **settings}
+    wanted = {**PLAIN, "acs": acs, **wanted}
     start = time.perf_counter()
     done = subprocess.run(  # noqa: S603 - ourselves
         [sys.executable, "-W", "ignore", "-m", "stratsynth.evaluation.bench.fit", json.dumps(wanted)],
@@ -34,23 +42,25 @@ def _fit(acs: str | None, **settings: Any) -> dict[str, Any]:
     return {**json.loads(done.stdout.splitlines()[-1]), "process": time.perf_counter() - start}
 
 
-def _several(number: int, acs: str | None, **settings: Any) -> tuple[list[dict[str, Any]], Timing]:
-    found = [_fit(acs, **settings) for _ in range(number)]
+def several(number: int, acs: str | None, **wanted: Any) -> tuple[list[dict[str, Any]], Timing]:
+    """Several such fits, each with noise of its own, and their times."""
+    found = [fitted(acs, **wanted) for _ in range(number)]
     return found, Timing(tuple(f["fit"] for f in found))
 
 
-def _mean(found: list[dict[str, Any]], key: str) -> float:
+def mean(found: list[dict[str, Any]], key: str) -> float:
+    """The mean of one figure of several fits."""
     return float(np.mean([f[key] for f in found]))
 
 
 def vanilla(acs: str | None) -> list[Figure]:
     """One model for everybody."""
-    found, timing = _several(3, acs)
-    error = _mean(found, "error")
+    found, timing = several(3, acs)
+    error = mean(found, "error")
     peak = max(f["peak"] for f in found)
     return [
         seconds("MST vanilla, epsilon 1: fit in a cold process", timing, at_most=1.5),
-        Figure("  the whole process, loading and scoring too", _mean(found, "process"), "s", 3),
+        Figure("  the whole process, loading and scoring too", mean(found, "process"), "s", 3),
         Figure("  peak memory after the fit", peak, "MB", 3, None, "at most 500", peak <= 500),
         Figure("  mean L1 of 64 three-way marginals", error, "of 2", 3, None, "at most 0.26", error <= 0.26),
     ]
@@ -58,13 +68,13 @@ def vanilla(acs: str | None) -> list[Figure]:
 
 def against_mbi(acs: str | None) -> list[Figure]:
     """The same mechanism fitted by Private-PGM, every cell counted in both."""
-    ours, timing = _several(3, acs, rare=0.0, prior=0.0)
-    theirs = _fit(acs, rare=0.0, prior=0.0, engine="mbi")
+    ours, timing = several(3, acs, settings=MATCHED)
+    theirs = fitted(acs, settings={**MATCHED, "engine": "mbi"})
     ratio = theirs["fit"] / timing.median
     return [
         seconds("MST vanilla, rare = 0, prior = 0, engine numpy", timing),
-        Figure("  objective", _mean(ours, "objective"), "", 3),
-        Figure("  steps", _mean(ours, "steps"), "", 3),
+        Figure("  objective", mean(ours, "objective"), "", 3),
+        Figure("  steps", mean(ours, "steps"), "", 3),
         Figure("MST vanilla, rare = 0, prior = 0, engine mbi", theirs["fit"], "s"),
         Figure("  objective", theirs["objective"], "", 1, None, "other noise than ours: of the same order"),
         Figure("  steps", theirs["steps"], ""),
@@ -74,11 +84,11 @@ def against_mbi(acs: str | None) -> list[Figure]:
 
 def stratified(acs: str | None) -> list[Figure]:
     """SEX x RAC1P: 18 models, most of them of few people."""
-    found, timing = _several(3, acs, stratified=True)
+    found, timing = several(3, acs, stratified=True)
     return [
         seconds("MST stratified by SEX x RAC1P, epsilon 1: fit", timing, at_most=4),
         Figure("  peak memory after the fit", max(f["peak"] for f in found), "MB", 3),
-        Figure("  mean L1 of 64 three-way marginals", _mean(found, "error"), "of 2", 3),
+        Figure("  mean L1 of 64 three-way marginals", mean(found, "error"), "of 2", 3),
     ]
 
 
@@ -105,7 +115,7 @@ def growing() -> list[Figure]:
     """The built-in census at several sizes: counting grows with the rows, fitting does not."""
     figures = []
     for rows in (10_000, 100_000, 1_000_000, 10_000_000):
-        found = _fit(None, rows=rows)
+        found = fitted(None, rows=rows)
         figures.append(Figure(f"MST vanilla on {rows:,} simulated people: fit", found["fit"], "s"))
         figures.append(Figure("  peak memory, the frame included", found["peak"], "MB"))
     return figures

@@ -17,9 +17,11 @@ from stratsynth.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
+    from stratsynth.layout import Layout
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Schema
+    from stratsynth.stratified import Stratified
 
 STAMP = "INTERNAL: true means were computed from the data without a charge; not for publication."
 
@@ -71,32 +73,50 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
     from stratsynth.stratified import Stratified
 
     how, budget, record = recipe.how(), recipe.budget(), release.certificate
-    inner = how.mechanism if isinstance(how, Stratified) else how
-    by = list(how.by) if isinstance(how, Stratified) else []
-    mine = [described(inner), by, recipe.schema().sha256, budget.epsilon, str(budget.neighbours)]
+    strata, weights = record["strata"], record["weights"]
+    mine = [described(how), recipe.schema().sha256, budget.epsilon, str(budget.neighbours)]
     theirs = [
-        record["mechanism"],
-        record["strata"]["by"],
+        {key: value for key, value in record["mechanism"].items() if key != "adaptive"},
         record["schema"]["sha256"],
         record["guarantee"]["epsilon"],
         record["neighbours"],
     ]
+    if isinstance(how, Stratified):
+        layout = _layout(recipe, how)
+        own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if how.budgets is not None else None
+        mine = [described(how.inner), *mine[1:], list(how.by), layout.merged(), own, how.weights.describe()]
+        weights = {key: value for key, value in weights.items() if key != "renormalised_from"}
+        theirs = [*theirs, strata["by"], strata["merged"], strata.get("epsilon"), weights]
+    elif strata["by"]:
+        theirs = []
     if mine != theirs:
         raise UsageError(f"{folder} was made by another recipe; name another folder with -o.")
 
 
+def _layout(recipe: Recipe, how: Stratified) -> Layout:
+    """The strata, as the fit had them."""
+    from stratsynth.mechanism import Public
+
+    budget = recipe.budget()
+    return how.layout(Public(recipe.schema(), recipe.data.get("declared_size"), budget.neighbours), budget)
+
+
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     """The means of the very rows that were summed; brought back from a column's scale as the estimates are."""
+    from stratsynth.driver.load import kept
     from stratsynth.schema.codec import encode
     from stratsynth.sources import open_source
+    from stratsynth.stratified import Stratified
 
-    schema, by = recipe.schema(), tuple(recipe.strata["by"]) if recipe.strata is not None else ()
+    schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, open_source(recipe.folder / recipe.data["path"]).read(schema.names), columns)
-    labels = np.array([""] * coded.n, dtype=object)
-    for name in by:
-        levels = np.array(schema.levels(name), dtype=object)[coded.codes[name].astype(np.intp)]
-        labels = levels if name == by[0] else labels + "|" + levels
+    coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
+    groups = {"": np.ones(coded.n, dtype=bool)}
+    for stratum in _layout(recipe, how).strata if isinstance(how, Stratified) else ():
+        inside = [
+            np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
+        ]  # fmt: skip
+        groups[stratum.label] = np.all(inside, axis=0)
     keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
     if recipe.mechanism.get("joint", False):  # records that lack one column counted for none
         all_there = np.all(list(keep.values()), axis=0)
@@ -104,7 +124,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     found = []
     for row in table.to_dict("records"):
         name = str(row["column"])
-        chosen = keep[name] & ((labels == row["stratum"]) if row["stratum"] else True)
+        chosen = keep[name] & groups[str(row["stratum"])]
         found.append(_mean(schema, name, coded.numbers[name][chosen]))
     return table.assign(true=found)
 

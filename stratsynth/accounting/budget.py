@@ -8,13 +8,15 @@ from enum import StrEnum
 from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
 """The share of delta set aside for the samplers' cut-off tails. It changes epsilon in the eighth digit."""
 MOST_EPSILON = 25.0
 """Above it a guarantee means nothing, and cut-off tails would no longer fit into their share of delta."""
 LEAST_DELTA = 1e-100
+UNIT_SLACK = 1e-12
+"""How much less than 1/k^2 of rho, or 1/k of epsilon, a row of a unit of k rows is given: more than rounding takes."""
 
 
 class Neighbours(StrEnum):
@@ -54,6 +56,10 @@ class Budget:
     """The probability with which epsilon may fail; well below one over the number of people."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """The pair of tables compared; the certificate prints the prices of the others too."""
+    unit: str = "record"
+    """What one step adds or removes: a record, or all rows with one value of this column. Fits set it by the schema."""
+    rows: int = 1
+    """The most rows that a unit has. Fits set it by the schema."""
 
     def __post_init__(self) -> None:
         """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
@@ -64,6 +70,8 @@ class Budget:
             raise UsageError(f"budget: epsilon must be above 0 and at most {MOST_EPSILON:g}, not {self.epsilon:g}.")
         if not LEAST_DELTA <= self.delta < 1:
             raise UsageError(f"budget: delta must be above 0 and below 1, not {self.delta:g}; 1e-9 is usual.")
+        if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
+            raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         try:
             object.__setattr__(self, "neighbours", Neighbours(self.neighbours))
         except ValueError:
@@ -76,23 +84,37 @@ class Budget:
         return self.delta * TRUNCATION_SHARE
 
     def zcdp(self) -> Allotment:
-        """The whole budget as rho, by the optimal conversion at what delta is left."""
-        return Allotment(Currency.ZCDP, rho_of(self.epsilon, self.delta - self.truncation_delta), self)
+        """The whole budget as rho for one row, by the optimal conversion at what delta is left."""
+        rho = rho_of(self.epsilon, self.delta - self.truncation_delta)
+        return Allotment(Currency.ZCDP, self._row(rho, 2), self)
 
     def pure(self) -> Allotment:
-        """The whole epsilon, with delta 0: for noise whose tail is exact."""
-        return Allotment(Currency.PURE, self.epsilon, self)
+        """The whole epsilon for one row, with delta 0: for noise whose tail is exact."""
+        return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
         """So many steps on Poisson samples, with the least noise that keeps to the budget."""
         from stratsynth.accounting.sampled import least_noise
 
+        self._single("steps on samples are")
         noise = least_noise(self, rate=rate, steps=steps)
         return Allotment(Currency.SAMPLED, float(steps), self, noise=noise, rate=rate)
 
     def claimed(self) -> Allotment:
         """Whatever third-party code makes of this budget."""
+        self._single("claims of third-party code are")
         return Allotment(Currency.CLAIMED, self.epsilon, self)
+
+    def _row(self, amount: float, power: int) -> float:
+        """The part of an amount that each row of a unit may cost; `stratsynth.accounting.units` says why."""
+        return amount if self.rows == 1 else amount / self.rows**power * (1 - UNIT_SLACK)
+
+    def _single(self, what: str) -> None:
+        if self.rows > 1:
+            raise Unsupported(
+                f"budget: {what} priced for single rows only, not for a {self.unit} of up to {self.rows} rows. "
+                "Use a mechanism that spends rho, or max_rows = 1."
+            )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,9 @@
     cost(node)    = own charges + for each split below it the maximum over its strata
     move/replace  = the same, with a record that may leave one stratum and enter another
 
+The maximum holds for strata that have no cell in common. Strata of the same columns that do, as a group and a
+merge that holds it, are two splits.
+
 All sums are exact: a float is a fraction, and fractions are added as such.
 """
 
@@ -14,9 +17,9 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.strata import Path, Stratum
+from stratsynth.strata import Partition, Path, Stratum
 
-_POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
+POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
 
 
@@ -40,7 +43,7 @@ class Charge:
         """How many times the price the same answer costs under another notion of neighbour."""
         if declared == other:
             return Fraction(1)
-        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** _POWER[self.currency]
+        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** POWER[self.currency]
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -57,7 +60,7 @@ class Charge:
         """The charge that `to_dict` wrote, in the currency of its fit."""
         named = ("path", "kind", currency.unit, "sensitivity")
         return cls(
-            tuple(Stratum.of(step) for step in record["path"]),
+            tuple(Stratum.from_dict(step) for step in record["path"]),
             record["kind"],
             record[currency.unit],
             {Neighbours(k): v for k, v in record["sensitivity"].items()},
@@ -66,42 +69,82 @@ class Charge:
         )
 
 
+_Key = tuple[tuple[str, tuple[str, ...]], ...]
+
+
+class _Split:
+    """Disjoint strata of the same columns, and what was charged in each."""
+
+    def __init__(self) -> None:
+        self.strata: dict[_Key, _Node] = {}
+        """Keyed by sorted columns: SEX x RAC1P and RAC1P x SEX are the same groups."""
+        self._partition = Partition()
+
+    def node(self, key: _Key) -> _Node | None:
+        """What was charged in a stratum; None if the stratum overlaps with another of this split."""
+        if key not in self.strata:
+            if not self._partition.add(Stratum(key)):
+                return None
+            self.strata[key] = _Node()
+        return self.strata[key]
+
+
 @dataclass
 class _Node:
-    """What was charged at one path, and below it: for each set of columns, the strata of that split."""
+    """What was charged at one path, and below it: for each set of columns, the splits by them."""
 
     own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(Neighbours, Fraction(0)))
-    splits: dict[tuple[str, ...], dict[tuple[tuple[str, str], ...], _Node]] = field(default_factory=dict)
-    """Keyed by sorted columns and sorted levels: SEX x RAC1P and RAC1P x SEX are the same groups."""
+    by: dict[tuple[str, ...], list[_Split]] = field(default_factory=dict)
+
+    @property
+    def splits(self) -> list[dict[_Key, _Node]]:
+        """The strata of each split."""
+        return [split.strata for splits in self.by.values() for split in splits]
 
     def add(self, charge: Charge, declared: Neighbours, times: int = 1) -> None:
         node = self
         for stratum in charge.path:
-            strata = node.splits.setdefault(tuple(sorted(stratum.columns)), {})
-            node = strata.setdefault(tuple(sorted(stratum.items)), _Node())
+            node = node._below(stratum)
         for notion in Neighbours:
             node.own[notion] += times * Fraction(charge.amount) * charge.factor(declared, notion)
 
+    def _below(self, stratum: Stratum) -> _Node:
+        """The stratum's node, in the first split by its columns that has it or has room for it."""
+        splits = self.by.setdefault(tuple(sorted(stratum.columns)), [])
+        key = tuple(sorted(stratum.items))
+        for split in splits:
+            node = split.node(key)
+            if node is not None:
+                return node
+        new = _Split()
+        splits.append(new)
+        new.node(key)  # an empty split has room for every stratum
+        return new.strata[key]
+
     def add_remove(self) -> Fraction:
         """One record more or fewer: it lies in one stratum of each split."""
-        below = (max(n.add_remove() for n in strata.values()) for strata in self.splits.values())
+        below = (max(n.add_remove() for n in strata.values()) for strata in self.splits)
         return self.own[Neighbours.ADD_REMOVE] + sum(below)
+
+    def within(self) -> Fraction:
+        """One record whose other values change: it stays in its stratum of each split, which sees it exchanged."""
+        return self.own[Neighbours.REPLACE] + sum(max(n.within() for n in s.values()) for s in self.splits)
 
     def replace(self) -> Fraction:
         """One record exchanged: it stays in a stratum of each split, or leaves one and enters another."""
-        below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits.values())
+        below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits)
         return self.own[Neighbours.REPLACE] + sum(below)
 
     def move(self) -> Fraction:
         """One record that only changes its stratum, at some split; whoever sees all its strata sees it exchanged."""
         if len(self.splits) != 1:  # whoever moves in one split may stay, and be seen changed, in another
             return self.replace()
-        (strata,) = self.splits.values()
+        (strata,) = self.splits
         inside = (n.move() for n in strata.values() if n.splits)
         return self.own[Neighbours.REPLACE] + max(_two_dearest(strata), *inside, Fraction(0))
 
 
-def _two_dearest(strata: Mapping[tuple[tuple[str, str], ...], _Node]) -> Fraction:
+def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
     """Leaving one stratum and entering another: an added and a removed record in two disjoint tables."""
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
@@ -133,6 +176,11 @@ class Spending:
         return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
 
     def step(self, name: str) -> Fraction:
-        """What has been spent if one record is added or removed (`add-remove`), moves, or is exchanged."""
-        steps = {"add-remove": self._root.add_remove, "move": self._root.move, "replace": self._root.replace}
+        """What has been spent if one record takes a step: `add-remove`, `move`, `replace-within-group` or `replace`."""
+        steps = {
+            "add-remove": self._root.add_remove,
+            "move": self._root.move,
+            "replace-within-group": self._root.within,
+            "replace": self._root.replace,
+        }
         return steps[name]()

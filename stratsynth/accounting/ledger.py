@@ -58,6 +58,8 @@ class ProcessLedger:
         """Add the fit's reservation; the total is read at the fit's delta."""
         if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
             raise UsageError("guarantees for different neighbours cannot be added up on the same data.")
+        if any(allot.promise.unit != request.budget.unit for allot in self._made):
+            raise UsageError("guarantees for different units cannot be added up on the same data.")
         request.ready()
         afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
         self._made.append(request.allot)

@@ -57,6 +57,7 @@ class FileLedger:
             if new:
                 budget = request.budget
                 facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
+                facts |= {} if budget.unit == "record" else {"unit": budget.unit}
                 writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
             head = _head(self.path, self._chain.lines)
             self._check(head, data, request.budget)
@@ -92,6 +93,11 @@ class FileLedger:
             raise UsageError(
                 f"ledger: {self.path} adds up guarantees for {head['neighbours']}; one for {budget.neighbours} "
                 "cannot be added to them."
+            )
+        if head.get("unit", "record") != budget.unit:
+            raise UsageError(
+                f"ledger: {self.path} adds up guarantees for one {head.get('unit', 'record')}; one for a "
+                f"{budget.unit} cannot be added to them."
             )
         if self._cap is not None and self._cap != head["cap_epsilon"]:
             raise UsageError(
@@ -273,7 +279,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     if first != (kind == "ledger"):
         raise ValueError(kind)
     if kind == "ledger":
-        Budget(1.0, line["delta"], line["neighbours"])
+        Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"))
         if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
             raise ValueError(kind)
         _texts(line, "data")
@@ -317,7 +323,10 @@ def _line(request: Request, run: str) -> dict[str, Any]:
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": _now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request),
-        "budget": {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours)},
+        "budget": {
+            "epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours),
+            **({} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}),
+        },
         "allot": allot.to_dict(),
     }  # fmt: skip
 

@@ -81,4 +81,4 @@ def sampled_prices(spending: Spending, budget: Budget, allot: Allotment) -> dict
     moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta) if strata else exchanged
     if strata and any(not charge.path for charge in spending.charges):  # everybody's steps see an exchange as well
         moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta, Neighbours.REPLACE)
-    return {"add-remove": one, "move": moved, "replace": max(moved, exchanged)}
+    return {"add-remove": one, "move": moved, "replace-within-group": exchanged, "replace": max(moved, exchanged)}

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratsynth.cli.weights import weights_app
+
 app = typer.Typer(
     name="stratsynth",
     help="Differentially private synthetic tables whose small groups do not pay for everyone's privacy.",
@@ -25,6 +27,7 @@ app.add_typer(schema_app, name="schema")
 
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledger_app, name="ledger")
+app.add_typer(weights_app, name="weights")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]
@@ -55,18 +58,27 @@ def fit(
         Path | None,
         typer.Option("--out", "-o", metavar="DIR", help="The release folder, instead of the recipe's."),
     ] = None,
+    workers: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Fit the strata's models in so many processes, which never see a row. Pays for large models "
+            "(many structural rules) and for engine mbi; the result is the same.",
+        ),
+    ] = 1,
     as_json: AsJson = False,
 ) -> None:
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, certificate = fit_recipe(recipe, out)
+    folder, certificate = fit_recipe(recipe, out, workers)
     if as_json:
         _print_json({"release": str(folder), "certificate": certificate})
         return
+    from stratsynth.cli.work import describe_rules
     from stratsynth.release.summary import summary
 
-    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}")
+    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
 
 
 @app.command()
@@ -91,19 +103,29 @@ def plan(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    rows: Annotated[int, typer.Option("-n", "--rows", metavar="N", help="How many rows.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    rows: Annotated[
+        int | None, typer.Option("-n", "--rows", metavar="N", help="How many rows; not needed with --by-group.")
+    ] = None,
     where: Annotated[
         list[str] | None,
         typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+    ] = None,
+    balance: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="As many rows of each group of these columns as of any other."),
+    ] = None,
+    by_group: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A CSV file with each group's levels and its number, in a column `rows`."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number = sample_release(release, rows, out, where or [], seed)
-    typer.echo(f"{number:,} rows written to {out}")
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group)
+    typer.echo(f"{number:,} rows written to {out}{rules}")
 
 
 @app.command()
@@ -118,8 +140,10 @@ def certificate(
     record = read_certificate(release)
     if as_json:
         _print_json(record)
-    else:
-        typer.echo(summary(record))
+        return
+    from stratsynth.cli.work import describe_rules
+
+    typer.echo(summary(record) + describe_rules(release))
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""Progress on a terminal: how many questions are answered, and how long the rest will take."""
+"""Progress on a terminal: how many moments are answered and strata fitted, and how long the rest will take."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 
-def fit_with_progress(recipe: Recipe, folder: Path) -> Release:
+def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release:
     """Run a recipe; on a terminal, with a bar on stderr. Elsewhere nothing is printed."""
     if not sys.stderr.isatty():
-        return recipe.run(folder)
+        return recipe.run(folder, workers=workers)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("fitting", total=_moments(recipe))
-        return recipe.run(folder, tick=lambda: bar.advance(task))
+        return recipe.run(folder, tick=lambda: bar.advance(task), workers=workers)
 
 
 def _moments(recipe: Recipe) -> int | None:
-    """How many times the driver will be asked, from a simulated run; None where no size is declared."""
+    """How many moments and models there will be, from a simulated run; None where no size is declared."""
     from stratsynth.planning.foresee import moments
 
     size = recipe.data.get("declared_size")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from stratsynth.planning import Plan
 
 
-def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
+def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipe import Recipe
@@ -20,7 +21,7 @@ def fit_recipe(path: Path, out: Path | None) -> tuple[Path, Mapping[str, Any]]:
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory)
-    return folder, fit_with_progress(recipe, folder).certificate
+    return folder, fit_with_progress(recipe, folder, workers).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
@@ -40,9 +41,19 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     return plan(how, schema, budget, declared_size=size)
 
 
-def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], seed: int | None) -> int:
-    """Draw rows and write them."""
+def sample_release(
+    folder: Path,
+    rows: int | None,
+    out: Path,
+    where: Sequence[str],
+    seed: int | None,
+    balance: str | None = None,
+    by_group: Path | None = None,
+) -> tuple[int, str]:
+    """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
+    from stratsynth.models.rules import watching
     from stratsynth.release import Release
+    from stratsynth.release.summary import rules_line
     from stratsynth.sources import write_table
 
     if out.exists():
@@ -53,9 +64,32 @@ def sample_release(folder: Path, rows: int, out: Path, where: Sequence[str], see
         if not equals:
             raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
         condition.setdefault(column, []).append(level)
-    table = Release.load(folder).sample_arrow(rows, seed=seed, where=condition)
+    if rows is None and by_group is None:
+        raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
+    columns = None if balance is None else balance.split(",")
+    release = Release.load(folder)
+    with watching() as moved:
+        table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns)
     write_table(table, out)
-    return int(table.num_rows)
+    return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
+
+
+def describe_rules(folder: Path) -> str:
+    """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
+    from stratsynth.errors import ReleaseError
+    from stratsynth.release.release import RULES
+    from stratsynth.release.summary import rules_line
+
+    try:
+        text = (folder / RULES).read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""  # no rules
+    except (OSError, ValueError) as error:
+        raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
+    try:
+        return f"\nRules         {rules_line(json.loads(text))}"
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 
 
 def list_mechanisms() -> list[dict[str, str]]:

@@ -8,8 +8,11 @@ from stratsynth.driver.rows import MemoryRows
 from stratsynth.errors import StratsynthError
 from stratsynth.schema import Numeric
 from stratsynth.schema.codec import encode
+from stratsynth.schema.values import identities
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from stratsynth.schema import Schema
     from stratsynth.sources import Source
 
@@ -18,7 +21,28 @@ def load_rows(schema: Schema, source: Source) -> MemoryRows:
     """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows."""
     numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     try:
-        coded = encode(schema, source.read(schema.names), numeric)
+        coded = encode(schema, kept(schema, source), numeric)
     except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold a private value
         raise StratsynthError(f"the data could not be read ({type(error).__name__}); the charge stands.") from None
     return MemoryRows(schema, coded.codes, coded.numbers, coded.n)
+
+
+def kept(schema: Schema, source: Source) -> pa.Table:
+    """All rows; where what is protected may have several, the first so many of each, and none that is nobody's.
+
+    Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
+    fewer changes nothing about them. The column that tells units apart ends here.
+    """
+    import numpy as np
+    import pyarrow as pa
+
+    unit = schema.unit
+    if isinstance(unit, str):
+        return source.read(schema.names)
+    data = source.read((*schema.names, unit.column))
+    owner = identities(data.column(unit.column))
+    order = np.argsort(owner, kind="stable")
+    starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
+    place = np.empty(len(owner), dtype=np.int64)
+    place[order] = np.arange(len(owner)) - starts
+    return data.select(list(schema.names)).filter(pa.array((place < unit.max_rows) & (owner >= 0)))

@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from stratsynth.errors import MechanismError
+from stratsynth.driver.solving import Solving, together
+from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.questions import Answer, Program, Question, Split, Work
 from stratsynth.schema import Schema
-from stratsynth.strata import Path, Stratum, within
+from stratsynth.strata import Path, Stratum, label, within
 
 R = TypeVar("R")
 
@@ -53,6 +54,13 @@ class _Frame:
         except StopIteration as stop:
             self.question, self.result = None, stop.value
             return
+        except StratsynthError:
+            raise
+        except Exception as error:
+            if not self.path:
+                raise
+            # by name alone: what the error says may be of the answers
+            raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
         check = getattr(self.question, "check", None)
         if check is None or isinstance(self.question, type):
             raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
@@ -87,14 +95,14 @@ class _Frame:
         self.program.close()
 
 
-def run(program: Program[R], schema: Schema, answer: Answering) -> R:
-    """Run a program, and the programs it splits into, to the end; return its result."""
+def run(program: Program[R], schema: Schema, answer: Answering, solve: Solving = together) -> R:
+    """Run a program, and the programs it splits into, to the end; return its result. `solve` does their work."""
     root = _Frame(program, (), schema)
     try:
         root.send(None)
         root.settle()
         while frames := root.waiting():
-            for frame, reply in zip(frames, _replies(frames, answer), strict=True):
+            for frame, reply in zip(frames, _replies(frames, answer, solve), strict=True):
                 frame.send(reply)
             root.settle()
         return root.result  # type: ignore[no-any-return]
@@ -102,7 +110,7 @@ def run(program: Program[R], schema: Schema, answer: Answering) -> R:
         root.close()
 
 
-def _replies(frames: Sequence[_Frame], answer: Answering) -> list[Answer]:
+def _replies(frames: Sequence[_Frame], answer: Answering, solve: Solving) -> list[Answer]:
     """Work is solved together with all work of the same solver; everything else is answered in one batch."""
     replies: dict[int, Answer] = {}
     solvers: dict[Callable[..., Any], list[int]] = {}
@@ -117,5 +125,6 @@ def _replies(frames: Sequence[_Frame], answer: Answering) -> list[Answer]:
         replies.update(zip(asked, answer(list(asked.values())), strict=True))
     for solver, members in solvers.items():
         problems = [q.problem for i in members if isinstance(q := frames[i].question, Work)]
-        replies.update(zip(members, solver(problems), strict=True))
+        paths = [frames[i].path for i in members]
+        replies.update(zip(members, solve(solver, problems, paths), strict=True))
     return [replies[i] for i in range(len(frames))]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.units import for_units
 from stratsynth.digest import digest
 from stratsynth.driver.answers import from_state, to_state
 from stratsynth.driver.lockstep import Asked
@@ -61,6 +62,7 @@ class PrivateAnswers:
         neighbours = self._account.budget.neighbours
         name = digest([(a.path, a.question) for a in asked])
         charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
+        charges = for_units(charges, self._account.budget)
         self._account.charge(moment, name, charges, distance(asked, neighbours))
         state = self._account.recall(moment, name)
         if state is not None:

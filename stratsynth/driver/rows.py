@@ -1,13 +1,14 @@
 """Private rows, behind the few operations that answers need.
 
 Rows are level numbers, one small-integer array a column, and the numbers themselves where sums need them. A
-split sorts them once by stratum; the strata are slices of the sorted arrays from then on, so all strata
-together are counted in one pass.
+split sorts them once by the cells of its columns; a stratum is a slice of the sorted arrays, or several where
+levels were merged, so all strata together are counted in one pass.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -15,7 +16,8 @@ import numpy as np
 from stratsynth.driver.sums import PathRows, exact_sums
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
-from stratsynth.strata import Path
+from stratsynth.schema import Numeric
+from stratsynth.strata import Path, Stratum, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +54,9 @@ class MemoryRows:
     ) -> None:
         """Take the columns; they are not copied until a split sorts them."""
         self._rows = PathRows(schema, dict(codes), dict(numbers), size)
-        self._splits: dict[tuple[str, ...], dict[tuple[int, ...], MemoryRows]] = {}
+        self._strata: dict[Stratum, MemoryRows] = {}
+        self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
+        """By the columns of a split: the rows sorted by cell, and where each cell ends."""
 
     def counts(self, asked: Sequence[tuple[Path, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
         """Each table from its path's slice."""
@@ -78,31 +82,37 @@ class MemoryRows:
         if not path:
             return self
         first, rest = path[0], path[1:]
-        if first.columns not in self._splits:
-            self._splits[first.columns] = self._split(first.columns)
-        key = tuple(self._rows.schema.index(column, level) for column, level in first.items)
-        return self._splits[first.columns][key]._at(rest)  # noqa: SLF001 - rows of the same class
+        if first not in self._strata:
+            self._strata[first] = self._stratum(first)
+        return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
 
-    def _split(self, columns: tuple[str, ...]) -> dict[tuple[int, ...], MemoryRows]:
-        """Sort by stratum; every stratum of the crossing gets its slice, an empty one too."""
-        schema = self._rows.schema
-        shape = schema.shape(columns)
-        stratum = np.ravel_multi_index([self._rows.codes[c].astype(np.int64) for c in columns], shape)
-        order = np.argsort(stratum, kind="stable")
-        ends = np.cumsum(np.bincount(stratum, minlength=int(np.prod(shape))))
-        rest = schema.without(columns)
-        codes = {c: self._rows.codes[c][order] for c in rest.names}
-        numbers = {c: self._rows.numbers[c][order] for c in rest.names if c in self._rows.numbers}
-        children = {}
-        for number, key in enumerate(np.ndindex(*shape)):
-            rows = slice(int(ends[number - 1]) if number else 0, int(ends[number]))
-            children[key] = MemoryRows(
-                rest,
-                {c: a[rows] for c, a in codes.items()},
-                {c: a[rows] for c, a in numbers.items()},
-                rows.stop - rows.start,
-            )
-        return children
+    def _stratum(self, stratum: Stratum) -> MemoryRows:
+        """The rows of one stratum of the crossing; an empty one has its slice too."""
+        outer, inner = self._rows.schema, replace(self._rows.schema, rules=())
+        inner = within(inner, (stratum,))
+        if stratum.columns not in self._sorted:
+            self._sorted[stratum.columns] = self._sort(stratum.columns)
+        rows, ends = self._sorted[stratum.columns]
+        codes = [[outer.index(column, level) for level in levels] for column, levels in stratum.items]
+        cells = np.ravel_multi_index(np.ix_(*codes), outer.shape(stratum.columns)).ravel()
+        slices = [slice(int(ends[cell - 1]) if cell else 0, int(ends[cell])) for cell in cells]
+
+        def part(array: NDArray[Any]) -> NDArray[Any]:
+            return array[slices[0]] if len(slices) == 1 else np.concatenate([array[rows] for rows in slices])
+
+        columns = {c: part(rows.codes[c]) for c in inner.names}
+        for column, levels in zip(stratum.columns, codes, strict=True):
+            if column in columns:  # merged: its levels are counted from 0 inside
+                columns[column] = np.searchsorted(levels, columns[column]).astype(columns[column].dtype)
+        numbers = {c: part(a) for c, a in rows.numbers.items() if isinstance(inner.columns.get(c), Numeric)}
+        return MemoryRows(inner, columns, numbers, sum(s.stop - s.start for s in slices))
+
+    def _sort(self, columns: tuple[str, ...]) -> tuple[PathRows, NDArray[np.int64]]:
+        """The rows by cell of the crossing of some columns, and the end of each cell."""
+        shape = self._rows.schema.shape(columns)
+        cell = np.ravel_multi_index([self._rows.codes[c].astype(np.int64) for c in columns], shape)
+        ends = np.cumsum(np.bincount(cell, minlength=int(np.prod(shape))))
+        return self._rows.take(np.argsort(cell, kind="stable")), ends
 
 
 def table(rows: PathRows, clique: Clique) -> NDArray[np.int64]:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.units import for_units
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.noisy import distance, frozen
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Answer, Choose, Columns, Counts, NoisySum, NoisyTable, Query, Total
+from stratsynth.questions import Answer, Choose, Columns, Counts, Distance, NoisySum, NoisyTable, Query, Total
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import bounds
 from stratsynth.strata import Path
@@ -43,7 +44,9 @@ class Seen:
     cliques: tuple[tuple[tuple[str, ...], int, float], ...] = ()
     """For counts: columns, number of cells and sigma of each table."""
     cells: int = 0
-    """What it holds in memory, in numbers of eight bytes."""
+    """The numbers it is about."""
+    candidates: frozenset[tuple[tuple[str, ...], int]] = frozenset()
+    """For a choice among tables: their columns and number of cells."""
 
 
 class SimulatedAnswers:
@@ -61,6 +64,7 @@ class SimulatedAnswers:
         """One made-up answer a question."""
         neighbours = self._account.budget.neighbours
         charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
+        charges = for_units(charges, self._account.budget)
         name = digest([(a.path, a.question) for a in asked])
         self._account.charge(self.moments, name, charges, distance(asked, neighbours))
         self.moments += 1
@@ -77,8 +81,9 @@ class SimulatedAnswers:
                 self._table(asked, clique, sigma) for clique, sigma in zip(question.cliques, sigmas, strict=True)
             )
         if isinstance(question, Choose):
-            cliques_ = {score.clique for score in question.scores if hasattr(score, "clique")}
-            self.seen.append(Seen(asked.path, "choose", cells=sum(schema.cells(clique) for clique in cliques_)))
+            found = {score.clique for score in question.scores if isinstance(score, Distance)}
+            candidates = frozenset((clique, schema.cells(clique)) for clique in found)
+            self.seen.append(Seen(asked.path, "choose", (), sum(n for _, n in candidates), candidates))
             return int(self._rng.integers(len(question.scores)))
         if isinstance(question, Total):
             scales = question.scales(schema, neighbours)

@@ -18,7 +18,7 @@ from stratsynth.errors import ReleaseError
 from stratsynth.models.base import State
 from stratsynth.models.intervals import half_width
 from stratsynth.schema import Numeric, Schema
-from stratsynth.strata import Stratum, within
+from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -185,10 +185,11 @@ class Estimate:
         facts = []
         for i, (stratum, part) in enumerate(self.parts.items()):
             state = part.state()
-            facts.append({"stratum": stratum.to_dict(), "share": self.shares[stratum], "facts": state.facts})
+            said = {"stratum": stratum.to_dict(), "names": list(stratum.names), "share": self.shares[stratum]}
+            facts.append({**said, "facts": state.facts})
             arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
-        said = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
-        return State({**said, "parts": facts}, arrays)
+        own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
+        return State({**own, "parts": facts}, arrays)
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
@@ -201,14 +202,26 @@ class Estimate:
         figures.check(len(columns))
         parts, shares = {}, {}
         for i, part in enumerate(facts["parts"]):
-            stratum, prefix = Stratum.of(part["stratum"]), f"{i}/"
-            for column, level in stratum.items:
-                schema.index(column, level)
+            stratum, prefix = _named(part["stratum"], part["names"]), f"{i}/"
+            for column, levels in stratum.items:
+                codes = [schema.index(column, level) for level in levels]
+                if codes != sorted(set(codes)):
+                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
             arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
             parts[stratum] = cls.from_state(within(schema, (stratum,)), State(part["facts"], arrays))
             shares[stratum] = float(part["share"])
             if not math.isfinite(shares[stratum]) or parts[stratum].columns != columns:
                 raise ReleaseError("model: a group's estimates are damaged.")
-        if len(parts) < len(facts["parts"]) or len({stratum.columns for stratum in parts}) > 1:
+        one_split = len({stratum.columns for stratum in parts}) <= 1 and disjoint(parts)
+        if len(parts) < len(facts["parts"]) or not one_split:
             raise ReleaseError("model: its strata are not those of one split.")
         return cls(schema, columns, figures, facts["laplace"] is True, facts["conservative"] is True, parts, shares)
+
+
+def _named(levels: Mapping[str, str], names: list[object]) -> Stratum:
+    """A stratum with the names by which the table calls it."""
+    stratum = Stratum.from_dict(levels)
+    texts = tuple(name for name in names if isinstance(name, str) and name.isprintable() and "|" not in name)
+    if len(texts) != len(names) or len(texts) != len(stratum.items):
+        raise ReleaseError("model: a stratum's names are damaged.")
+    return Stratum(stratum.items, texts)

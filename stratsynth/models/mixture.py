@@ -14,7 +14,7 @@ from stratsynth.models.base import Codes, State, TableModel, Where
 from stratsynth.models.estimate import Estimate
 from stratsynth.models.rules import draw_allowed
 from stratsynth.models.weighted import weighted
-from stratsynth.strata import Stratum, within
+from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -45,20 +45,27 @@ class Mixture:
 
     kind: ClassVar[str] = "mixture"
     schema: Schema
-    """All columns; those that define the strata are constant in each part."""
+    """All columns; those that define the strata are constant in each part, or vary among merged levels."""
     parts: Mapping[Stratum, TableModel]
     weights: Mapping[Stratum, float]
     """Public shares, adding up to one."""
 
-    def _constants(self, stratum: Stratum) -> dict[str, int]:
-        return {column: self.schema.index(column, level) for column, level in stratum.items}
+    def _codes(self, stratum: Stratum) -> dict[str, list[int]]:
+        """The level numbers of each of a stratum's columns; inside a merge they are counted from 0."""
+        return {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
 
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
         """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
-        constants = self._constants(stratum)
-        if any(code not in where.get(column, (code,)) for column, code in constants.items()):
-            return None
-        return {column: codes for column, codes in where.items() if column not in constants}
+        rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
+        for column, codes in self._codes(stratum).items():
+            if column not in where:
+                continue
+            allowed = frozenset(i for i, code in enumerate(codes) if code in where[column])
+            if not allowed:
+                return None
+            if len(codes) > 1:
+                rest[column] = allowed
+        return rest
 
     def _masses(self, where: Where) -> dict[Stratum, tuple[float, Where]]:
         masses = {}
@@ -88,16 +95,19 @@ class Mixture:
                 continue
             fixed = {*stratum.columns, *rest}
             draw = partial(self._draw, stratum, rng, rest)
-            rows = draw_allowed(self.schema, int(number), rng, draw, fixed)
+            rows = draw_allowed(self.schema, int(number), rng, draw, fixed, stratum.label)
             for column, codes in rows.items():
                 drawn[column].append(codes)
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int) -> Codes:
-        """Rows of one part, with the columns that are constant in it."""
+        """Rows of one part, with the columns that are constant in it, and merged levels by their own numbers."""
         rows = self.parts[stratum].sample(number, rng, rest)
-        constants = {c: np.full(number, code, dtype=np.int64) for c, code in self._constants(stratum).items()}
-        return {**rows, **constants}
+        own = {
+            c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
+            for c, codes in self._codes(stratum).items()
+        }
+        return {**rows, **own}
 
     def state(self) -> State:
         """The parts' states side by side, arrays named by the part's number."""
@@ -118,9 +128,11 @@ class Mixture:
         parts: dict[Stratum, TableModel] = {}
         weights: dict[Stratum, float] = {}
         for i, facts in enumerate(state.facts["parts"]):
-            stratum = Stratum.of(facts["stratum"])
-            for column, level in stratum.items:
-                schema.index(column, level)
+            stratum = Stratum.from_dict(facts["stratum"])
+            for column, levels in stratum.items:
+                codes = [schema.index(column, level) for level in levels]
+                if codes != sorted(set(codes)):
+                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
             prefix = f"{i}/"
             arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
             weight = float(facts["weight"])
@@ -130,7 +142,8 @@ class Mixture:
             if not isinstance(part, TableModel):
                 raise ReleaseError("model: a stratum draws no rows.")
             parts[stratum], weights[stratum] = part, weight
-        if len(parts) < len(state.facts["parts"]) or len({stratum.columns for stratum in parts}) != 1:
+        one_split = len({stratum.columns for stratum in parts}) == 1 and disjoint(parts)
+        if len(parts) < len(state.facts["parts"]) or not one_split:
             raise ReleaseError("model: its strata are not those of one split.")
         if abs(sum(weights.values()) - 1) > 1e-9:
             raise ReleaseError("model: the strata's weights do not add up to 1.")
@@ -142,14 +155,17 @@ def mixture(
     parts: Mapping[Stratum, Any],
     weights: Mapping[Stratum, float],
     covariance: np.ndarray[Any, Any] | None = None,
+    *,
+    of_rows: bool = False,
 ) -> Mixture | Estimate:
     """Combine the strata's results into one: models that draw rows, or estimates.
 
     Estimates become the weighted one. `covariance` is that of uncertain weights, in the order of the parts: an
-    estimate carries it into its interval; rows have no place for it.
+    estimate carries it into its interval; rows have no place for it. `of_rows` says that the weights are those of
+    the very rows that were fitted.
     """
     if parts and all(isinstance(part, Estimate) for part in parts.values()):
-        return weighted(schema, parts, weights, covariance)
+        return weighted(schema, parts, weights, covariance, of_rows=of_rows)
     for stratum, part in parts.items():
         if not isinstance(part, TableModel):
             raise MechanismError(f"a mixture of {type(part).__name__} is not known (stratum {stratum.label}).")

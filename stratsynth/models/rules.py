@@ -8,8 +8,11 @@ the model only roughly. Models that hold the rules themselves need neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -33,17 +36,87 @@ Boxes = list[dict[str, "NDArray[np.bool_]"]]
 """Forbidden boxes: for each column of one, which levels lie in it."""
 
 
+@dataclass
+class Moved:
+    """How much of some samples the rules have moved: what a model that holds them itself need not have moved."""
+
+    rows: dict[str, int] = field(default_factory=dict)
+    """Rows given out, by stratum (levels joined by `|`); everybody's under the empty text."""
+    redrawn: dict[str, int] = field(default_factory=dict)
+    """Rows that broke a rule as they were first drawn: their share estimates the model's mass on forbidden rows."""
+    mended: dict[str, int] = field(default_factory=dict)
+    """Those of them that were not drawn better in many rounds, and had values changed."""
+
+    def add(self, stratum: str, rows: int, redrawn: int, mended: int) -> None:
+        """Count what one draw came to."""
+        for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
+            counts[stratum] = counts.get(stratum, 0) + number
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sums, and each stratum of which there is something to tell."""
+        strata = {
+            name: {"rows": self.rows[name], "redrawn": number, "mended": self.mended[name]}
+            for name, number in self.redrawn.items()
+            if name and number
+        }
+        totals = {"redrawn": sum(self.redrawn.values()), "mended": sum(self.mended.values())}
+        return {"rows": self.rows.get("", 0), **totals, "strata": strata}
+
+
+_WATCHED: ContextVar[tuple[Moved, str] | None] = ContextVar("watched", default=None)
+"""Who counts, and the stratum that is being drawn; None where nobody asked."""
+
+
+@contextmanager
+def watching() -> Iterator[Moved]:
+    """Count what the rules move in everything drawn inside the `with` block."""
+    moved = Moved()
+    token = _WATCHED.set((moved, ""))
+    try:
+        yield moved
+    finally:
+        _WATCHED.reset(token)
+
+
 def draw_allowed(
-    schema: Schema, n: int, rng: Generator, draw: Callable[[int], Codes], fixed: Collection[str] = ()
+    schema: Schema,
+    n: int,
+    rng: Generator,
+    draw: Callable[[int], Codes],
+    fixed: Collection[str] = (),
+    stratum: str = "",
 ) -> Codes:
-    """Draw n rows that break no rule; `draw` gives any number of rows, and mending leaves the `fixed` columns alone."""
-    rows, boxes = draw(n), _boxes(schema)
-    if not boxes or not n:
-        return rows
-    wrong = np.flatnonzero(_broken(boxes, rows))
+    """Draw n rows that break no rule; `draw` gives any number of rows, and mending leaves the `fixed` columns alone.
+
+    `stratum` is whose rows they are, for whoever counts what rules move.
+    """
+    watched = _WATCHED.get()
+    moved, name = (None, "") if watched is None else (watched[0], "|".join(filter(None, (watched[1], stratum))))
+    token = _WATCHED.set(None if moved is None else (moved, name))
+    try:
+        rows, boxes = draw(n), _boxes(schema)
+        _WATCHED.set(None)  # what is drawn instead of a row is not counted again
+        wrong = np.flatnonzero(_broken(boxes, rows)) if boxes and n else np.zeros(0, dtype=np.intp)
+        mended = _redraw(boxes, rows, wrong, rng, draw, fixed) if wrong.size else 0
+    finally:
+        _WATCHED.reset(token)
+    if moved is not None:
+        moved.add(name, n, int(wrong.size), mended)
+    return rows
+
+
+def _redraw(
+    boxes: Boxes,
+    rows: Codes,
+    wrong: NDArray[np.intp],
+    rng: Generator,
+    draw: Callable[[int], Codes],
+    fixed: Collection[str],
+) -> int:
+    """Put rows that break no rule in the place of those that do; returns how many were mended in the end."""
     for _ in range(ROUNDS):
         if not wrong.size:
-            return rows
+            return 0
         fresh = draw(max(LEAST, wrong.size))
         # a model may order its rows: which of the good ones are taken must not follow that order
         good = rng.permutation(np.flatnonzero(~_broken(boxes, fresh)))[: wrong.size]
@@ -53,7 +126,7 @@ def draw_allowed(
     mended = _mend(boxes, {column: codes[wrong] for column, codes in rows.items()}, rng, fixed)
     for column, codes in rows.items():
         codes[wrong] = mended[column]
-    return rows
+    return int(wrong.size)
 
 
 def broken(schema: Schema, rows: Codes) -> NDArray[np.bool_]:

@@ -14,7 +14,7 @@ import numpy as np
 
 from stratsynth.errors import MechanismError
 from stratsynth.models.estimate import Estimate, Figures
-from stratsynth.models.intervals import sampled_shares_covariance, weighted_variance
+from stratsynth.models.intervals import weighted_variance
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -29,21 +29,30 @@ def weighted(
     parts: Mapping[Stratum, Estimate],
     shares: Mapping[Stratum, float],
     covariance: ArrayLike | None = None,
+    *,
+    of_rows: bool = False,
 ) -> Estimate:
     """The weighted estimate. `covariance` is that of the shares, in the order of the parts; None where exact.
 
     Shares counted in a public sample or bought from the private table are uncertain: see
-    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`.
+    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`. Where they are shares
+    `of_rows`, of the very rows that were summed, the groups' numbers among these add to the sampling error.
     """
     first = next(iter(parts.values()))
     if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
         raise MechanismError("a weighted estimate needs the same columns and noise in all groups.")
     w = np.array([shares[stratum] for stratum in parts])
-    c = np.zeros((len(w), len(w))) if covariance is None else np.asarray(covariance, dtype=float)
-    if c.shape != (len(w), len(w)) or not np.isfinite(c).all():
+    c = None if covariance is None else np.asarray(covariance, dtype=float)
+    if c is not None and (c.shape != (len(w), len(w)) or not np.isfinite(c).all()):
         raise MechanismError("the covariance of the shares is a square of finite numbers, one line a group.")
     combined = [
-        _combined([_one(part, i) for part in parts.values()], w, c, complete=complete(schema, name), law=first.laplace)
+        _combined(
+            [_one(part, i) for part in parts.values()],
+            None if not complete(schema, name) else w,
+            c,
+            mixed=schema.most_rows if of_rows or not complete(schema, name) else 0,
+            law=first.laplace,
+        )
         for i, name in enumerate(first.columns)
     ]
     figures = Figures(**{key: np.array([found[key] for found in combined]) for key in combined[0]})
@@ -63,14 +72,17 @@ def _one(part: Estimate, i: int) -> dict[str, float]:
 
 
 def _combined(
-    parts: list[dict[str, float]], w: NDArray[Any], c: NDArray[Any], *, complete: bool, law: bool
+    parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """The figures of one column, over all groups."""
+    """The figures of one column, over all groups; by their sizes where no weights are given.
+
+    `mixed`: how many rows of the mix at most come with one person, 0 where the groups' numbers are no matter.
+    """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
     sizes = f["size"]
-    tails, drift, uncertain = 3.0 * law * f["size_noise"] ** 4, f["pull"], c
-    if not complete:
-        w, uncertain = sizes / sizes.sum(), np.zeros_like(c)
+    tails, drift = 3.0 * law * f["size_noise"] ** 4, f["pull"]
+    if w is None:
+        w, c = sizes / sizes.sum(), None
         # noise in a size moves the group's mean, and the group's weight: with m its mean and M everybody's,
         # the mean of all moves by w pull + (m - M) / N
         drift = f["pull"] + (f["value"] - w @ f["value"]) / sizes
@@ -79,8 +91,8 @@ def _combined(
     between = f["value"] - mean
     errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
     # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
-    doubt = weighted_variance(between, errors, np.zeros_like(w), uncertain)
-    mixing = 0.0 if complete else between @ sampled_shares_covariance(w, max(sizes.sum(), 1.0)) @ between
+    doubt = 0.0 if c is None else weighted_variance(between, errors, np.zeros_like(w), c)
+    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of so many
     return {
         "value": mean,
         "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),

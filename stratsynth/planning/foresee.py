@@ -8,18 +8,20 @@ is the public size over the number of cells; over several tables of a kind, the 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.prices import check_allotment, prices
-from stratsynth.mechanism import Mechanism, Public, title
-from stratsynth.strata import Path, Stratum, crossing, label
-from stratsynth.stratified import Stratified
+from stratsynth.accounting.prices import by_kind, check_allotment, prices
+from stratsynth.accounting.units import protecting, whole
+from stratsynth.layout import Layout
+from stratsynth.mechanism import Mechanism, Public, adaptive, title, typical
+from stratsynth.strata import Path, label
+from stratsynth.stratified import Groupwise
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -38,9 +40,16 @@ class StratumPlan:
     """Its levels joined by `|`; empty for everybody."""
     size: int
     """Its public size: declared size times public share."""
+    size_low: int | None
+    size_high: int | None
+    """Between which sizes it may lie, by the bounds of its share; None where the source of the weights has none."""
+    one_way: bool
+    """Whether it is given one-way tables only, as a small group may be."""
     epsilon: float | None
     """What its own questions cost at the budget's delta, those asked of everybody included."""
     questions: int
+    rounds: int
+    """How often it will choose what to measure; about that often, where the answers decide."""
     tables: int
     """Noisy tables it will release."""
     sigma: float | None
@@ -52,6 +61,8 @@ class StratumPlan:
     megabytes: float
     """Memory for exact and noisy answers."""
     verdict: str
+    small: str
+    """What it lacks, if the policy for small groups finds it small; else empty."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +78,26 @@ class Plan:
     """What will be charged, in the currency: along a path, the dearest stratum of each split."""
     reserved: float
     prices: dict[str, float | None]
-    """Epsilon if a record is added or removed, moves between strata, or is exchanged."""
+    """Epsilon if a record is added or removed, moves between strata, or is exchanged, within its stratum or at all."""
     strata: tuple[StratumPlan, ...]
+    weights: dict[str, Any]
+    """Where the shares come from, as the certificate will say."""
+    weights_sigma: float | None
+    """For private weights: the noise in the count of one cell of the crossing, in people."""
+    merged: tuple[dict[str, Any], ...]
+    """The strata that are merges, what of, and why."""
+    policy: dict[str, Any]
+    """What becomes of small groups, and where a group is small."""
+    budgets: dict[str, float] | None
+    """Each stratum's own epsilon, where strata have budgets of their own; None where all get the whole."""
+    unprotected: tuple[str, ...]
+    """What will be disclosed without noise."""
+    unit: str = "record"
+    """What is protected: a record, or the column that tells those apart who may have several."""
+    kinds: dict[str, dict[str, float]] = field(default_factory=dict)
+    """For each kind of question: how many are charged, and how many times its price it costs at most if exchanged."""
+    adaptive: bool = False
+    """Whether answers decide what is asked; other steps are then priced for the dearest course."""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""
@@ -80,9 +109,13 @@ class Plan:
 
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing."""
-    strata, shares = _strata(mechanism, schema)
-    account, answers, model = _simulate(mechanism, schema, budget, declared_size, shares)
+    layout = _layout(mechanism, schema, budget, declared_size)
+    account, answers, model = _simulate(mechanism, schema, budget, declared_size, layout)
     allot, spending = account.allot, account.spending
+    paths: list[Path] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
+    how = mechanism if isinstance(mechanism, Groupwise) else None
+    own = how.weights if how else None
+    noise = [t for s in answers.seen if not s.path for t in s.cliques] if own and own.asked else []
     return Plan(
         title(mechanism),
         budget.epsilon,
@@ -91,34 +124,61 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         str(allot.currency),
         float(spending.spent()),
         allot.amount,
-        prices(spending, budget, allot),
-        tuple(
-            _stratum(path, _size(path, declared_size, shares), answers.seen, account, _noise(model, path))
-            for path in strata
-        ),
+        prices(spending, budget, allot, mechanism),
+        tuple(_stratum(path, layout, declared_size, answers.seen, account, _noise(model, path)) for path in paths),
+        own.describe() if own else {"source": "none", "citation": None},
+        noise[0][2] if noise else None,
+        tuple(layout.merged()) if layout else (),
+        {"small": how.groups.small, "threshold": how.groups.threshold} if how else {"small": "keep", "threshold": None},
+        {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and how and how.budgets else None,
+        ("declared_size", *(how.unprotected if how else ())),
+        account.budget.unit,
+        by_kind(spending.charges),
+        adaptive(mechanism),
     )
 
 
 def moments(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> int:
-    """How many times a fit will ask, strata together: what a progress bar counts to."""
-    _, shares = _strata(mechanism, schema)
-    return _simulate(mechanism, schema, budget, declared_size, shares)[1].moments
+    """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
+    layout = _layout(mechanism, schema, budget, declared_size)
+    solved: list[int] = []
+    return _simulate(mechanism, schema, budget, declared_size, layout, solved)[1].moments + sum(solved)
+
+
+def _layout(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int) -> Layout | None:
+    """The strata to report on; None for everybody together."""
+    if not isinstance(mechanism, Groupwise):
+        return None
+    return mechanism.layout(Public(schema, declared_size, budget.neighbours), budget)
 
 
 def _simulate(
-    mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int, shares: Mapping[Stratum, float]
+    mechanism: Mechanism[Any],
+    schema: Schema,
+    budget: Budget,
+    declared_size: int,
+    layout: Layout | None,
+    solved: list[int] | None = None,
 ) -> tuple[Account, SimulatedAnswers, Any]:
     import numpy as np
 
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
+    from stratsynth.driver.solving import Solver, together
 
+    budget = protecting(budget, schema)
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     check_allotment(allot, budget)
-    account = ProcessLedger().open(Request("", title(mechanism), budget, allot, 0))
-    answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, shares), np.random.default_rng(0))
-    model = run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answers)
+    account = ProcessLedger().open(Request("", title(mechanism), budget, whole(allot), 0))
+    answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, layout), np.random.default_rng(0))
+
+    def solve(solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+        if solved is not None:
+            solved.append(len(problems))
+        return together(solver, [_hasty(problem) for problem in problems], paths)
+
+    model = run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers, solve)
     return account, answers, model
 
 
@@ -135,43 +195,58 @@ def _noise(model: Any, path: Path) -> str:
     )
 
 
-def _size(path: Path, declared_size: int, shares: Mapping[Stratum, float]) -> float:
+def _hasty(problem: Any) -> Any:
+    """A problem that need not be solved well, as its answers are made up: one step, where steps are counted."""
+    counted = is_dataclass(problem) and not isinstance(problem, type) and hasattr(problem, "iterations")
+    return replace(problem, iterations=1) if counted else problem
+
+
+def _size(path: Path, declared_size: int, layout: Layout | None) -> float:
     """The public size of a path: declared size times shares."""
+    shares = layout.shares if layout is not None else {}
     return declared_size * math.prod(shares.get(stratum, 1.0) for stratum in path)
 
 
-def _strata(mechanism: Mechanism[Any], schema: Schema) -> tuple[list[Path], dict[Stratum, float]]:
-    """The paths to report on, and the shares that are known."""
-    if not isinstance(mechanism, Stratified):
-        return [()], {}
-    strata = crossing(schema, mechanism.by)
-    return [(stratum,) for stratum in strata], dict(mechanism.weights.resolve(strata).shares)
-
-
-def _stratum(path: Path, size: float, seen: Sequence[Seen], account: Account, means: str) -> StratumPlan:
+def _stratum(
+    path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen], account: Account, means: str
+) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
 
     def concerns(asked: Path) -> bool:
         return asked[: len(path)] == path or path[: len(asked)] == asked
 
     mine = [s for s in seen if concerns(s.path)]
+    below = [s for s in mine if s.path[: len(path)] == path]
     own = Spending(account.budget.neighbours, [c for c in account.spending.charges if concerns(c.path)])
     spent = replace(account.allot, amount=float(own.spent()))
-    tables = [table for s in mine for table in s.cliques]
+    tables = [table for s in below for table in s.cliques]
+    size = _size(path, declared_size, layout)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
-    cells = sum(s.cells for s in mine)
+    ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
     return StratumPlan(
         label(path),
         round(size),
+        None if ends is None else math.floor(declared_size * ends[0]),
+        None if ends is None else math.ceil(declared_size * ends[1]),
+        bool(layout and path and layout.plainly(path[0])),
         prices(own, account.budget, spent)[str(account.budget.neighbours)],
         len(mine),
+        sum(s.kind == "choose" for s in mine),
         len(tables),
         median(sigma for _, _, sigma in tables) if tables else None,
         one,
         two,
-        2 * 8 * cells / 2**20,
+        _megabytes(mine),
         means or verdict(one),
+        layout.small.get(path[0], "") if layout and path else "",
     )
+
+
+def _megabytes(seen: Sequence[Seen]) -> float:
+    """Exact and noisy tables; those of candidates are kept from round to round, beside the model's of one round."""
+    candidates = {item for s in seen for item in s.candidates}
+    cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
+    return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
 def _error(tables: Sequence[tuple[tuple[str, ...], int, float]], size: float) -> float | None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
-from stratsynth.planning.foresee import plan
+from stratsynth.planning.foresee import StratumPlan, plan
+from stratsynth.stratified import Groupwise
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from stratsynth.mechanism import Mechanism
     from stratsynth.schema import Schema
 
@@ -18,7 +22,10 @@ EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 
 
 def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, *, declared_size: int) -> None:
-    """One line for each epsilon, one point for each stratum. A .png, .svg or .pdf file."""
+    """One line for each epsilon, one point for each stratum. A .png, .svg or .pdf file.
+
+    Of the budget asked for, bars show between which sizes a group may lie, and hollow points groups that are small.
+    """
     if path.suffix not in (".png", ".svg", ".pdf"):
         raise UsageError(f"{path}: a plot is written as .png, .svg or .pdf.")
     if path.exists():
@@ -30,6 +37,8 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
     FigureCanvasAgg(figure)  # no window, no global state
     axes = figure.subplots()
     epsilons = sorted({*EPSILONS, budget.epsilon})
+    if isinstance(mechanism, Groupwise) and mechanism.budgets is not None:  # they grow and shrink with the fit's
+        mechanism = replace(mechanism, budgets=mechanism.budgets.relative(budget.epsilon))
     for i, epsilon in enumerate(epsilons):
         strata = plan(mechanism, schema, replace(budget, epsilon=epsilon), declared_size=declared_size).strata
         points = sorted((s.size, s.oneway_error) for s in strata if s.size > 0 and s.oneway_error is not None)
@@ -38,6 +47,8 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
         sizes, errors = zip(*points, strict=True)
         chosen = epsilon == budget.epsilon
         shade = str(0.6 - 0.5 * i / (len(epsilons) - 1)) if not chosen else "tab:red"
+        if chosen:
+            _details(axes, strata)
         axes.plot(sizes, errors, "o-", color=shade, markersize=4, linewidth=2.2 if chosen else 1.2)
         axes.annotate(
             f"epsilon {epsilon:g}", (sizes[-1], errors[-1]), xytext=(5, 0), textcoords="offset points",
@@ -48,3 +59,14 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
     axes.margins(x=0.16)
     axes.set_title("Error of a one-way count from noise alone, a point for each group", fontsize=11)
     figure.savefig(path, dpi=150)
+
+
+def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:
+    """What is known of sizes, and which groups are small."""
+    for s in strata:
+        if s.size <= 0 or s.oneway_error is None:
+            continue
+        if s.size_low is not None and s.size_high is not None:
+            axes.plot([max(s.size_low, 0.5), s.size_high], [s.oneway_error] * 2, color="tab:red", linewidth=0.8)
+        if s.small:
+            axes.plot(s.size, s.oneway_error, "o", color="tab:red", markerfacecolor="white", markersize=7, zorder=3)

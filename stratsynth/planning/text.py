@@ -3,32 +3,90 @@
 from __future__ import annotations
 
 from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.release.summary import price_lines
 
 
 def describe(plan: Plan) -> str:
-    """The budget, its prices, and a line for each stratum, the largest first."""
+    """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
     price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
-    moved, exchanged = f"moves between groups {price['move']}", f"is exchanged {price['replace']}"
-    reserved = f"reserved as {plan.currency} {plan.reserved:.6g}; every stratum gets all of it"
     lines = [
         f"Mechanism  {plan.mechanism}",
-        f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {reserved}",
-        f"Price if   a record is added or removed {price['add-remove']}, {moved}, {exchanged} (epsilon)",
+        f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
+        *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
+        *_weights(plan),
+        *_small(plan),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",
         "",
+        *_merged(plan),
     ]
     width = max(7, *(len(s.stratum) for s in plan.strata))
-    lines.append(f"{'stratum':{width}} {'people':>9} {'tables':>7} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict")
-    lines.extend(_line(s, width) for s in sorted(plan.strata, key=lambda s: -s.size))
+    uneven = plan.budgets is not None
+    ranged = any(s.size_low is not None for s in plan.strata)
+    extra = f"{' between':17}" * ranged + f" {'epsilon':>8}" * uneven
+    heads = f"{'rounds':>7} {'tables':>7} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict"
+    lines.append(f"{'stratum':{width}} {'people':>9}{extra} {heads}")
+    ordered = sorted(plan.strata, key=lambda s: -s.size)
+    lines.extend(_line(s, width, ranged=ranged, own=(plan.budgets or {}).get(s.stratum)) for s in ordered)
     lines.append("")
+    lines.append("rounds: how often it chooses what to measure next, about; where answers decide, fits differ.")
     lines.append("noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone.")
+    if ranged:
+        lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
 
 
-def _line(s: StratumPlan, width: int) -> str:
+def _reserved(plan: Plan) -> str:
+    each = "strata get what their budgets say" if plan.budgets else "every stratum gets all of it"
+    return f"reserved as {plan.currency} {plan.reserved:.6g}; {each}"
+
+
+def _weights(plan: Plan) -> list[str]:
+    weights = plan.weights
+    if weights["citation"] is None:
+        return []
+    worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
+    lines = [f"Weights    {weights['source']}{worst}: {weights['citation']}"]
+    if plan.weights_sigma is not None:
+        guess = "even shares: guesses" if weights["prior"] is None else f"those of {weights['prior']['citation']}"
+        lines.append(
+            f"           each count has noise of {plan.weights_sigma:.1f} people; until then sizes here are {guess}"
+        )
+    if len(plan.unprotected) > 1:
+        lines.append(f"           NOT PROTECTED: {', '.join(plan.unprotected[1:])}")
+    return lines
+
+
+def _small(plan: Plan) -> list[str]:
+    small, threshold = plan.policy["small"], plan.policy["threshold"]
+    if small == "keep":
+        return []
+    left = [s for s in plan.strata if s.small]
+    done = {"merge": "merged along the hierarchy", "one-way": "given one-way tables only"}[small]
+    lines = [f"Small      below public size x epsilon {threshold:g}: {done}"]
+    if small == "merge" and left:
+        lines.append(f"           small still, with nothing wider to merge into: {', '.join(s.stratum for s in left)}")
+    return lines
+
+
+def _merged(plan: Plan) -> list[str]:
+    """Who was merged and why."""
+    if not plan.merged:
+        return []
+    lines = ["Merged"]
+    for merge in plan.merged:
+        of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
+        lines.append(f"  {merge['stratum']}: {of} ({merge['why']})")
+    return [*lines, ""]
+
+
+def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str:
     sigma = "-" if s.sigma is None else f"{s.sigma:.1f}"
     errors = f"{percent(s.oneway_error):>7} {percent(s.twoway_error):>7}"
-    return f"{s.stratum or 'all':{width}} {s.size:>9,} {s.tables:>7} {sigma:>8} {errors}  {s.verdict}"
+    ends = f"{s.size_low:>8,}{s.size_high:>8,} " if s.size_low is not None and s.size_high is not None else " " * 17
+    budget = "" if own is None else f" {own:>8.4g}"
+    plain = "; one-way tables only" if s.one_way else ""
+    name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{budget}"
+    return f"{name} {s.rounds:>7} {s.tables:>7} {sigma:>8} {errors}  {s.verdict}{plain}"
 
 
 def percent(error: float | None) -> str:

@@ -10,7 +10,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Program, check_clique
-from stratsynth.strata import Path, Stratum
+from stratsynth.strata import Path, Stratum, disjoint
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -30,7 +30,7 @@ class Split:
     programs: Mapping[Stratum, Program[Any]]
 
     def check(self, schema: Schema) -> None:
-        """Strata of the same columns, with known levels: distinct ones are then disjoint."""
+        """Strata of the same columns, with known levels, and no cell of the crossing in two of them."""
         strata = list(self.programs)
         if not strata:
             raise MechanismError("split: no stratum was given.")
@@ -38,8 +38,14 @@ class Split:
             if stratum.columns != strata[0].columns:
                 raise MechanismError("split: all strata of a split must be of the same columns.")
             check_clique("split", stratum.columns, schema)
-            for column, level in stratum.items:
-                schema.index(column, level)
+            for column, levels in stratum.items:
+                codes = [schema.index(column, level) for level in levels]
+                if not codes or codes != sorted(set(codes)):
+                    raise MechanismError(f"split: the levels of {column} are in the schema's order, each once.")
+                if any("|" in level for level in levels):
+                    raise MechanismError(f"split: a level of {column} holds a |, which joins levels in ledgers.")
+        if sum(stratum.size for stratum in strata) > schema.cells(strata[0].columns) or not disjoint(strata):
+            raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
     def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
         """Nothing by itself."""
@@ -51,7 +57,10 @@ class Work:
     """Post-processing handed to the driver, so that the same solver's problems are solved together."""
 
     solver: Callable[[Sequence[Any]], Sequence[Any]]
-    """Takes all problems that are asked at the same moment; returns their solutions in order."""
+    """Takes problems that are asked at the same moment; returns their solutions in order, each of its problem alone.
+
+    A problem may have a `size`, by which the largest are begun first where they are solved in several processes.
+    """
     problem: Any
 
     def check(self, schema: Schema) -> None:

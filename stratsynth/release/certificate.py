@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
-from stratsynth.mechanism import Mechanism, describe
-from stratsynth.strata import crossing
-from stratsynth.stratified import Stratified
+from stratsynth.layout import Layout
+from stratsynth.mechanism import Mechanism, Public, adaptive, describe
+from stratsynth.stratified import Groupwise, Stratified
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -36,9 +36,13 @@ def certificate(
 ) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
+    In the paths of charges the levels of a merge are joined by `|`; `strata.merged` gives its name in other files.
+
     `private` says whether the noise was unpredictable.
     """
     budget, allot = account.budget, account.allot
+    public = Public(table.schema, table.declared_size, budget.neighbours)
+    layout = mechanism.layout(public, budget) if isinstance(mechanism, Groupwise) else None
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     return {
         "format": FORMAT,
@@ -55,11 +59,11 @@ def certificate(
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,
         },
-        "prices": prices(account.spending, budget, allot),
+        "prices": prices(account.spending, budget, allot, mechanism),
         "ledger": account.standing.to_dict(),
-        "strata": _strata(mechanism, table),
-        "weights": _weights(mechanism, table),
-        "unprotected": ["declared_size"] if table.declared_size is not None else [],
+        "strata": _strata(mechanism, table, layout),
+        "weights": _weights(mechanism, layout),
+        "unprotected": _unprotected(mechanism, table),
         "schema": {
             "sha256": table.schema.sha256,
             "origin": table.schema.origin,
@@ -76,25 +80,41 @@ def _unit(table: Table) -> Any:
     return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
 
 
-def _strata(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
-    if not isinstance(mechanism, Stratified):
+def _strata(mechanism: Mechanism[Any], table: Table, layout: Layout | None) -> dict[str, Any]:
+    """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
+    if layout is None or not isinstance(mechanism, Groupwise):
         return {"by": [], "cells": 1, "merged": []}
-    cells = crossing(table.schema, mechanism.by)
-    return {"by": list(mechanism.by), "cells": len(cells), "merged": []}
+    record = {"by": list(mechanism.by), "cells": table.schema.cells(mechanism.by), "merged": layout.merged()}
+    groups = mechanism.groups
+    if groups:
+        record["groups"] = len(layout.strata)
+        record["small"] = {
+            "policy": groups.small,
+            "threshold": groups.threshold,
+            "below": {stratum.label: why for stratum, why in layout.small.items()},
+        }
+    if mechanism.budgets is not None:
+        record["epsilon"] = {stratum.label: epsilon for stratum, epsilon in layout.epsilons.items()}
+    return record
 
 
-def _weights(mechanism: Mechanism[Any], table: Table) -> dict[str, Any]:
-    if not isinstance(mechanism, Stratified):
+def _weights(mechanism: Mechanism[Any], layout: Layout | None) -> dict[str, Any]:
+    if layout is None or not isinstance(mechanism, Groupwise):
         return {"source": "none", "citation": None}
-    weights = mechanism.weights
-    resolved = weights.resolve(crossing(table.schema, mechanism.by))
-    renormalised = {} if resolved.total == 1 else {"renormalised_from": resolved.total}
-    return {"source": weights.source, "citation": weights.citation, **renormalised}
+    total = layout.resolved.total
+    return {**mechanism.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
+
+
+def _unprotected(mechanism: Mechanism[Any], table: Table) -> list[str]:
+    """What was disclosed without noise."""
+    own = mechanism.unprotected if isinstance(mechanism, Groupwise) else ()
+    return [*(["declared_size"] if table.declared_size is not None else []), *own]
 
 
 def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
     """The mechanism that was fitted: strata and weights have their own keys."""
-    return describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    inner = describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
+    return {**inner, "adaptive": True} if adaptive(mechanism) else inner
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:

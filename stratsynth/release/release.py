@@ -17,14 +17,22 @@ import numpy as np
 
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.models import Estimate, TableModel, files
-from stratsynth.models.rules import draw_allowed
+from stratsynth.models import Codes, Estimate, TableModel, Where, files
+from stratsynth.models.rules import draw_allowed, watching
 from stratsynth.noise import SystemEntropy
+from stratsynth.release import groups
 from stratsynth.release.certificate import read_certificate
+from stratsynth.release.groups import ByGroup
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from numpy.random import Generator
+
+RULES = "rules.json"
+"""The file that says what the schema's rules moved in the synthetic table beside it."""
+SYNTHETIC, ESTIMATES = "synthetic", "estimates"
+"""The names of the table of a release that draws rows, and of one that holds estimates."""
 
 
 @dataclass(frozen=True)
@@ -40,36 +48,85 @@ class Release:
     """How many rows `save` writes when nobody says."""
 
     def sample(
-        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        n_by_group: ByGroup | None = None,
+        by: Sequence[str] | None = None,
+        balance: Sequence[str] | None = None,
     ) -> pd.DataFrame:
         """Exactly n synthetic rows, in random order; only rows that have the levels of `where`, if given.
+
+        Groups come by the release's own proportions, unless something else is asked for: `n_by_group` gives each
+        group its number of rows, as a mapping from levels (`{("1", "2"): 100}`, of the columns `by`, or of the
+        strata), or as a frame or CSV file with the groups' columns and `rows`; `balance` gives every group of some
+        columns that can occur the same number, n in all. Such samples are for training on, not for totals.
 
         Drawing costs no privacy. The same release and seed give the same rows.
         """
         from stratsynth.schema.codec import to_pandas
 
-        return to_pandas(self.sample_arrow(n, seed=seed, where=where))
+        table = self.sample_arrow(n, seed=seed, where=where, n_by_group=n_by_group, by=by, balance=balance)
+        return to_pandas(table)
 
     def sample_arrow(
-        self, n: int, *, seed: int | None = None, where: Mapping[str, str | Sequence[str]] | None = None
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        n_by_group: ByGroup | None = None,
+        by: Sequence[str] | None = None,
+        balance: Sequence[str] | None = None,
     ) -> pa.Table:
         """The same as an Arrow table."""
         from stratsynth.schema.codec import decode
 
-        if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        if n is None and n_by_group is None:
+            raise UsageError("how many rows? Give n, or n_by_group.")
+        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
             raise UsageError("the number of rows must be a whole number of at least 0.")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise UsageError("the seed must be a whole number of at least 0.")
+        if n_by_group is not None and balance is not None:
+            raise UsageError("give n_by_group or balance, not both.")
+        if by is not None and not isinstance(n_by_group, Mapping):
+            raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
         model, rng = self.table_model, np.random.default_rng(seed)
         schema = model.schema
-        allowed = {column: _levels(column, levels) for column, levels in (where or {}).items()}
+        allowed = groups.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
-        if condition and not model.mass(condition) > 0:
-            wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
-            raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-        codes = draw_allowed(schema, int(n), rng, lambda number: model.sample(number, rng, condition), condition)
-        order = rng.permutation(int(n))
+        if n_by_group is not None:
+            names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
+            parts = groups.wanted(model, n_by_group, names, condition, None if n is None else int(n))
+        elif balance is not None:
+            parts = groups.balanced(model, int(n or 0), balance, condition, rng)
+        else:
+            if condition and not model.mass(condition) > 0:
+                wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
+                raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
+            parts = [(condition, int(n or 0))]
+        drawn = [self._draw(number, rng, part) for part, number in parts or [({}, 0)]]
+        codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
+        order = rng.permutation(sum(number for _, number in parts))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
+
+    def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
+        """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.
+
+        The counts for `sample(n, seed=seed)`, which is drawn for the purpose and costs nothing. A model that holds
+        the rules itself draws none that must be drawn again.
+        """
+        with watching() as moved:
+            self.sample_arrow(n, seed=seed)
+        return moved.to_dict()
+
+    def _draw(self, n: int, rng: Generator, condition: Where) -> Codes:
+        """Rows that meet a condition, with no rule broken."""
+        model = self.table_model
+        return draw_allowed(model.schema, n, rng, lambda number: model.sample(number, rng, condition), condition)
 
     @property
     def table_model(self) -> TableModel:
@@ -95,11 +152,15 @@ class Release:
         seed: int | None = None,
         csv: bool = False,
     ) -> Path:
-        """Write the release folder, whole or not at all; `rows` defaults to the declared size."""
+        """Write the release folder, whole or not at all; `rows` defaults to the declared size.
+
+        Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
+        """
         from stratsynth.sources import write_table
 
         target = check_new(folder)
-        name, table = self._product(rows, seed)
+        with watching() as moved:
+            name, table = self._product(rows, seed)
         parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
             parts.mkdir(parents=True)
@@ -108,6 +169,8 @@ class Release:
             write_table(table, parts / f"{name}.parquet")
             if csv:
                 write_table(table, parts / f"{name}.csv")
+            if self.model.schema.rules and name == SYNTHETIC:
+                write_json(parts / RULES, {"format": "stratsynth-rules/1", **moved.to_dict()})
             files.save(self.model, parts / "model")
             _sync(parts)
             parts.rename(target)
@@ -128,10 +191,10 @@ class Release:
         if isinstance(self.model, Estimate):
             if rows is not None:
                 raise UsageError("this release holds estimates and has no rows: leave rows out.")
-            return "estimates", pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()
+            return ESTIMATES, pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()
         if rows is None and self.declared_size is None:
             raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
-        return "synthetic", self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
+        return SYNTHETIC, self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
@@ -159,13 +222,6 @@ def _sync(folder: Path) -> None:
         else:
             sync_folder(path)
     sync_folder(folder)
-
-
-def _levels(column: str, levels: str | Sequence[str]) -> tuple[str, ...]:
-    several = (levels,) if isinstance(levels, str) else levels
-    if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
-        raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
-    return tuple(several)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
 
 
@@ -20,12 +23,13 @@ def summary(certificate: Mapping[str, Any]) -> str:
 def _summary(certificate: Mapping[str, Any]) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
-    moved, exchanged = f"moves between groups {prices['move']}", f"is exchanged {prices['replace']}"
     lines = [
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
-        f"Price if      a record is added or removed {prices['add-remove']}, {moved}, {exchanged} (epsilon)",
+        *price_lines(
+            prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
+        ),
         f"Strata        {_strata(certificate['strata'])}",
         f"Weights       {_weights(certificate['weights'])}",
         f"Account       {_account(ledger)}",
@@ -33,6 +37,7 @@ def _summary(certificate: Mapping[str, Any]) -> str:
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]
+    lines.extend(_groups(certificate["strata"]))
     if certificate["unverified"]:
         lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
     return "\n".join(line for line in lines if line)
@@ -46,20 +51,82 @@ def _settings(settings: Mapping[str, Any]) -> str:
     return f" ({', '.join(f'{k} {v}' for k, v in settings.items())})" if settings else ""
 
 
+def rules_line(moved: Mapping[str, Any]) -> str:
+    """What structural rules moved in a sample, in one sentence."""
+    try:
+        rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
+        worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
+    if not redrawn:
+        return f"none of {rows:,} rows broke one as the model drew it"
+    most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
+    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
+
+
+def price_lines(
+    prices: Mapping[str, str], what: str, kinds: Mapping[str, Mapping[str, float]], *, adaptive: bool | None = False
+) -> list[str]:
+    """What each step that a record, or unit, can take would cost, and what makes the difference."""
+    words = {
+        "add-remove": f"one {what} is added or removed",
+        "move": "its group changes",
+        "replace-within-group": "its other values change",
+        "replace": "everything about it changes",
+    }
+    head = ["Price if", *[""] * len(words)]
+    lines = [f"{first:13} {words[step]:32} {prices[step]:>8}" for first, step in zip(head, prices, strict=False)]
+    lines[0] += "  (epsilon)"
+    if adaptive:
+        lines.append(f"{'':13} (answers decide what is asked: the dearest course it could have taken)")
+    elif kinds:
+        parts = [f"times {v['replace']:g} in {v['charges']:g} {kind}" for kind, v in kinds.items()]
+        lines.append(f"{'':13} (a change is seen at the price {', '.join(parts)})")
+    return lines
+
+
+def _what(certificate: Mapping[str, Any]) -> str:
+    unit = certificate["unit"]
+    return str(unit if isinstance(unit, str) else unit["column"])
+
+
+def _kinds(certificate: Mapping[str, Any]) -> Mapping[str, Mapping[str, float]]:
+    currency = Currency(certificate["guarantee"]["currency"])
+    return by_kind(Charge.from_dict(charge, currency) for charge in certificate["charges"])
+
+
 def _unit(certificate: Mapping[str, Any]) -> str:
     unit = certificate["unit"]
     return unit if isinstance(unit, str) else f"{unit['column']} of at most {unit['max_rows']} rows"
 
 
 def _strata(strata: Mapping[str, Any]) -> str:
-    return f"{strata['cells']} by {' x '.join(strata['by'])}" if strata["by"] else "none: everybody together"
+    if not strata["by"]:
+        return "none: everybody together"
+    cells = f"{strata['cells']} by {' x '.join(strata['by'])}"
+    return f"{cells}, merged into {strata['groups']}" if strata["merged"] else cells
+
+
+def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
+    """Who was merged and why, which groups are small, and whose epsilon is not the whole."""
+    if "small" in strata and strata["small"]["policy"] != "keep":
+        small = strata["small"]
+        rule = f"{small['policy']} below public size x epsilon {small['threshold']:g}"
+        yield f"Small         {rule}; small now: {', '.join(small['below']) or 'none'}"
+    for merge in strata["merged"]:
+        of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
+        yield f"Merged        {merge['stratum']}: {of} ({merge['why']})"
+    if "epsilon" in strata:
+        own = ", ".join(f"{label} {epsilon:g}" for label, epsilon in strata["epsilon"].items())
+        yield f"Epsilon of    {own}; the guarantee states the largest"
 
 
 def _weights(weights: Mapping[str, Any]) -> str:
     if weights["citation"] is None:
         return "none needed"
     scaled = f", scaled from a sum of {weights['renormalised_from']:.6g}" if "renormalised_from" in weights else ""
-    return f"{weights['source']}: {weights['citation']}{scaled}"
+    worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
+    return f"{weights['source']}{worst}: {weights['citation']}{scaled}"
 
 
 def _account(ledger: Mapping[str, Any]) -> str:

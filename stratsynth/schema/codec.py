@@ -41,10 +41,11 @@ def check_columns(schema: Schema, names: Iterable[str]) -> None:
 
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
-    """Refuse, from a table's structure alone, what `encode` could not read."""
-    places = locate(schema.names, names)
+    """Refuse, from a table's structure alone, what could not be read: columns, and what tells units apart."""
+    wanted = schema.names if isinstance(schema.unit, str) else (*schema.names, schema.unit.column)
+    places = locate(wanted, names)
     if types is not None:
-        for name, place in zip(schema.names, places, strict=True):
+        for name, place in zip(wanted, places, strict=True):
             values.check_type(name, types.field(place).type)
 
 

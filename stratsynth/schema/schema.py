@@ -26,10 +26,10 @@ class Unit:
     """What is protected when one person can have several rows: all rows with the same value of a column."""
 
     column: str
-    """The column that identifies a person; it need not be among the columns of the schema."""
+    """The column that identifies a person; not among the columns of the schema, as it is never released."""
 
     max_rows: int
-    """The most rows that one person contributes; the others are left out."""
+    """The most rows that one person contributes: the first ones in the file; the others are left out."""
 
     def __post_init__(self) -> None:
         check_text("unit: column", self.column)
@@ -74,6 +74,10 @@ class Schema:
             check_text("reviewed_by", self.reviewed_by)
         if self.unit != "record" and not isinstance(self.unit, Unit):
             raise SchemaError('unit must be "record" or { column = "...", max_rows = ... }')
+        if isinstance(self.unit, Unit) and self.unit.column in self.columns:
+            raise SchemaError(
+                f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
+            )
         for i, rule in enumerate(self.rules, start=1):
             if not isinstance(rule, Rule):
                 raise SchemaError("rules must be a list of Rule")
@@ -85,6 +89,11 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash(self.sha256)
+
+    @property
+    def most_rows(self) -> int:
+        """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""
+        return 1 if isinstance(self.unit, str) else self.unit.max_rows
 
     @property
     def names(self) -> tuple[str, ...]:

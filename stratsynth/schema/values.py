@@ -81,6 +81,18 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
     return values, is_own
 
 
+def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
+    """A number for each value, the same for the same value; -1 for null, for empty text, and for what is too long."""
+    pieces = [_hashable(c.dictionary_decode() if pa.types.is_dictionary(c.type) else c) for c in data.chunks]
+    if not pieces:
+        return np.empty(0, np.int64)
+    whole = pa.chunked_array(pieces).combine_chunks()
+    if _is_bytes(whole.type):
+        whole = pc.if_else(pc.equal(pc.binary_length(whole), 0), None, whole)
+    found: NDArray[np.int64] = whole.dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    return found
+
+
 def distinct(data: pa.ChunkedArray) -> set[str]:
     """INTERNAL. The different texts of a column; null and unreadable values left out."""
     texts = (text for piece in _distinct(data) for text in _texts(piece.dictionary).to_pylist())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -10,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.digest import digest
 from stratsynth.driver.load import load_rows
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanism import Mechanism
+from stratsynth.mechanism import Mechanism, adaptive
 from stratsynth.sources import open_source
 from stratsynth.testing.moved import exact_answers, moved, standard_noise
 from stratsynth.testing.record import Driver, Run, record, same
@@ -40,7 +41,7 @@ class Finding:
     """One way in which a mechanism or a driver broke the contract."""
 
     kind: str
-    """`questions`, `sensitivity`, `charges`, `noise`, `answers`, `result`, `output`, `failure`, `state`."""
+    """`questions`, `sensitivity`, `charges`, `noise`, `answers`, `result`, `output`, `failure`, `state`, `adaptive`."""
     detail: str
 
 
@@ -68,6 +69,7 @@ def check_contract(
     budget = Budget(epsilon=3, delta=1e-6)
     settings = list(among or worlds())
     noise: list[NDArray[np.float64]] = []
+    courses: dict[int, Counter[Any]] = {}
     for i in range(tables):
         world = settings[i % len(settings)]
         rows = world.table(rng, KINDS[(i // len(settings)) % len(KINDS)])
@@ -75,6 +77,10 @@ def check_contract(
         found.update(dict.fromkeys(wrong))
         if wrong:
             continue
+        usual = courses.setdefault(i % len(settings), _course(first))
+        if usual != _course(first) and not adaptive(build(world, rows)):
+            detail = "what it pays for which kind of question depends on answers: say adaptive = True"
+            found[Finding("adaptive", detail)] = None
         asked = [a for a, _ in _asked(first)]
         exact = exact_answers(load(world.schema, open_source(rows)), asked)
         for (a, answer), truth in zip(_asked(first), exact, strict=True):
@@ -89,6 +95,11 @@ def check_contract(
             found.update(dict.fromkeys(_compare(first, second)))
     found.update(dict.fromkeys(_spread(noise)))
     return list(found)
+
+
+def _course(run: Run) -> Counter[Any]:
+    """What was paid where for which kind of question, and how many times that an exchange would cost."""
+    return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
 def _quietly(

@@ -1,14 +1,17 @@
 """Every registered mechanism passes the contract, alone and stratified. A new one is tested by being registered."""
 
+import dataclasses
+
+import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth import Categorical, Numeric, Schema, Stratified, Weights
-from stratsynth.mechanism import installed, make
+from stratsynth import Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
+from stratsynth.mechanism import installed, load, make
 from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 
-TINY = {}
+TINY = {"pooled": {"base": "mst", "share": 0.5}}
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
 NUMBERS = {"clipped_mean", "coinpress"}
 """Mechanisms that need a numeric column, in every stratum too."""
@@ -30,12 +33,20 @@ def numeric_worlds():
     return [*usual, World(schema, ("GROUP",), even_shares(schema, ["GROUP"]))]
 
 
-@pytest.mark.parametrize("name", installed())
-def test_vanilla(name):
-    assert check_contract(lambda world, rows: make(name, TINY.get(name, {})), among=among(name)) == []
+GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
+"""Those that make strata themselves."""
 
 
 @pytest.mark.parametrize("name", installed())
+def test_alone(name):
+    def build(world, rows):
+        strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
+        return make(name, {**TINY.get(name, {}), **strata})
+
+    assert check_contract(build, among=among(name)) == []
+
+
+@pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
 def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
@@ -60,6 +71,74 @@ def test_means_with_other_settings(name, settings):
         return Stratified(make(name, settings), world.by, world.weights)
 
     assert check_contract(build, among=numeric_worlds()[-1:], tables=4, neighbours=4) == []
+
+
+def merge_two(world):
+    """The first two levels of the first column, always together."""
+    column = world.by[0]
+    return Groups(merge={column: {"two": world.schema.levels(column)[:2]}})
+
+
+def one_way(world):
+    """The smaller half of the groups by public size."""
+    sizes = sorted(world.weights.resolve(crossing(world.schema, world.by)).shares.values())
+    return Groups(small="one-way", threshold=world.declared_size * 3 * sizes[len(sizes) // 2])
+
+
+def ladder(world):
+    """All levels of the first column together, where one is small."""
+    column = world.by[0]
+    return Groups(hierarchy={column: {"all": world.schema.levels(column)}}, small="merge", threshold=30)
+
+
+def cheaper(world):
+    return StratumBudgets.factors({crossing(world.schema, world.by)[0].label: 0.5})
+
+
+def holdout(world):
+    return Weights.holdout(world.table(np.random.default_rng(5)), confidential=True)
+
+
+CHOICES = {
+    "a merge": lambda w: {"groups": merge_two(w)},
+    "a hierarchy": lambda w: {"groups": ladder(w)},
+    "small groups one-way": lambda w: {"groups": one_way(w)},
+    "budgets of strata": lambda w: {"budgets": cheaper(w)},
+    "private weights": lambda w: {"weights": Weights.private(share=0.2)},
+    "private weights, a hierarchy, budgets": lambda w: {
+        "weights": Weights.private(share=0.1, prior=w.weights), "groups": ladder(w), "budgets": cheaper(w),
+    },
+    "a holdout": lambda w: {"weights": holdout(w)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_strata_and_weights_of_every_kind(choice):
+    """Who is merged, who gets what and what is asked depends on public facts and answers alone."""
+
+    def build(world, rows):
+        settings = {"weights": world.weights, **CHOICES[choice](world)}
+        return Stratified(make("independent", {}), world.by, **settings)
+
+    assert check_contract(build, tables=14, neighbours=6) == []
+
+
+@pytest.mark.parametrize("choice", [choice for choice in CHOICES if choice != "small groups one-way"])
+def test_means_in_strata_of_every_kind(choice):
+    def build(world, rows):
+        settings = {"weights": world.weights, **CHOICES[choice](world)}
+        return Stratified(make("coinpress", {}), world.by, **settings)
+
+    assert check_contract(build, among=numeric_worlds(), tables=6, neighbours=4) == []
+
+
+@pytest.mark.parametrize("choice", ["a merge", "private weights, a hierarchy, budgets"])
+def test_a_mechanism_that_chooses_in_merges(choice):
+    def build(world, rows):
+        settings = {"weights": world.weights, **CHOICES[choice](world)}
+        return Stratified(make("mst", {}), world.by, **settings)
+
+    assert check_contract(build, tables=6, neighbours=4) == []
 
 
 def test_strata_within_strata():

@@ -10,7 +10,7 @@ import pytest
 from stratsynth.adapters import Independent
 from stratsynth.adapters.independent import Product
 
-from stratsynth import Stratified, Weights
+from stratsynth import Groups, Stratified, Weights
 from stratsynth.driver.load import load_rows
 from stratsynth.driver.noisy import Answerer
 from stratsynth.driver.private import PrivateAnswers
@@ -18,8 +18,9 @@ from stratsynth.mechanism import Mechanism
 from stratsynth.models import mixture
 from stratsynth.questions import Counts, NoisyTable, counts, split
 from stratsynth.schema import Categorical
-from stratsynth.strata import crossing
+from stratsynth.strata import Stratum, crossing
 from stratsynth.testing import check_contract
+from stratsynth.testing.worlds import worlds
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +58,7 @@ class GroupsFromData(Cheat):
 
     def steps(self, public, allot, rng):
         column = public.schema.names[0]
-        strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.items[0][1]).any()]
+        strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.label).any()]
         strata = strata or list(crossing(public.schema, [column]))
         parts = yield from split({s: Independent().steps(public.within(s, 0.5), allot, rng) for s in strata})
         return mixture(public.schema, parts, dict.fromkeys(parts, 1 / len(parts)))
@@ -66,10 +67,19 @@ class GroupsFromData(Cheat):
 def weights_from_data(world, rows):
     strata = crossing(world.schema, world.by)
     sizes = [
-        1 + int((rows[list(world.by)].astype(object) == list(dict(s.items).values())).all(axis=1).sum()) for s in strata
+        1 + int((rows[list(world.by)].astype(object) == list(s.to_dict().values())).all(axis=1).sum()) for s in strata
     ]
     shares = [{**s.to_dict(), "share": n / sum(sizes)} for s, n in zip(strata, sizes, strict=True)]
     return Stratified(Independent(), world.by, Weights.public(pd.DataFrame(shares), citation="trust me"))
+
+
+def merged_from_data(world, rows):
+    """Merges the first two levels where few rows have them."""
+    column = world.by[0]
+    levels = world.schema.levels(column)[:2]
+    few = int(rows[column].isin(levels).sum()) < 60
+    groups = Groups(merge={column: {"two": levels}}) if few else Groups()
+    return Stratified(Independent(), world.by, world.weights, groups)
 
 
 class SizeIsPublic(Cheat):
@@ -167,6 +177,10 @@ MECHANISMS: dict[Any, set[str]] = {
 def test_broken_mechanisms_are_caught(cheat):
     found = {finding.kind for finding in check_contract(lambda world, rows: cheat(rows))}
     assert found >= MECHANISMS[cheat]
+
+
+def test_merges_from_data_are_caught():
+    assert "questions" in {f.kind for f in check_contract(merged_from_data)}
 
 
 def test_weights_from_data_are_caught():
@@ -298,3 +312,34 @@ def test_broken_counting_is_caught(change):
         return Backend(load_rows(*arguments), BACKENDS[change])
 
     assert "sensitivity" in {f.kind for f in check_contract(stratified, load=load, tables=20, neighbours=10)}
+
+
+def test_a_record_that_is_counted_in_two_strata_is_caught():
+    """A backend whose strata are wider than what was asked counts every record in each of them."""
+
+    class Widened(Backend):
+        def counts(self, asked):
+            return self.rows.counts([(tuple(map(self.widen, path)), cliques) for path, cliques in asked])
+
+        def widen(self, stratum):
+            column, _ = stratum.items[0]
+            levels = dict(stratum.items) | {column: self.change(column)}
+            return Stratum.of(levels)
+
+    class Split(Independent):
+        """Asks nothing of the columns of the strata, which have other levels once they are widened."""
+
+        def steps(self, public, allot, rng):
+            kept = replace(public, schema=public.schema.restrict(["AGE"]))
+            return (yield from Independent.steps(self, kept, allot, rng))
+
+    world = next(w for w in worlds() if w.by == ("GROUP",))
+
+    def build(world, rows):
+        return Stratified(Split(), world.by, world.weights)
+
+    def load(*arguments):
+        return Widened(load_rows(*arguments), world.schema.levels)
+
+    kinds = {f.kind for f in check_contract(build, load=load, among=[world], tables=8)}
+    assert "sensitivity" in kinds

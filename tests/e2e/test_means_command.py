@@ -3,12 +3,14 @@
 import json
 from functools import partial
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.command import complaint, python, stratsynth
 from helpers.small import edit
-from stratsynth import census, cli
+from stratsynth import Schema, census, cli
+from stratsynth.schema import Unit
 
 RECIPE = """\
 [data]
@@ -177,3 +179,27 @@ def test_the_papers_experiments_run(tmp_path):
     assert "no file" in complaint(python(code, "--acs", "nowhere.parquet", cwd=tmp_path), 2)
     (tmp_path / "bad.csv").write_text("SEX\n1\n")
     assert "RAC1P" in complaint(python(code, "--acs", "bad.csv", cwd=tmp_path), 2)
+
+
+def test_merged_groups_and_several_rows_a_person(tmp_path):
+    """Merges keep their names in the release; true means are of the rows that were kept, by the same groups."""
+    people = census.make(3000).assign(PERSON=np.repeat(np.arange(1000), 3))
+    people.to_csv(tmp_path / "people.csv", index=False)
+    Schema(census.schema().columns, unit=Unit(column="PERSON", max_rows=2)).write_toml(tmp_path / "schema.toml")
+    census.shares(("RAC1P",)).to_csv(tmp_path / "shares.csv", index=False)
+    merge = 'by = ["RAC1P"]\nmerge = { RAC1P = { others = ["2", "3", "4", "5", "6", "7", "8", "9"] } }'
+    (tmp_path / "recipe.toml").write_text(RECIPE.replace('by = ["SEX"]', merge), encoding="utf-8")
+    run(tmp_path, "means", "recipe.toml")
+    shown = json.loads(run(tmp_path, "means", "recipe.toml", "--internal", "--json"))["means"]
+    found = {(row["stratum"], row["column"]): row for row in shown}
+    assert {stratum for stratum, _ in found} == {"", "1", "others"}
+    kept = people[people.index % 3 < 2]
+    for label, rows in (("", kept), ("1", kept[kept["RAC1P"] == "1"]), ("others", kept[kept["RAC1P"] != "1"])):
+        row = found[label, "AGEP"]
+        assert row["true"] == pytest.approx(rows["AGEP"].astype(float).mean())
+        assert row["conservative"]
+        assert row["size"] == pytest.approx(len(rows), abs=6 * row["size_noise"] + 1)
+    for old, new in (("others", "rest"), ('"8", "9"', '"8"'), ("simulated", "made up")):
+        text = (tmp_path / "recipe.toml").read_text(encoding="utf-8")
+        (tmp_path / "other.toml").write_text(text.replace(old, new), encoding="utf-8")
+        assert "another recipe" in complaint(stratsynth("means", "other.toml", cwd=tmp_path), 2)

@@ -4,6 +4,7 @@ import pandas as pd
 from stratsynth.adapters import Independent
 
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
+from stratsynth.noise import SeededEntropy
 from stratsynth.strata import crossing
 
 SCHEMA = Schema({
@@ -76,6 +77,11 @@ def table(data=None):
 
 def small_release(**settings):
     return fit(stratified(), table(), BUDGET, **settings)
+
+
+def clear_release(how=None):
+    """One with so little noise, the same every time, that every level which occurs has weight."""
+    return fit(how or stratified(), table(), Budget(20, 1e-6), seed=3, entropy=SeededEntropy(1))
 
 
 def write_recipe(folder):

@@ -3,9 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters.engine import Graphical, Measured, Problem, junction_tree, solve
+from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution, junction_tree, solve
 from stratsynth.adapters.engine.forest import NEVER, Forest
-from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.marginals import Marginals
+from stratsynth.adapters.engine.structure import model_cells, taken_in
 
 from stratsynth import Categorical, Schema
 from stratsynth.testing.record import same
@@ -14,7 +15,7 @@ NAMES = "abcdef"
 
 
 @st.composite
-def structures(draw, columns=5, levels=4, widest=3):
+def structures(draw, columns=6, levels=4, widest=3):
     """Columns with sizes, and cliques of some of them."""
     names = NAMES[: draw(st.integers(1, columns))]
     sizes = tuple((name, draw(st.integers(1, levels))) for name in names)
@@ -99,6 +100,16 @@ def test_a_tree_of_pairs_stays_a_tree_of_pairs(levels, random):
     assert {frozenset(c) for c in junction_tree(sizes, tuple(sorted(pairs))).cliques} == set(map(frozenset, pairs))
 
 
+@given(structures(), st.data())
+def test_the_size_of_a_model_is_known_without_its_tree(structure, data):
+    sizes, held = structure
+    assert model_cells(sizes, held) == junction_tree(sizes, held).cells
+    subset = st.lists(st.sampled_from([name for name, _ in sizes]), min_size=1, max_size=4, unique=True).map(tuple)
+    cliques, most = data.draw(st.lists(subset, max_size=8)), data.draw(st.integers(1, 200))
+    due = [junction_tree(sizes, (*held, clique)).cells <= most for clique in cliques]
+    assert taken_in(sizes, held, cliques, most) == due
+
+
 # message passing
 
 
@@ -115,8 +126,19 @@ def test_marginals_of_any_columns_equal_enumeration(model, data):
     tree, potentials = model
     names = [name for name, _ in tree.sizes]
     columns = tuple(data.draw(st.lists(st.sampled_from(names), unique=True)))
-    found = marginal(tree, calibrated(tree, potentials), columns)
+    found = Marginals(tree, calibrated(tree, potentials)).table(columns)
     np.testing.assert_allclose(found, projected(tree, enumerated(tree, potentials), columns), rtol=1e-9, atol=1e-12)
+
+
+@given(models(), st.data())
+def test_many_marginals_at_once_equal_enumeration(model, data):
+    tree, potentials = model
+    names = [name for name, _ in tree.sizes]
+    subset = st.lists(st.sampled_from(names), unique=True, max_size=4).map(tuple)
+    cliques = data.draw(st.lists(subset, max_size=40))
+    joint = enumerated(tree, potentials)
+    for clique, table in zip(cliques, Marginals(tree, calibrated(tree, potentials)).tables(cliques), strict=True):
+        np.testing.assert_allclose(table, projected(tree, joint, clique), rtol=1e-9, atol=1e-12)
 
 
 @given(st.lists(models(), min_size=2, max_size=5))
@@ -145,6 +167,37 @@ def test_the_mass_of_a_condition_equals_enumeration_and_rows_meet_it(model, data
 
 
 # fitting
+
+
+def joint_of(solution):
+    """The probability of every row."""
+    return enumerated(solution.tree, solution.potentials)
+
+
+@given(models(), st.data())
+@settings(max_examples=30)
+def test_a_model_that_is_moved_to_one_exact_table_is_the_projection_of_the_base(model, data):
+    """With prior 1 and hardly any noise: base(x) m(x_c) / base(x_c); with a huge prior, the base itself."""
+    tree, potentials = model
+    names = [name for name, _ in tree.sizes]
+    clique = tuple(data.draw(st.lists(st.sampled_from(names), min_size=1, max_size=3, unique=True)))
+    base = Solution(tree, potentials, 1.0, 0.0, 0)
+    before = joint_of(base)
+    own = projected(tree, before, clique)
+    # counts that the base allows and that are nowhere near its corners
+    shape = tuple(dict(tree.sizes)[name] for name in clique)
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    values = np.where(own > 1e-6, np.rint(rng.uniform(100, 300, shape)), 0).astype(np.int64)
+    for prior, sigma in ((1.0, 1e-3), (1e12, 1.0)):
+        table = Measured(clique, values, sigma)
+        problem = Problem(tree.sizes, (table,), None, {}, base=base, prior=prior, iterations=5000, tolerance=0.0)
+        after = joint_of(solve([problem])[0])
+        order = sorted(clique, key=names.index)
+        ratio = np.divide(values / values.sum(), own, out=np.zeros_like(own), where=own > 1e-6)
+        view = [size if name in clique else 1 for name, size in tree.sizes]
+        moved = np.transpose(ratio, [clique.index(c) for c in order]).reshape(view)
+        due = before * moved if prior == 1 else before
+        np.testing.assert_allclose(after, due, atol=1e-3)
 
 
 @st.composite

@@ -19,6 +19,7 @@ from stratsynth.errors import Unsupported
 from stratsynth.mechanism import make
 from stratsynth.questions import Columns
 from stratsynth.questions.total import GRID
+from stratsynth.weights import Weights
 
 BUDGET = Budget(1, 1e-9)
 SCHEMA = Schema({
@@ -134,3 +135,23 @@ def test_the_noise_of_a_mean_is_not_a_third_off():
 def test_the_audit_looks_only_where_there_are_numbers(name):
     report = audit_mechanism(make(name, {}), stratified=True, runs=300, seconds=2, tables=4, controls=False)
     assert report.findings == ()
+
+
+def test_the_interval_of_all_holds_where_weights_are_noisy():
+    """Everybody's mean in the population, over fresh people and fresh noise; without the weights' noise it fails."""
+    shares, centres = [0.5, 0.3, 0.2], np.array([-30.0, 0.0, 30.0])
+    schema = Schema({"g": Categorical(levels=("a", "b", "c")), "x": Numeric(lower=-50, upper=50)})
+    how = Stratified(make("coinpress", {"scale": {"x": 4}}), ["g"], Weights.private(share=0.02))
+    rng, held, narrow = np.random.default_rng(17), [], []
+    for _ in range(300):
+        g = rng.choice(3, size=3000, p=shares)
+        x = rng.normal(centres[g], 3)
+        frame = pd.DataFrame({"g": np.array(["a", "b", "c"])[g], "x": x})
+        model = fit(how, open_table(frame, schema=schema, declared_size=3000), BUDGET).model
+        (low,), (high,) = model.interval()
+        held.append(low <= -9 <= high)
+        f = model.figures
+        half = 1.96 * math.hypot(model.noise[0], f.sampling[0])
+        narrow.append(abs(f.value[0] + 9) <= half)
+    assert 0.91 <= np.mean(held) <= 0.985  # 0.95, four deviations of 300 trials either way
+    assert np.mean(narrow) < 0.85

@@ -58,7 +58,7 @@ class TestShares:
     def test_every_declared_group_has_its_share(self, by):
         shares = census.shares(by)
         strata = crossing(census.schema(), by)
-        assert [tuple(row) for row in shares[list(by)].to_numpy()] == [tuple(dict(s.items).values()) for s in strata]
+        assert [tuple(row) for row in shares[list(by)].to_numpy()] == [tuple(s.to_dict().values()) for s in strata]
         assert shares["share"].sum() == pytest.approx(1, abs=1e-12)
         assert (shares["share"] > 0).all()
         resolved = census.weights(by).resolve(strata)

@@ -99,7 +99,12 @@ def test_pure_epsilon_adds_up_as_such():
 
     account, last = ask(allot, program([0.25, 0.75]))
     assert account.spending.spent() == 1
-    assert prices(account.spending, BUDGET, allot) == {"add-remove": 1, "move": 2, "replace": 2}
+    assert prices(account.spending, BUDGET, allot) == {
+        "add-remove": 1,
+        "move": 2,
+        "replace-within-group": 2,
+        "replace": 2,
+    }
     assert last.sigma == pytest.approx(np.sqrt(2) * MEAN.clip / 0.75)
     with pytest.raises(BudgetRefused, match="epsilon"):
         ask(allot, program([0.25, 0.75, 1e-3]))

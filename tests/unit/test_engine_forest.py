@@ -1,12 +1,15 @@
 """Message passing where numbers or structures are extreme."""
 
+import inspect
+import sys
+from functools import reduce
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from stratsynth.adapters.engine import junction_tree
 from stratsynth.adapters.engine.forest import NEVER, Forest
-from stratsynth.adapters.engine.marginals import marginal
+from stratsynth.adapters.engine.marginals import Marginals
 
 
 def tables(tree, potentials):
@@ -47,11 +50,31 @@ def test_a_chain_of_sixty_columns_equals_forward_and_backward_recursion(scale):
         np.testing.assert_allclose(found[clique], due, rtol=1e-8, atol=1e-12)
 
 
+def test_marginals_across_a_chain_of_four_hundred_pairs_need_no_deep_recursion():
+    """All that lies between is a product of matrices; each clique asks its neighbour, who asks the next."""
+    tree, potentials = chain([2] * 401, np.random.default_rng(0))
+    assert len(tree.cliques) == 400
+    names, found = [name for name, _ in tree.sizes], tables(tree, potentials)
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + 100)
+    try:
+        marginals = Marginals(tree, [found[clique] for clique in tree.cliques])
+        ends, three = marginals.tables([(names[0], names[400]), (names[400], names[200], names[0])])
+    finally:
+        sys.setrecursionlimit(limit)
+    steps = [found[pair] / found[pair].sum(axis=1, keepdims=True) for pair in pairwise(names)]
+    start = np.diag(found[names[0], names[1]].sum(axis=1))
+    np.testing.assert_allclose(ends, reduce(np.matmul, steps, start), atol=1e-12)
+    half = reduce(np.matmul, steps[:200], start)
+    np.testing.assert_allclose(three.sum(axis=0).T, half, atol=1e-12)
+    np.testing.assert_allclose(three.sum(axis=1).T, ends, atol=1e-12)
+
+
 def test_the_ends_of_a_long_chain_are_joined_by_elimination_and_not_by_a_huge_table():
     rng = np.random.default_rng(1)
     tree, potentials = chain([3] * 60, rng)
     found = tables(tree, potentials)
-    ends = marginal(tree, [found[clique] for clique in tree.cliques], ("c59", "c00"))
+    ends = Marginals(tree, [found[clique] for clique in tree.cliques]).table(("c59", "c00"))
     joint = found[("c00", "c01")]
     for name, following in pairwise([f"c{i:02}" for i in range(1, 60)]):
         pair = found[(name, following)]

@@ -1,12 +1,15 @@
 """Fitting noisy tables: known answers, an independent solver on the whole table, and awkward input."""
 
 import dataclasses
+import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy.optimize import nnls
 from stratsynth.adapters.engine import Graphical, Measured, Problem, junction_tree, solve
-from stratsynth.adapters.engine.forest import NEVER
+from stratsynth.adapters.engine.forest import NEVER, Forest
+from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.solve import engine
 
 from stratsynth import Categorical, Schema
@@ -194,11 +197,43 @@ def test_a_warm_start_begins_where_the_other_fit_ended():
     assert settled[0] == pytest.approx(settled[1], rel=1e-6)
 
 
-def test_a_warm_start_keeps_structure_and_takes_new_structural_zeros():
-    start = one(*noisy([("a", "b")], 5), total=70)
-    solution = one(*noisy([("b", "c")], 6), total=70, start=start, forbidden={("a", "b"): np.array([0, 3])})
+def test_a_warm_start_takes_over_what_its_tables_added_also_of_tables_measured_twice():
+    """Measured again, a clique begins where it was; of two tables of one clique the first takes what both added."""
+    pair, lone = noisy([("a", "b"), ("c",)], 3)
+    again = dataclasses.replace(pair, values=pair.values + 4)
+    for first, then in (((pair, lone), (pair, lone, again)), ((pair, again, lone), (lone, pair, again)),
+                        ((pair, again, lone), (again, lone))):  # fmt: skip
+        start = one(*first, total=70)
+        problem = Problem(SIZES, then, 70, start=start)
+        goal = Goal(Forest([problem.tree()]), [problem], np.array([70.0]))
+        terms = goal.first()
+        assert dict(start.terms).keys() == {("a", "b"), ("c",)}
+        logs, constants = Forest([problem.tree()]).beliefs(goal.potentials(terms))
+        begun = dataclasses.replace(
+            start, tree=problem.tree(), potentials=shaped(problem.tree(), logs - constants[0])
+        )  # fmt: skip
+        for clique in ("ab", "c"):
+            np.testing.assert_allclose(joint(begun, clique), counts(start, clique), rtol=1e-9)
+
+
+def shaped(tree, flat):
+    """A flat array as one table for each clique."""
+    sizes = np.cumsum([0, *(math.prod(tree.shape(c)) for c in tree.cliques)])
+    return tuple(flat[a:b].reshape(tree.shape(c)) for (a, b), c in zip(pairwise(sizes), tree.cliques, strict=True))
+
+
+def joint(solution, clique):
+    """A clique's counts from log probabilities of maximal cliques."""
+    home = solution.tree.cliques[solution.tree.home(tuple(clique))]
+    table = np.exp(solution.potentials[solution.tree.home(tuple(clique))]) * solution.total
+    return table.sum(axis=tuple(i for i, c in enumerate(home) if c not in clique))
+
+
+def test_a_base_keeps_structure_and_takes_new_structural_zeros():
+    base = one(*noisy([("a", "b")], 5), total=70)
+    solution = one(*noisy([("b", "c")], 6), total=70, base=base, forbidden={("a", "b"): np.array([0, 3])})
     assert {("a", "b"), ("b", "c")} == set(solution.tree.cliques)
-    kept = one(*noisy([("b", "c")], 6), total=70, start=start)
+    kept = one(*noisy([("b", "c")], 6), total=70, base=base)
     assert kept.tree == solution.tree
     assert not counts(solution, "ab").ravel()[[0, 3]].any()
 

@@ -12,6 +12,7 @@ from helpers import small
 from helpers.ledgers import kinds, refused
 from helpers.ledgers import table as on_a_ledger
 from stratsynth import Budget, Release, Stratified, Weights, fit
+from stratsynth.accounting.prices import STEPS
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State
 from stratsynth.release.summary import summary
@@ -59,7 +60,7 @@ def test_no_price_is_made_up_for_what_was_not_claimed(neighbours):
     certificate = json.loads(json.dumps(
         release(uniform, Budget(1, 1e-9, neighbours), counts_rows=False).certificate, allow_nan=False
     ))  # fmt: skip
-    assert certificate["prices"] == {**dict.fromkeys(("add-remove", "move", "replace")), neighbours: 1}
+    assert certificate["prices"] == {**dict.fromkeys(STEPS), neighbours: 1}
 
 
 @pytest.mark.parametrize("rows", [None, 7])
@@ -75,7 +76,7 @@ def test_a_release_is_saved_loaded_and_sampled(rows, tmp_path):
 def test_the_summary_says_whose_claim_it_is_and_which_prices_nobody_knows():
     said = summary(release().certificate)
     assert f"{BY}: its own claim of epsilon 1" in said
-    assert "added or removed unknown, moves between groups unknown, is exchanged 1 (epsilon)" in said
+    assert [line.split()[-1] for line in said.splitlines() if "change" in line] == ["unknown", "unknown", "1"]
 
 
 # What it may be used for

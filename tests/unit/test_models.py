@@ -178,6 +178,46 @@ def test_a_mixture_of_mixtures_comes_back_equal(halves, tmp_path):
     assert same(files.load(tmp_path / "model").state(), model.state())
 
 
+YOUNG, OLD = Stratum.of({"AGE": ("0-2", "3-5")}, ("young",)), Stratum.of({"AGE": "6-9"})
+
+
+@pytest.fixture
+def merged():
+    """Two bins merged, one alone: inside the merge the bins are drawn one to three."""
+    parts = {YOUNG: product(within(SCHEMA, (YOUNG,)), AGE=[1, 3]), OLD: product(within(SCHEMA, (OLD,)))}
+    return mixture(SCHEMA, parts, {YOUNG: 0.8, OLD: 0.2})
+
+
+@pytest.mark.parametrize(
+    ("condition", "mass"), [({"AGE": "0-2"}, 0.2), ({"AGE": "3-5 6-9"}, 0.8), ({"AGE": "6-9", "SEX": "1"}, 0.1)]
+)
+def test_a_condition_reaches_into_a_merge(merged, condition, mass):
+    assert merged.mass(where(**condition)) == pytest.approx(mass)
+    rows = merged.sample(200, np.random.default_rng(1), where(**condition))
+    for column, allowed in where(**condition).items():
+        assert set(rows[column]) == allowed
+
+
+def test_merged_levels_are_drawn_by_their_own_numbers_and_shares_are_exact(merged):
+    ages = merged.sample(1000, np.random.default_rng(1))["AGE"]
+    assert (ages == 2).sum() == 200
+    assert 140 < (ages == 0).sum() < 260  # 200, give or take 13
+
+
+def test_a_mixture_of_merges_comes_back_equal(merged, tmp_path):
+    files.save(merged, tmp_path / "model")
+    again = files.load(tmp_path / "model")
+    assert same(again.state(), merged.state())
+    assert list(again.parts) == [YOUNG, OLD]
+
+
+def test_a_stored_mixture_of_overlapping_strata_is_refused(merged, tmp_path):
+    state = merged.state()
+    state.facts["parts"][1]["stratum"] = {"AGE": "3-5"}
+    with pytest.raises(ReleaseError, match="one split"):
+        Mixture.from_state(SCHEMA, state)
+
+
 @pytest.mark.parametrize("name", ["file", "allow_pickle", "args", "a/b", "../a", "facts.json", "x.npy"])
 def test_a_column_may_have_any_name(name, tmp_path):
     schema = type(SCHEMA)({name: SCHEMA.columns["SEX"], "x": SCHEMA.columns["WORK"]})

@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stratsynth.adapters.mst import MST
 
+from helpers.byhand import ByHand, frame_of, schema_of
 from helpers.recompute import total_rho
 from helpers.small import BUDGET, even
-from stratsynth import Budget, Categorical, Neighbours, Release, Schema, Stratified, fit, open_table
-from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table
+from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.charges import Charge, Spending
-from stratsynth.driver.choosing import away
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanism import Public, make
 from stratsynth.noise import SeededEntropy
@@ -26,59 +26,11 @@ from stratsynth.questions import Choose, Counts, NoisyTable, Work
 from stratsynth.schema import Rule
 
 
-def schema_of(levels, rules=()):
-    return Schema({n: Categorical(levels=tuple(map(str, range(k)))) for n, k in levels.items()}, rules=rules)
+class Driver(ByHand):
+    """Runs MST unless told otherwise."""
 
-
-def frame_of(rows):
-    return pd.DataFrame({name: np.asarray(codes).astype(str) for name, codes in rows.items()})
-
-
-def allotted(rho):
-    return Allotment(Currency.ZCDP, rho, BUDGET)
-
-
-class Driver:
-    """Answers a program by hand, exactly unless told otherwise, and remembers what was asked."""
-
-    def __init__(self, schema, rows, *, neighbours=Neighbours.ADD_REMOVE, rng=None):
-        self.schema, self.rows, self.neighbours, self.rng = schema, rows, neighbours, rng
-        self.asked = []
-
-    def table(self, clique):
-        exact = np.zeros(self.schema.shape(clique), dtype=np.int64)
-        np.add.at(exact, tuple(np.asarray(self.rows[c], dtype=np.int64) for c in clique), 1)
-        return exact
-
-    def answer(self, question):
-        self.asked.append(question)
-        question.check(self.schema)
-        if isinstance(question, Counts):
-            sigmas = question.sigmas(self.neighbours)
-            return tuple(self.noisy(c, sigma) for c, sigma in zip(question.cliques, sigmas, strict=True))
-        if isinstance(question, Choose):
-            if self.rng is not None:
-                return int(self.rng.integers(len(question.scores)))
-            return int(np.argmax([away(score, self.table(score.clique)) for score in question.scores]))
-        assert isinstance(question, Work)
-        return question.solver([question.problem])[0]
-
-    def noisy(self, clique, sigma):
-        noise = 0 if self.rng is None else np.rint(self.rng.normal(0, sigma, self.schema.shape(clique))).astype(int)
-        return NoisyTable(clique, self.table(clique) + noise, sigma)
-
-    def run(self, mechanism=None, *, rho=1.0, size=None):
-        public = Public(self.schema, size, self.neighbours)
-        program = (mechanism or MST()).steps(public, allotted(rho), np.random.default_rng(0))
-        answer = None
-        try:
-            while True:
-                answer = self.answer(program.send(answer))
-        except StopIteration as stop:
-            return stop.value
-
-    def of(self, kind):
-        return [question for question in self.asked if isinstance(question, kind)]
+    def run(self, mechanism=None, **how):
+        return super().run(mechanism or MST(), **how)
 
 
 LEVELS = {"a": 3, "b": 4, "c": 2, "d": 5, "e": 3, "f": 1}
@@ -405,6 +357,6 @@ def test_what_was_not_refused_at_first_is_never_refused_later(data):
     with pytest.MonkeyPatch.context() as patch:
         for module in (mst_module, import_module("stratsynth.adapters.engine.solve")):
             patch.setattr(module, "MOST_CELLS", cap)
-        patch.setattr(mst_module, "MOST_WITH_RULES", 1, raising=False)
+        patch.setattr(import_module("stratsynth.adapters.given"), "MOST_WITH_RULES", 1)
         MST().price(Public(schema, 10), BUDGET)
         Driver(schema, {name: [] for name in levels}, rng=rng).run(MST(iterations=1))

@@ -127,6 +127,12 @@ BAD_SPLITS = {
     "columns in another order": [{"SEX": "1", "GROUP": "a"}, {"GROUP": "b", "SEX": "1"}],
     "an unknown column": [{"NOBODY": "1"}],
     "a stratum of nothing": [{}],
+    "a group and a merge that holds it": [{"GROUP": "a"}, {"GROUP": ("a", "b")}],
+    "merges that share a level": [{"WORK": ("N", "yes")}, {"WORK": ("yes", "no")}],
+    "boxes that share a cell": [{"SEX": ("1", "2"), "GROUP": "a"}, {"SEX": "1", "GROUP": ("a", "b")}],
+    "levels out of order": [{"WORK": ("no", "yes")}],
+    "a level twice": [{"WORK": ("yes", "yes")}],
+    "no level": [{"WORK": ()}],
 }
 
 
@@ -139,6 +145,17 @@ def test_malformed_splits_are_refused(case):
 def test_an_unknown_level_is_refused():
     with pytest.raises((MechanismError, SchemaError), match="9"):
         Split({Stratum.of({"SEX": "9"}): nothing()}).check(SCHEMA)
+
+
+def test_a_split_of_disjoint_merges_is_sound():
+    boxes = [{"SEX": ("1", "2"), "GROUP": "a"}, {"SEX": "1", "GROUP": "b"}, {"SEX": "2", "GROUP": "b"}]
+    Split({Stratum.of(levels): nothing() for levels in boxes}).check(SCHEMA)
+
+
+def test_a_level_that_holds_what_joins_levels_is_refused():
+    schema = Schema({"A": Categorical(levels=("x|y", "x", "y"))})
+    with pytest.raises(MechanismError, match=r"\|"):
+        Split({Stratum.of({"A": "x|y"}): nothing()}).check(schema)
 
 
 def test_splits_cost_nothing_themselves():

@@ -1,0 +1,39 @@
+"""A model given the levels of some columns: what a model of everybody says of one group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from stratsynth.adapters.engine.forest import NEVER, Floats
+from stratsynth.adapters.engine.solve import Solution
+from stratsynth.adapters.engine.structure import Clique, junction_tree
+
+
+def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Solution:
+    """The model of the other columns where these have these levels; a column of several levels keeps them.
+
+    Where no row can have these levels, nothing is known of the others: all that the potentials say is kept.
+    """
+    sizes = tuple(
+        (column, len(levels.get(column, range(size))))
+        for column, size in solution.tree.sizes
+        if len(levels.get(column, range(size))) > 1 or column not in levels
+    )
+    left = {column for column, _ in sizes}
+    tables: dict[Clique, Floats] = {}
+    for clique, table in zip(solution.tree.cliques, solution.potentials, strict=True):
+        kept = [levels.get(column, range(size)) for column, size in zip(clique, table.shape, strict=True)]
+        part = table[np.ix_(*kept)] if clique else table
+        names = tuple(column for column in clique if column in left)
+        part = part.reshape([dict(sizes)[column] for column in names])
+        tables[names] = tables[names] + part if names in tables else part
+    tree = junction_tree(sizes, tuple(sorted(tables)))
+    found = [np.zeros(tree.shape(clique)) for clique in tree.cliques]
+    for names, part in tables.items():
+        home = next(i for i, clique in enumerate(tree.cliques) if set(names) <= set(clique))
+        whole = tree.cliques[home]
+        view = [size if column in names else 1 for column, size in zip(whole, found[home].shape, strict=True)]
+        axes = [names.index(column) for column in whole if column in names]
+        found[home] += np.transpose(part, axes).reshape(view)
+    return Solution(tree, tuple(np.where(table < NEVER / 2, NEVER, table) for table in found), solution.total, 0.0, 0)

@@ -1,0 +1,135 @@
+"""What a fit minimises: the misfit of all tables, and the distance from the base.
+
+The fitted distribution is base x exp(sum of a term for each table), so a model is its tables' terms. The terms
+of all models' tables lie one after another in one array, whichever model they belong to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
+from stratsynth.adapters.engine.structure import Clique
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.engine.solve import Problem
+
+
+class Goal:
+    """Objectives and gradients of some models, all at once."""
+
+    def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
+        source, target, owner, noisy, weight, place = [], [], [], [], [], 0
+        self._problems, self._places = problems, []
+        for number, problem in enumerate(problems):
+            for table in problem.tables:
+                cells, part = forest.cells_of(number, table.clique)
+                source.append(cells)
+                target.append(part + place)
+                size = table.values.size
+                self._places.append((number, table.clique, slice(place, place + size)))
+                place += size
+                owner.append(np.full(size, number, dtype=np.intp))
+                noisy.append(table.values.ravel() / totals[number])
+                # marginals are probabilities: a difference counts total / sigma times
+                counted = 1.0 if table.counted is None else table.counted.ravel()
+                weight.append(np.full(size, (totals[number] / table.sigma) ** 2) * counted)
+        empty = [np.zeros(0, dtype=np.intp)]
+        self._source, self._target = np.concatenate(source or empty), np.concatenate(target or empty)
+        self.owner = np.concatenate(owner or empty)
+        """The model of each term."""
+        self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
+        self._forest, self._number = forest, len(problems)
+        self._prior = np.array([problem.prior for problem in problems])
+        self._fixed, self._out = _fixed(forest, problems)
+        self._base = forest.beliefs(self._fixed)[1]
+        """The log partition sum of each base."""
+        # a cell that cannot occur pulls at nothing, whatever its noise
+        possible = self._onto_tables(np.where(self._out, 0.0, 1.0)) > 0
+        self._pulls = self._weight * possible
+
+    def first(self) -> Floats:
+        """The terms to start from."""
+        terms = np.zeros(len(self._noisy))
+        known = [dict[Clique, Floats]() for _ in self._problems]
+        for number, problem in enumerate(self._problems):
+            for clique, term in problem.start.terms if problem.start is not None else ():
+                known[number][clique] = known[number].get(clique, 0.0) + term
+        for number, clique, place in self._places:
+            terms[place] = known[number].pop(clique, 0.0)  # of two tables of a clique, the first takes all
+        return terms
+
+    def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
+        """The terms of one model's tables."""
+        return tuple((clique, terms[place].copy()) for model, clique, place in self._places if model == number)
+
+    def potentials(self, terms: Floats) -> Floats:
+        """The log potentials that terms make of the base. What cannot occur stays out."""
+        added = np.bincount(self._source, weights=terms[self._target], minlength=self._forest.cells)
+        return np.where(self._out, NEVER, self._fixed + added)
+
+    def _onto_tables(self, marginals: Floats) -> Floats:
+        found = np.bincount(self._target, weights=marginals[self._source], minlength=len(self._noisy))
+        return found.astype(np.float64, copy=False)
+
+    def _sum(self, values: Floats) -> Floats:
+        found = np.bincount(self.owner, weights=values, minlength=self._number)
+        return found.astype(np.float64, copy=False)
+
+    def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
+        """The tables as the models have them, in probabilities, and the models' log partition sums."""
+        logs, constants = self._forest.beliefs(self.potentials(terms))
+        return self._onto_tables(np.exp(logs - constants[self._forest.owner])), constants
+
+    def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
+        """The fitted tables, what each model minimises, and its gradient."""
+        fitted, constants = self._fitted(terms)
+        off = fitted - self._noisy
+        value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
+        if self._prior.any():  # the distance is the mean of the terms less what they add to the log partition sum
+            value += self._prior * (self._sum(terms * fitted) - constants + self._base)
+            gradient += self._prior[self.owner] * terms
+        return fitted, value, gradient
+
+    def weights(self) -> Floats:
+        """Each model's share of all cells, which is its share of the time."""
+        cells = np.bincount(self._forest.owner, minlength=self._number)
+        return cells / max(1, self._forest.cells)
+
+    def misfit(self, terms: Floats) -> Floats:
+        """Half the squared distances, in units of the noise."""
+        off = self._fitted(terms)[0] - self._noisy
+        return self._sum(0.5 * self._weight * off * off)
+
+    def promised(self, gradient: Floats, before: Floats, after: Floats) -> Floats:
+        """What the gradient says that a move of the tables is worth."""
+        return self._sum(gradient * (before - after))
+
+    def steepest(self, values: Floats, least: float) -> Floats:
+        """The largest of each model's values."""
+        found = np.full(self._number, least)
+        np.maximum.at(found, self.owner, values)
+        return found
+
+    def steepness(self) -> Floats:
+        """The largest curvature of each model's objective: where its first step starts."""
+        return self.steepest(self._weight, 1.0)
+
+
+def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:
+    """The bases' potentials, and which cells cannot occur."""
+    potentials, out = np.zeros(forest.cells), np.zeros(forest.cells, dtype=bool)
+    for number, problem in enumerate(problems):
+        if problem.base is not None:
+            for clique, table in zip(problem.base.tree.cliques, problem.base.potentials, strict=True):
+                cells, part = forest.cells_of(number, clique)
+                potentials[cells] += table.ravel()[part]
+        for clique, never in problem.forbidden.items():
+            cells, part = forest.cells_of(number, clique)
+            out[cells[np.isin(part, never)]] = True
+    out |= potentials < NEVER / 2  # what a base rules out stays out
+    potentials[out] = NEVER
+    return potentials, out

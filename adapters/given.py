@@ -1,0 +1,75 @@
+"""What the fit of a graphical model is given besides noisy tables: how many records, and what cannot occur."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.engine.structure import model_cells
+
+from stratsynth.questions import Clique, NoisyTable
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+Forbidden = dict[Clique, "NDArray[np.intp]"]
+"""Cells, row-major, that cannot occur, by the columns they speak of."""
+
+MOST_WITH_RULES = 2**16
+"""How many cells structural rules may make of a model; a structure that is larger by itself may stay as it is."""
+
+
+def records(tables: Sequence[NoisyTable], size: int | None) -> float:
+    """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
+
+    Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
+    are. At least one record.
+    """
+    weights = [1 / (table.values.size * table.sigma**2) for table in tables]
+    values = [float(table.values.sum()) for table in tables]
+    if size:
+        weights.append(25 / size**2)
+        values.append(float(size))
+    return max(1.0, sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)) if weights else 1.0
+
+
+def forbidden(schema: Schema) -> Forbidden:
+    """The schema's structural zeros, as cells of the cliques that they speak of."""
+    found: Forbidden = {}
+    for rule in schema.rules:
+        for box in rule.cells(schema):
+            # a column all of whose levels are in the box has no say in it
+            clique = tuple(name for name in schema.names if name in box and len(box[name]) < schema.size(name))
+            if not clique:
+                continue
+            never = np.zeros(schema.shape(clique), dtype=bool)
+            never[np.ix_(*(sorted(box[name]) for name in clique))] = True
+            cells = np.flatnonzero(never)
+            found[clique] = np.union1d(found[clique], cells) if clique in found else cells
+    return found
+
+
+def affordable(
+    rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
+) -> tuple[Forbidden, set[Clique]]:
+    """The structural zeros and the measured cliques that a model of reasonable size can hold together.
+
+    Rules are certain, so they come first, the smallest ones at the head; then cliques, in the order in which they
+    were chosen. In a stratum of few people the last cliques are noise, and the first to go. Sampling sees to the
+    rules that are left out.
+    """
+    most = max(MOST_WITH_RULES, model_cells(sizes, measured))
+    levels = dict(sizes)
+    held: dict[Clique, None] = {}
+    for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):
+        if model_cells(sizes, (*held, clique)) <= most:
+            held[clique] = None
+    return {clique: cells for clique, cells in rules.items() if clique in held}, set(held) & set(measured)
+
+
+def _cells(levels: dict[str, int], clique: Iterable[str]) -> int:
+    return math.prod(levels[column] for column in clique)

@@ -1,0 +1,95 @@
+"""One stratum's part of `Pooled`: a model of everybody, moved to where this stratum's people differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from stratsynth.adapters.aim import AIM
+from stratsynth.adapters.engine import Graphical, Solution
+from stratsynth.adapters.mst import MST
+from stratsynth.adapters.refits import Refits
+from stratsynth.adapters.rounds import (
+    MEASURE,
+    USUAL,
+    adapt,
+    affordable,
+    down,
+    pretended,
+    sigma_of,
+    usual_rounds,
+)  # fmt: skip
+from stratsynth.adapters.workload import Workload, closure
+
+from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanism import Public
+
+MOST_CELLS = 2**12
+"""The most cells of a marginal that a stratum measures."""
+ROOM = 2**14
+"""How many numbers a stratum's tables may add to the pooled model's."""
+
+
+@dataclass(frozen=True)
+class Specialised:
+    """Start from `pooled`, and measure what the stratum can afford to learn. Made by `Pooled` only."""
+
+    name: ClassVar[str] = "specialised"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    pooled: Solution | None = field(repr=False)
+    """The model of everybody; None where only questions matter, as in a plan."""
+    base: AIM | MST
+    """What made it: its workload and its way of fitting hold here too."""
+    prior: float
+
+    def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - the interface
+        """Whatever it is given."""
+        return budget.zcdp()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
+        """Rounds of choosing and measuring, if there is anything to learn; otherwise the pooled model as it is."""
+        schema, size = public.schema, public.size or 0
+        worth, starters, rounds = self._foresee(public, allot.rho)
+        room = max(self.pooled.tree.cells if self.pooled else 0, ROOM) + ROOM
+        refits = Refits(schema, room, self.prior, size=size, base=self.pooled)
+        yield from refits.begin()
+        if starters:
+            yield from adapt(
+                refits, worth, people=float(size), rho=Fraction(allot.rho), rounds=rounds, neighbours=public.neighbours
+            )
+            yield from refits.fit(last=self.base.iterations)
+        return refits.model
+
+    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+        """The questions of an ordinary stratum, without fits and with made-up choices."""
+        schema = public.schema
+        _, starters, rounds = self._foresee(public, allot.rho)
+        scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
+        left = Fraction(allot.rho)
+        for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
+            price = down(left / (after + 1))
+            yield from choose(scores, rho=price - MEASURE * price)
+            yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
+            left -= Fraction(price)
+            yield from work(pretended, None)
+
+    def _foresee(self, public: Public, rho: float) -> tuple[dict[Clique, float], dict[Clique, float], int]:
+        """How much candidates matter, those of the first round, and how many rounds there are: public, all of it."""
+        schema, size = public.schema, public.size or 0
+        workload = (
+            Workload(self.base.workload, self.base.weights) if isinstance(self.base, AIM) else Workload("all 2-way")
+        )
+        every = closure(workload.among(schema.names))
+        worth = {c: weight for c, weight in every.items() if schema.cells(c) <= MOST_CELLS}
+        rounds = usual_rounds(len(schema.names), size, rho)
+        if not worth:
+            return {}, {}, rounds
+        sigma = sigma_of(MEASURE * rho / rounds, public.neighbours, schema.names[:1])
+        return worth, affordable(worth, {c: schema.cells(c) for c in worth}, sigma, size), rounds

@@ -1,0 +1,108 @@
+"""Workloads: the marginals that a release should get right, and how much each of them matters.
+
+Written `"all 3-way"`, or as a list of sets of columns. Weights make some marginals matter more: a weight for a
+column counts for every marginal that holds it, a weight for several columns, joined by commas, for those that
+hold all of them; where more than one applies, they multiply.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Clique
+
+WIDEST = 5
+"""The most columns of a marginal."""
+MOST_MARGINALS = 200_000
+"""How many marginals a workload may have: all triples of a hundred columns are 161,700."""
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Marginals, as the user wrote them."""
+
+    marginals: str | Sequence[Sequence[str]] = "all 3-way"
+    weights: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse what no schema could make sense of."""
+        if isinstance(self.marginals, str):
+            _ways(self.marginals)
+        elif not _list(self.marginals) or not all(
+            _list(clique)
+            and all(isinstance(column, str) for column in clique)
+            and len(set(clique)) == len(clique) <= WIDEST
+            for clique in self.marginals
+        ):
+            raise UsageError(
+                f'workload: write "all 3-way", or a list of lists of 1 to {WIDEST} different columns, such as '
+                '[["SEX", "AGEP"]].'
+            )
+        if not isinstance(self.weights, Mapping):
+            raise UsageError('workload: write weights by column, such as {"SEX" = 2.0}.')
+        for group, weight in self.weights.items():
+            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 1e-6 <= weight <= 1e6:
+                raise UsageError(f"workload: the weight of {group} must be a number from 1e-6 to 1e6.")
+
+    def check(self, known: Sequence[str]) -> None:
+        """Refuse columns that nobody has heard of."""
+        lists = () if isinstance(self.marginals, str) else self.marginals
+        for name in (*(name for clique in lists for name in clique), *(n for g in self.weights for n in _split(g))):
+            if name not in known:
+                raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
+
+    def among(self, columns: Sequence[str]) -> dict[Clique, float]:
+        """The marginals of some columns with their weights; columns that are constant here are left out of them."""
+        if isinstance(self.marginals, str):
+            ways = min(_ways(self.marginals), len(columns))
+            if math.comb(len(columns), ways) > MOST_MARGINALS:
+                raise Unsupported(
+                    f"workload: {self.marginals} of {len(columns)} columns are more than {MOST_MARGINALS:,} marginals; "
+                    'use "all 2-way", or list those that matter.'
+                )
+            sets: Iterator[Clique] = combinations(columns, ways)
+        else:
+            sets = (tuple(c for c in columns if c in clique) for clique in self.marginals)
+        parts = [(set(_split(group)) & set(columns), weight) for group, weight in self.weights.items()]
+        factors = [(part, weight) for part, weight in parts if part]
+        found: dict[Clique, float] = {}
+        for clique in sets:
+            weight = math.prod(factor for group, factor in factors if group <= set(clique))
+            if clique:
+                found[clique] = max(weight, found.get(clique, 0.0))
+        return found
+
+
+def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
+    """Every set of columns within some marginal of the workload, and how much it matters.
+
+    It matters as much as the most important marginal that it is part of.
+    """
+    found: dict[Clique, float] = {}
+    for clique, weight in workload.items():
+        for size in range(1, len(clique) + 1):
+            for part in combinations(clique, size):
+                found[part] = max(weight, found.get(part, 0.0))
+    return found
+
+
+def _ways(text: str) -> int:
+    match = re.fullmatch(rf"all ([1-{WIDEST}])-way", text)
+    if match is None:
+        raise UsageError(
+            f'workload: {text!r} is not understood; write "all 3-way" (1 to {WIDEST}), or lists of columns.'
+        )
+    return int(match[1])
+
+
+def _list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
+
+
+def _split(group: str) -> list[str]:
+    return [name.strip() for name in group.split(",")]

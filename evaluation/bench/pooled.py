@@ -1,0 +1,107 @@
+"""`pooled`: vanilla, stratified and pooled side by side, over epsilons, groupings and repetitions.
+
+Overall error is the mean L1 of 64 three-way marginals; a group's error the mean L1 of 60 two-way ones, averaged
+over groups of at least 10 people; parity the mean distance of means in units of everybody's standard deviation,
+over the same groups and all columns. Releases have as many rows as the table. Targets compare pooled with the
+better of the other two, which are fitted on the same base.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.bench.figures import Figure
+from stratsynth.evaluation.bench.fit import data
+from stratsynth.evaluation.marginals import coded, mean_l1, members, some_cliques
+
+if TYPE_CHECKING:
+    from stratsynth.evaluation.marginals import Codes
+
+    from stratsynth.schema import Schema
+
+EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
+GROUPINGS = (("SEX", "RAC1P"), ("RAC1P",))
+LEAST = 10
+KINDS = ("vanilla", "stratified", "pooled")
+SCORES = ("overall error", "group error", "worst group", "parity")
+
+
+def run(
+    acs: str | None, *, base: str = "mst", epsilons: Sequence[float] = EPSILONS, seeds: int = 5, rows: int | None = None
+) -> list[Figure]:
+    """Every grouping and epsilon; three fits for each repetition."""
+    figures = []
+    for by in GROUPINGS:
+        frame, schema, weights = data(acs, rows, by)
+        real = coded(frame, schema)
+        for epsilon in epsilons:
+            found: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in KINDS}
+            seconds: dict[str, list[float]] = {kind: [] for kind in KINDS}
+            for seed in range(seeds):
+                for kind in KINDS:
+                    start = time.perf_counter()
+                    release = _fit(kind, base, by, frame, schema, weights, epsilon)
+                    seconds[kind].append(time.perf_counter() - start)
+                    found[kind].append(scores(real, coded(release.sample(len(frame), seed=seed), schema), schema, by))
+            figures.extend(_figures(f"{base}, {' x '.join(by)}, epsilon {epsilon:g}", found, seconds))
+    return figures
+
+
+def _fit(kind: str, base: str, by: Sequence[str], frame: Any, schema: Schema, weights: Any, epsilon: float) -> Any:
+    import stratsynth as ss
+    from stratsynth.mechanism import make
+
+    settings: dict[str, Any] = {"model_cells": 2**16} if base == "aim" else {}
+    how = make(base, settings)
+    if kind == "stratified":
+        how = ss.Stratified(how, by, weights)
+    elif kind == "pooled":
+        how = make("pooled", {"base": how, "by": by, "weights": weights})
+    table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
+    return ss.fit(how, table, ss.Budget(epsilon=epsilon, delta=1e-9))
+
+
+def scores(real: Codes, synthetic: Codes, schema: Schema, by: Sequence[str]) -> tuple[float, ...]:
+    """Overall error, mean and worst error of groups, parity."""
+    rest = [column for column in schema.names if column not in by]
+    pairs, spread = some_cliques(rest, 2, 60), {c: max(float(real[c].std()), 1e-9) for c in rest}
+    errors, off = [], []
+    for levels in itertools.product(*(schema.levels(column) for column in by)):
+        group = dict(zip(by, levels, strict=True))
+        true, made = members(real, schema, group), members(synthetic, schema, group)
+        if len(true[rest[0]]) < LEAST:
+            continue
+        errors.append(mean_l1(true, made, schema, pairs))
+        empty = len(made[rest[0]]) == 0  # a group that a release lost is off by as much as everybody varies
+        off.append(np.mean([1.0 if empty else abs(true[c].mean() - made[c].mean()) / spread[c] for c in rest]))
+    overall = mean_l1(real, synthetic, schema, some_cliques(schema.names, 3, 64))
+    return overall, float(np.mean(errors)), max(errors), float(np.mean(off))
+
+
+def _figures(what: str, found: dict[str, list[tuple[float, ...]]], seconds: dict[str, list[float]]) -> list[Figure]:
+    figures = []
+    for i, score in enumerate(SCORES):
+        means = {kind: float(np.mean([s[i] for s in runs])) for kind, runs in found.items()}
+        better = min(means["vanilla"], means["stratified"])
+        for kind, runs in found.items():
+            values = [s[i] for s in runs]
+            half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+            against = f"{means[kind] / better:.2f} of the better one" if kind == "pooled" else ""
+            figures.append(Figure(f"{what}: {score}, {kind}", means[kind], "", len(values), half, against))
+    ratio = float(np.median(seconds["pooled"]) / np.median(seconds["vanilla"]))
+    figures.append(
+        Figure(
+            f"{what}: time of pooled, vanilla's being 1",
+            ratio,
+            "x",
+            len(seconds["pooled"]),
+            None,
+            "at most 4",
+            ratio <= 4,
+        )
+    )
+    return figures

@@ -1,0 +1,71 @@
+"""Protecting whoever has several rows: what all rows of one unit cost together.
+
+A unit (a person, a household) has at most k rows in the fit: loading keeps the first k of each unit, in the order
+in which the unit's own rows stand, whatever the others' are. Adding or removing a unit is then k steps, each of
+one row more or fewer, and every step costs what the accounting of single rows says. Group privacy adds them up:
+k times epsilon for pure, k squared times rho for zCDP (Bun and Steinke 2016, Proposition 1.9), for the fit as a
+whole, adaptive or not.
+
+That holds across strata too. Parallel composition is used for one row at a time, and a row lies in one stratum of
+each split; the rows of one unit may lie in as many strata as they like. (Worked out directly: a unit with m_s rows
+in stratum s costs the sum of m_s^2 rho_s, and that is at most k^2 times the dearest rho_s.) It holds for moves and
+exchanges, when no more than k rows change.
+
+So a mechanism is given 1/k of a pure budget and 1/k^2 of a rho, and every charge is made for the whole unit: an
+answer that one row moves by D, k rows move by kD.
+
+Not covered, and refused: steps on Poisson samples, whose price for k rows is not k times anything; claims of
+third-party code; and neighbours that replace a unit, since units have different numbers of rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from stratsynth.accounting.budget import UNIT_SLACK, Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.charges import POWER, Charge
+from stratsynth.errors import Unsupported
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+
+def protecting(budget: Budget, schema: Schema) -> Budget:
+    """A budget that protects what the schema says is protected."""
+    if isinstance(schema.unit, str):
+        return replace(budget, unit=schema.unit, rows=1)
+    if budget.neighbours == Neighbours.REPLACE:
+        raise Unsupported(
+            f"budget: exchanging one {schema.unit.column} for another, with another number of rows, is no defined "
+            'step; use neighbours = "add-remove". The certificate prints what an exchange would cost.'
+        )
+    return replace(budget, unit=schema.unit.column, rows=schema.unit.max_rows)
+
+
+def whole(allot: Allotment) -> Allotment:
+    """What an allotment for single rows comes to for a whole unit: the cap of the fit's account."""
+    rows = allot.promise.rows
+    if rows == 1:
+        return allot
+    return replace(allot, amount=allot.amount * rows ** POWER[allot.currency] * (1 + UNIT_SLACK / 2))
+
+
+def for_units(charges: Sequence[Charge], budget: Budget) -> list[Charge]:
+    """The charges of single rows, made for whole units."""
+    return [_times(charge, budget.rows) for charge in charges] if budget.rows > 1 else list(charges)
+
+
+def _times(charge: Charge, rows: int) -> Charge:
+    if charge.currency not in (Currency.ZCDP, Currency.PURE):
+        raise Unsupported(f"a {charge.kind} in {charge.currency} has no price for units of several rows.")
+    details = dict(charge.details)
+    if "epsilon" in details:  # of a choice
+        details["epsilon"] *= rows
+    return replace(
+        charge,
+        amount=charge.amount * rows ** POWER[charge.currency],
+        sensitivity={step: rows * moved for step, moved in charge.sensitivity.items()},
+        details=details,
+    )

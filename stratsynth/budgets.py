@@ -1,0 +1,86 @@
+"""Budgets of single strata: some groups may be given less than the whole epsilon.
+
+Under parallel composition a fit costs its dearest stratum, so every other one may cost less. The table is
+public: it must not be made from the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from stratsynth.errors import UsageError
+from stratsynth.strata import Stratum
+from stratsynth.weights.table import Tabular, figure_of, level_of, match, read_records
+
+UNITS = ("factor", "epsilon")
+
+
+@dataclass(frozen=True)
+class StratumBudgets:
+    """What some strata may cost; those it does not name get the fit's whole epsilon."""
+
+    unit: Literal["factor", "epsilon"]
+    """Whether the figures are factors of the fit's epsilon, at most 1, or epsilons of their own."""
+    rows: tuple[tuple[str | tuple[tuple[str, str], ...], float], ...] = field(repr=False)
+    """A stratum, by its label or its (column, level) pairs, and its figure."""
+
+    @classmethod
+    def read(cls, table: Tabular) -> StratumBudgets:
+        """From a CSV file or a frame with the strata's columns, and `factor` or `epsilon`."""
+        records = read_records(table, "budgets")
+        have = [unit for unit in UNITS if unit in records[0]]
+        if len(have) != 1:
+            raise UsageError("budgets: give the strata's columns and one column, `factor` or `epsilon`.")
+        unit: Literal["factor", "epsilon"] = "factor" if have == ["factor"] else "epsilon"
+        rows = []
+        for i, record in enumerate(records):
+            items = tuple((str(k), level_of(v)) for k, v in record.items() if k != unit)
+            rows.append((items, figure_of(record[unit], i + 2, f"budgets: the {unit}")))
+        return cls(unit, tuple(rows))
+
+    @classmethod
+    def factors(cls, factors: Mapping[str, float]) -> StratumBudgets:
+        """From factors by label: `{"1|9": 0.5}` gives the stratum 1|9 half of the fit's epsilon."""
+        return cls("factor", _labelled(factors))
+
+    @classmethod
+    def epsilons(cls, epsilons: Mapping[str, float]) -> StratumBudgets:
+        """From epsilons by label."""
+        return cls("epsilon", _labelled(epsilons))
+
+    def relative(self, epsilon: float) -> StratumBudgets:
+        """The same budgets as factors of the fit's epsilon, to be scaled with it."""
+        if self.unit == "factor":
+            return self
+        return StratumBudgets("factor", tuple((what, min(1.0, figure / epsilon)) for what, figure in self.rows))
+
+    def resolve(self, strata: Sequence[Stratum], epsilon: float) -> dict[Stratum, float]:
+        """The epsilon of each stratum; refuses none at all, and more than the fit's."""
+        columns = strata[0].columns
+        lines = [
+            (tuple(zip(columns, what.split("|"), strict=False)) if isinstance(what, str) else what, figure)
+            for what, figure in self.rows
+        ]
+        found = match(lines, strata, "budgets", self.unit, whole=False)
+        epsilons = {}
+        for stratum, figures in found.items():
+            own = min(figures, default=1.0 if self.unit == "factor" else epsilon)
+            epsilons[stratum] = own * epsilon if self.unit == "factor" else own
+            if not 0 < epsilons[stratum] <= epsilon:
+                raise UsageError(
+                    f"budgets: stratum {stratum.label} would have epsilon {epsilons[stratum]:g}; it must be above 0, "
+                    f"and at most the fit's {epsilon:g}, which is the largest of all."
+                )
+        return epsilons
+
+
+def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
+    if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
+        raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
+    for figure in figures.values():
+        if isinstance(figure, bool) or not isinstance(figure, int | float) or not math.isfinite(figure):
+            raise UsageError("budgets: a budget is a finite number.")
+    return tuple((label, float(figure)) for label, figure in figures.items())

@@ -1,0 +1,187 @@
+"""How strata are declared beyond a plain crossing: merges, age bands, a hierarchy, and what becomes of small groups.
+
+All of it is public: who is merged is decided by declared levels and public sizes, never by rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from stratsynth.errors import UsageError, nearest
+from stratsynth.schema import Numeric, Schema
+
+Merges = Mapping[str, Mapping[str, Sequence[str]]]
+"""For some columns, named merges: the levels that each takes together."""
+POLICIES = ("keep", "merge", "one-way")
+
+
+@dataclass(frozen=True)
+class Step:
+    """One merge of a hierarchy: the levels of a column that become one group where a group is small."""
+
+    column: str
+    name: str
+    levels: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """What is declared of strata besides their columns. Empty, every crossing of levels is a stratum."""
+
+    merge: Merges = field(default_factory=dict)
+    """Levels always taken together: `{"RAC1P": {"Native": ["3", "4", "5", "7"]}}`."""
+    bands: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """Numbers at which the bins of a numeric column are cut into bands: `{"AGEP": [18, 65]}`."""
+    hierarchy: Merges = field(default_factory=dict)
+    """Merges made only where `small` is "merge" and a group is small; narrow ones first, in order of preference.
+
+    A merge may name earlier ones of its column instead of listing their levels again.
+    """
+    small: Literal["keep", "merge", "one-way"] = "keep"
+    """What becomes of a small group: it is kept as it is, merged along the hierarchy, or given one-way tables only."""
+    threshold: float | None = None
+    """A group is small where its public size times its epsilon is below this."""
+
+    def __post_init__(self) -> None:
+        """Refuse what is no table of merges, and a policy without its threshold."""
+        for key in ("merge", "hierarchy"):
+            _check_merges(key, getattr(self, key))
+        if not isinstance(self.bands, Mapping) or not all(_numbers(cuts) for cuts in self.bands.values()):
+            raise UsageError("strata: bands are a table from column to a list of numbers, as AGEP = [18, 65].")
+        for column in self.bands:
+            if column in self.merge:
+                raise UsageError(f"strata: {column} has bands and merges; give one of them.")
+        if self.small not in POLICIES:
+            hint = nearest(str(self.small), POLICIES)
+            raise UsageError(f"strata: small is one of {', '.join(POLICIES)}, not {self.small!r}{hint}.")
+        if (self.threshold is None) != (self.small == "keep"):
+            raise UsageError(
+                "strata: `small` and `threshold` go together: a group is small where public size x epsilon is below "
+                "`threshold`."
+            )
+        if self.threshold is not None and not (_numbers([self.threshold]) and 0 < self.threshold < math.inf):
+            raise UsageError("strata: threshold is a number above 0: public size x epsilon.")
+        if bool(self.hierarchy) != (self.small == "merge"):
+            raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
+
+    def together(self, schema: Schema, by: Sequence[str]) -> dict[str, dict[str, tuple[str, ...]]]:
+        """For each column, the merges that hold everywhere, each with its levels in the schema's order."""
+        found: dict[str, dict[str, tuple[str, ...]]] = {}
+        for column, merges in self.merge.items():
+            _check_column(schema, by, column)
+            made: dict[str, tuple[str, ...]] = {}
+            for name, levels in merges.items():
+                made[name] = _levels(schema, column, name, levels, made)
+            found[column] = _nested(column, made, {})
+            if len({level for levels in made.values() for level in levels}) < sum(map(len, made.values())):
+                raise UsageError(f"strata: a level of {column} is in two merges; a wider merge belongs in hierarchy.")
+        for column, cuts in self.bands.items():
+            _check_column(schema, by, column)
+            found[column] = dict(_bands(schema, column, cuts))
+        return found
+
+    def ladder(self, schema: Schema, by: Sequence[str]) -> tuple[Step, ...]:
+        """The merges of the hierarchy, in the order in which they are tried."""
+        fixed, found = self.together(schema, by), list[Step]()
+        for column, merges in self.hierarchy.items():
+            _check_column(schema, by, column)
+            made = dict(fixed.get(column, {}))
+            for name, levels in merges.items():
+                if name in made:
+                    raise UsageError(f"strata: two merges of {column} are called {name!r}.")
+                made[name] = _levels(schema, column, name, levels, made)
+            _nested(column, {n: x for n, x in made.items() if n in merges}, fixed.get(column, {}))
+            found.extend(Step(column, name, made[name]) for name in merges)
+        return tuple(found)
+
+    def __bool__(self) -> bool:
+        """Whether anything is declared."""
+        return bool(self.merge or self.bands or self.hierarchy or self.small != "keep")
+
+
+def _check_merges(key: str, merges: object) -> None:
+    form = f'strata: {key} is a table from column to named lists of levels, as RAC1P = {{ Native = ["3", "4"] }}.'
+    if not isinstance(merges, Mapping):
+        raise UsageError(form)
+    for tables in merges.values():
+        if not isinstance(tables, Mapping) or not tables:
+            raise UsageError(form)
+        for name, levels in tables.items():
+            texts = isinstance(levels, Sequence) and not isinstance(levels, str)
+            if not isinstance(name, str) or not texts or not all(isinstance(level, str) for level in levels):
+                raise UsageError(form)
+            if not name.strip() or "|" in name or not name.isprintable():
+                raise UsageError(f"strata: {name!r} cannot be the name of a merge: | joins names in released files.")
+
+
+def _check_column(schema: Schema, by: Sequence[str], column: str) -> None:
+    schema.column(column)
+    if column not in by:
+        raise UsageError(
+            f"strata: {column} is merged, but the strata are not by it; add it to `by`{nearest(column, by)}."
+        )
+
+
+def _levels(
+    schema: Schema, column: str, name: str, given: Sequence[str], made: Mapping[str, tuple[str, ...]]
+) -> tuple[str, ...]:
+    """The levels of one merge, in the schema's order; earlier merges may be named."""
+    if name in schema.levels(column):
+        raise UsageError(f"strata: {column} has a level {name!r} already; call the merge something else.")
+    found: set[str] = set()
+    for level in given:
+        inside = made.get(level) or (schema.levels(column)[schema.index(column, level)],)
+        if not found.isdisjoint(inside):
+            raise UsageError(f"strata: the merge {name!r} of {column} holds {level!r} twice.")
+        found.update(inside)
+    if len(found) < 2:
+        raise UsageError(f"strata: the merge {name!r} of {column} needs at least two levels.")
+    return tuple(level for level in schema.levels(column) if level in found)
+
+
+def _nested(
+    column: str, made: dict[str, tuple[str, ...]], fixed: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Refuse merges that share some levels without one holding the other: nobody could say where these belong."""
+    sets = {name: set(levels) for name, levels in (*fixed.items(), *made.items())}
+    for name in made:
+        mine = sets[name]
+        for other, theirs in sets.items():
+            if mine & theirs and not (mine <= theirs or theirs <= mine):
+                raise UsageError(
+                    f"strata: the merges {other!r} and {name!r} of {column} overlap; nest one in the other."
+                )
+        if any(mine < sets[other] for other in fixed):
+            raise UsageError(f"strata: {name!r} of {column} is part of a merge that holds everywhere.")
+    return made
+
+
+def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Bands of bins between the cuts, each called by its ends; a band of one bin is that bin."""
+    numeric = schema.column(column)
+    if not isinstance(numeric, Numeric):
+        raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
+    inner = [cut for cut in cuts if numeric.lower < cut <= numeric.upper]
+    wrong = [cut for cut in inner if cut not in numeric.breaks]
+    if wrong:
+        raise UsageError(f"strata: {column} is not cut at {wrong[0]:g}: bands end where the schema's bins end.")
+    if list(inner) != sorted(set(inner)):
+        raise UsageError(f"strata: the bands of {column} must increase.")
+    ends = [0, *(numeric.breaks.index(cut) for cut in inner), len(numeric.extents)]
+    for first, last in itertools.pairwise(ends):
+        if last - first > 1:
+            low, top = numeric.extents[first][0], numeric.extents[last - 1][1]
+            closed = last == len(numeric.extents)
+            ends_in = f"{top:g}]" if closed else f"{numeric.breaks[last]:g})"
+            name = f"{low:g}-{top:g}" if numeric.integer and low >= 0 else f"[{low:g},{ends_in}"
+            yield name, numeric.all_levels[first:last]
+
+
+def _numbers(values: Any) -> bool:
+    if isinstance(values, str) or not isinstance(values, Sequence):
+        return False
+    return all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values)

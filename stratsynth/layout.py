@@ -1,0 +1,98 @@
+"""The strata of a fit as they come out of everything that is declared: shares, merges, budgets, small groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stratsynth.budgets import StratumBudgets
+from stratsynth.errors import UsageError, WeightsError
+from stratsynth.groups import Groups
+from stratsynth.schema import Schema
+from stratsynth.small import Group, alone, lacking, merge_small
+from stratsynth.strata import Stratum, crossing
+from stratsynth.weights import Resolved, Weights
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Who is in which stratum, why, and what each gets. Public, all of it."""
+
+    groups: tuple[Group, ...]
+    """The strata in order, with the groups that were merged into them."""
+    resolved: Resolved
+    """Their shares; with private weights, those to plan with."""
+    epsilons: Mapping[Stratum, float]
+    small: Mapping[Stratum, str]
+    """The strata that are small, with what they lack. Under "one-way" they get one-way tables only."""
+    one_way: bool
+
+    @property
+    def strata(self) -> tuple[Stratum, ...]:
+        """The strata in order."""
+        return tuple(group.stratum for group in self.groups)
+
+    @property
+    def shares(self) -> Mapping[Stratum, float]:
+        """Their shares of all records."""
+        return self.resolved.shares
+
+    def plainly(self, stratum: Stratum) -> bool:
+        """Whether a stratum is asked for one-way tables only."""
+        return self.one_way and stratum in self.small
+
+    def merged(self) -> list[dict[str, Any]]:
+        """The strata that are merges: their label, what they are made of, and why."""
+        return [
+            {
+                "stratum": group.stratum.label,
+                "levels": {column: list(levels) for column, levels in group.stratum.items},
+                "why": group.why,
+            }
+            for group in self.groups
+            if group.stratum.is_merge
+        ]
+
+
+def lay_out(
+    schema: Schema,
+    by: Sequence[str],
+    groups: Groups,
+    weights: Weights,
+    budgets: StratumBudgets | None,
+    size: int | None,
+    epsilon: float,
+) -> Layout:
+    """The strata of some columns. Nothing here has seen a row."""
+    base = crossing(schema, by, groups.together(schema, by))
+    labels = {stratum.label for stratum in base}
+    if len(labels) < len(base):
+        raise UsageError("strata: two groups would have the same label; name merges by other words than levels.")
+    resolved = weights.resolve(base, schema)
+    epsilons = dict.fromkeys(base, epsilon) if budgets is None else budgets.resolve(base, epsilon)
+    made, small = alone(base), dict[Stratum, str]()
+    if groups.threshold is not None:
+        if size is None:
+            raise UsageError("strata: which groups are small is decided by public sizes; declare a size.")
+        if not weights.informative:
+            raise WeightsError(
+                "weights: which groups are small is decided by public sizes, and private weights have none before "
+                "they are asked; give them a public prior."
+            )
+        if weights.unprotected:
+            raise WeightsError(
+                f"weights: which groups are small is decided by public sizes, and these are not ({weights.worst}). "
+                "Take public weights, or merge groups by name."
+            )
+        sizes = {stratum: size * share for stratum, share in resolved.shares.items()}
+        if groups.small == "merge":
+            made = merge_small(base, groups.ladder(schema, by), sizes, epsilons, groups.threshold)
+        small = {g.stratum: why for g in made if (why := lacking(g, sizes, epsilons, groups.threshold))}
+    return Layout(
+        tuple(made),
+        resolved.merged({group.stratum: group.members for group in made}),
+        {group.stratum: group.epsilon(epsilons) for group in made},
+        small,
+        groups.small == "one-way",
+    )

@@ -1,0 +1,136 @@
+"""How many rows each group of a sample gets: the numbers that somebody gives, or as many for each.
+
+A group is a level for each of some columns. Whatever the numbers, rows within a group follow the model, so that
+such a sample says nothing of how large the groups are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from stratsynth.errors import UsageError
+from stratsynth.models.mixture import allot
+from stratsynth.models.rules import broken
+from stratsynth.release.records import level, records
+from stratsynth.strata import crossing
+
+if TYPE_CHECKING:
+    import os
+
+    import pandas as pd
+    from numpy.random import Generator
+
+    from stratsynth.models import TableModel, Where
+    from stratsynth.schema import Schema
+
+ROWS = "rows"
+"""The column of a table of numbers by group that holds the numbers."""
+
+ByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | str | os.PathLike[str]"
+"""Numbers by group: a mapping from levels, a frame with the groups' columns and `rows`, or such a CSV file."""
+
+
+def wanted(
+    model: TableModel, n_by_group: Any, by: Sequence[str], where: Where, n: int | None = None
+) -> list[tuple[Where, int]]:
+    """The condition and the number of rows of each group that is named; groups left out get no row."""
+    schema, seen, found, total = model.schema, set(), [], 0
+    for levels, number in _numbers(n_by_group, by):
+        condition = _both({column: frozenset({schema.index(column, value)}) for column, value in levels}, where)
+        if frozenset(levels) in seen:
+            raise UsageError(f"n_by_group: {_name(levels)} is there twice.")
+        if number and not _possible(model, condition):
+            raise UsageError(f"n_by_group: the model gives no weight to {_name(levels)}; there is nothing to draw.")
+        seen.add(frozenset(levels))
+        total += number
+        if number:
+            found.append((condition, number))
+    if n is not None and n != total:
+        raise UsageError(f"n_by_group adds up to {total:,} rows, not {n:,}; leave n out.")
+    return found
+
+
+def balanced(
+    model: TableModel, n: int, columns: Sequence[str], where: Where, rng: Generator
+) -> list[tuple[Where, int]]:
+    """As many rows of each group of some columns as of any other, give or take one; n in all.
+
+    Groups that cannot occur get none: those without weight, and those that a rule or the condition forbids.
+    """
+    schema = model.schema
+    groups = [
+        {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
+        for stratum in crossing(schema, _columns("balance", columns))
+    ]
+    conditions = [condition for condition in (_both(group, where) for group in groups) if _possible(model, condition)]
+    if n and not conditions:
+        raise UsageError(f"balance: the model gives no weight to any group of {' x '.join(columns)}.")
+    numbers = allot(n, np.ones(len(conditions)), rng) if n else np.zeros(len(conditions), dtype=np.int64)
+    return [(condition, int(number)) for condition, number in zip(conditions, numbers, strict=True) if number]
+
+
+def _both(group: Where, where: Where) -> Where:
+    """Both conditions at once; an empty set where they exclude each other."""
+    return {**where, **{column: codes & where.get(column, codes) for column, codes in group.items()}}
+
+
+def _possible(model: TableModel, condition: Where) -> bool:
+    if not all(condition.values()):
+        return False
+    fixed = {column: np.array(sorted(codes)) for column, codes in condition.items() if len(codes) == 1}
+    if fixed and broken(model.schema.restrict(fixed), fixed).any():
+        return False
+    return model.mass(condition) > 0
+
+
+def _numbers(given: Any, by: Sequence[str]) -> list[tuple[tuple[tuple[str, str], ...], int]]:
+    """Each group's levels with their columns, and its number."""
+    if isinstance(given, Mapping):
+        names = _columns("by", by)
+        if not names:
+            raise UsageError("n_by_group: this release has no strata; name the columns of the groups with by=[...].")
+        pairs = [((key,) if isinstance(key, str) else tuple(key), number) for key, number in given.items()]
+        short = [key for key, _ in pairs if len(key) != len(names) or not all(isinstance(x, str) for x in key)]
+        if short:
+            raise UsageError(f"n_by_group: each key must be the levels, as texts, of {', '.join(names)}.")
+        return [(tuple(zip(names, key, strict=True)), _whole(number)) for key, number in pairs]
+    lines = records("n_by_group", given)
+    if ROWS not in lines[0] or len(lines[0]) < 2:
+        raise UsageError(f"n_by_group: a table of numbers has the groups' columns and one named {ROWS!r}.")
+    return [
+        (tuple((column, level(value)) for column, value in line.items() if column != ROWS), _whole(line[ROWS]))
+        for line in lines
+    ]
+
+
+def _whole(number: Any) -> int:
+    text = level(number)
+    if isinstance(number, bool) or not text.isascii() or not text.isdigit() or len(text) > 15:
+        raise UsageError("n_by_group: the number of rows of a group must be a whole number of at least 0.")
+    return int(text)
+
+
+def _columns(what: str, columns: Sequence[str]) -> tuple[str, ...]:
+    if isinstance(columns, str):
+        raise UsageError(f'{what} is a list of columns; write ["{columns}"].')
+    return tuple(columns)
+
+
+def _name(levels: Sequence[tuple[str, str]]) -> str:
+    return " ".join(f"{column}={level}" for column, level in levels)
+
+
+def levels_of(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """A condition's levels by column, each known to the schema."""
+    found = {}
+    for column, levels in where.items():
+        several = (levels,) if isinstance(levels, str) else levels
+        if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
+            raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
+        for one in several:
+            schema.index(column, one)
+        found[column] = tuple(several)
+    return found

@@ -1,0 +1,105 @@
+"""What if the weights are wrong? Overall results of a release as functions of the groups' shares, exactly.
+
+An overall mean is a quotient of two sums over the groups, each linear in the shares:
+
+    M(w) = sum over g of w_g a_g / sum over g of w_g b_g
+
+where b_g is the part of group g that has a number (1, unless it can be missing or not applicable) and a_g that
+part times its mean. A level's overall share is the same with b_g = 1. So the share at which a result has moved
+by a given amount is the root of a linear equation, and the extremes over intervals are found by moving weight to
+the groups that pull hardest, a few times over (Dinkelbach 1967). Nothing is sampled, and no private row is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+ROUNDS = 100
+"""Dinkelbach's iteration converges faster than geometrically; a handful of rounds is usual."""
+HALVINGS = 60
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """A result that depends on the shares alone, once the groups are known."""
+
+    a: Floats
+    b: Floats
+
+    def at(self, shares: Floats) -> float:
+        """The result; NaN where nobody has a number."""
+        below = float(shares @ self.b)
+        return float(shares @ self.a) / below if below > 0 else math.nan
+
+    def pull(self, value: float) -> Floats:
+        """How hard a unit of each group's weight pulls the result up from a value."""
+        return self.a - value * self.b
+
+
+def root(quotient: Quotient, shares: Floats, group: int, value: float) -> float | None:
+    """The share of one group at which the result is `value`, the others keeping their proportions; None: nowhere."""
+    rest = 1 - shares[group]
+    if rest <= 0:
+        return None  # the others have no proportions
+    pull, others = quotient.pull(value), np.delete(shares, group) / rest
+    mine, theirs = float(pull[group]), float(np.delete(pull, group) @ others)
+    if mine == theirs:
+        return None
+    found = theirs / (theirs - mine)
+    numbers = (1 - found) * float(np.delete(quotient.b, group) @ others) + found * float(quotient.b[group])
+    return found if 0 <= found <= 1 and numbers > 0 else None
+
+
+def heaviest(pull: Floats, low: Floats, high: Floats) -> Floats:
+    """The shares within intervals, adding up to one, that pull hardest: the least for all, the rest to the hardest."""
+    order = np.argsort(-pull, kind="stable")
+    room = (high - low)[order]
+    before = np.cumsum(room) - room
+    shares = low.copy()
+    shares[order] += np.clip(1 - low.sum() - before, 0, room)
+    return shares
+
+
+def extreme(quotient: Quotient, shares: Floats, low: Floats, high: Floats, sign: int) -> float:
+    """The largest (sign 1) or smallest (-1) result over all shares within intervals."""
+    value = quotient.at(heaviest(np.zeros(len(shares)), low, high))
+    value = quotient.at(shares) if math.isnan(value) else value
+    for _ in range(ROUNDS):
+        new = quotient.at(heaviest(sign * quotient.pull(value), low, high))
+        if math.isnan(new) or sign * (new - value) <= 1e-15 * abs(value):
+            return value
+        value = new
+    return value
+
+
+def spread(shares: Floats, off: float) -> tuple[Floats, Floats]:
+    """The intervals in which every share may be off by a part of itself, either way."""
+    return shares * max(0.0, 1 - off), np.minimum(1.0, shares * (1 + off))
+
+
+def together(quotient: Quotient, shares: Floats, moved: float) -> float | None:
+    """How far off, as a part of itself, every share must be allowed to be to move the result; None: not by all of it.
+
+    Bisection: the wider the intervals, the further the result can move.
+    """
+    value, found = quotient.at(shares), math.inf
+    for sign in (1, -1):
+        pull = sign * quotient.pull(value + sign * moved)
+        low, high = 0.0, 1.0
+        if heaviest(pull, *spread(shares, high)) @ pull < 0:
+            continue
+        for _ in range(HALVINGS):
+            middle = (low + high) / 2
+            reached = heaviest(pull, *spread(shares, middle)) @ pull >= 0
+            low, high = (low, middle) if reached else (middle, high)
+        found = min(found, high)
+    return found if found < math.inf else None

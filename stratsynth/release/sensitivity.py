@@ -1,0 +1,233 @@
+"""How much the overall results of a stratified release hang on its weights, and where they tip.
+
+Needs a release's model and weights only: nothing private is read, and nothing is spent. Results within groups do
+not depend on the weights at all. The groups' own figures are exact, from their models' marginals; only where a group's
+model knows nothing of the schema's rules, so that rows are drawn again, are they those of a large sample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import UsageError, WeightsError
+from stratsynth.models import Estimate, Mixture
+from stratsynth.models.marginals import forbidden, inside
+from stratsynth.models.rules import draw_allowed
+from stratsynth.release.records import level, records
+from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+    from stratsynth.models import Codes
+    from stratsynth.release.release import Release
+    from stratsynth.strata import Stratum
+
+    Floats = NDArray[np.float64]
+
+DRAWN = 20_000
+"""Rows drawn of a group whose model's marginals are not those of its samples."""
+LEAST_FORBIDDEN = 1e-6
+"""Less mass than this on forbidden rows changes no figure that is shown."""
+
+
+@dataclass(frozen=True)
+class Tip:
+    """Where a result tips if one group's share is wrong and the other groups keep their proportions."""
+
+    stratum: str
+    """Its levels joined by `|`."""
+    share: float
+    inside: float | None
+    """The result within the group; None where nobody there has a number."""
+    below: float | None
+    """The result has moved once the true share is below this; None if even 0 would not move it."""
+    above: float | None
+    """The result has moved once the true share is above this; None if even 1 would not move it."""
+    off: float | None
+    """The smaller of the two distances, as a part of the share; None where it tips nowhere, or the share is 0."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """One overall result: the mean of a numeric column, or the share of a level."""
+
+    column: str
+    level: str | None
+    """The level whose share it is; None for a mean over the rows that have a number."""
+    value: float
+    moved: float
+    """How far it must go to have moved: the threshold times the mean, or the threshold itself for a share."""
+    low: float | None
+    """The smallest value over the intervals; None without intervals."""
+    high: float | None
+    together: float | None
+    """By what part of itself each share must be allowed to be off, all at once, to move it; None: not by 100 %."""
+    tips: tuple[Tip, ...]
+    """Every group, the one that tips first at the head."""
+
+    @property
+    def first(self) -> float:
+        """How far off the share of the most delicate group may be; infinite where none tips."""
+        off = self.tips[0].off if self.tips else None
+        return math.inf if off is None else off
+
+
+@dataclass(frozen=True)
+class WeightSensitivity:
+    """All results asked for, as functions of the weights."""
+
+    threshold: float
+    intervals: str
+    """What the bands are over; empty where there are none."""
+    results: tuple[Result, ...]
+    drawn: tuple[str, ...]
+    """Groups whose figures come from `DRAWN` rows each, since rules have many of their model's rows drawn again."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For programs."""
+        return asdict(self)
+
+
+def weight_sensitivity(
+    release: Release,
+    *,
+    threshold: float = 0.02,
+    columns: Sequence[str] | None = None,
+    off: float | None = None,
+    intervals: Any = None,
+) -> WeightSensitivity:
+    """Recompute overall results for other weights, and find how wrong a weight must be to move them.
+
+    A mean has moved when it is more than `threshold` of itself away, a level's share when it is more than
+    `threshold` away, in points. `off` gives the band of each result if every share may be wrong by that part of
+    itself; `intervals`, a CSV file or frame with the strata's columns, `low` and `high`, gives it for those
+    (a group that is not named keeps its share). Shares add up to one throughout. Without `columns`, all but those
+    that define the strata.
+    """
+    model = release.model
+    if isinstance(model, Estimate):
+        raise UsageError(
+            "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
+            "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
+        )
+    if not isinstance(model, Mixture):
+        raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
+    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold < math.inf:
+        raise UsageError("weights: the threshold must be a number above 0, such as 0.02 for two percent.")
+    if off is not None and (isinstance(off, bool) or not isinstance(off, int | float) or not 0 <= off < math.inf):
+        raise UsageError("weights: off must be a number of at least 0, such as 0.1 for a tenth of each share.")
+    if off is not None and intervals is not None:
+        raise UsageError("weights: give off or intervals, not both.")
+    if isinstance(columns, str):
+        raise UsageError(f'weights: columns is a list; write ["{columns}"].')
+    strata = list(model.parts)
+    shares = np.array([model.weights[stratum] for stratum in strata])
+    box, said = None, ""
+    if off is not None:
+        box, said = spread(shares, off), f"every share off by up to {100 * off:g} %, adding up to 1"
+    elif intervals is not None:
+        box, said = _intervals(intervals, strata, shares), "the intervals given, adding up to 1"
+    own = strata[0].columns  # what the strata are made of: its overall results are the weights themselves
+    wanted = [name for name in model.schema.names if name not in own] if columns is None else columns
+    samples = {s: _sample(model, s) for s in strata if forbidden(model.parts[s]) > LEAST_FORBIDDEN}
+    results = [
+        _result(column, name, quotient, strata, shares, threshold, box)
+        for column in wanted
+        for name, quotient in _quotients(model, column, samples)
+    ]
+    drawn = tuple(stratum.label for stratum in samples)
+    return WeightSensitivity(float(threshold), said, tuple(r for r in results if r is not None), drawn)
+
+
+def _sample(model: Mixture, stratum: Stratum) -> Codes:
+    """Rows of one group as a release gives them out, no rule broken."""
+    part, rng = model.parts[stratum], np.random.default_rng(0)
+    return draw_allowed(part.schema, DRAWN, rng, lambda number: part.sample(number, rng))
+
+
+def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) -> Iterator[tuple[str | None, Quotient]]:
+    """The mean of a numeric column, by the middles of its bins; the share of each level of any other."""
+    kind = model.schema.column(column)
+    tables = np.array(
+        [
+            np.bincount(samples[stratum][column], minlength=kind.size) / DRAWN
+            if column in samples.get(stratum, ())
+            else inside(model, stratum, column)
+            for stratum in model.parts
+        ]
+    )
+    if isinstance(kind, Numeric):
+        middles = np.array([low / 2 + top / 2 for low, top in kind.extents])
+        real = tables[:, : len(middles)]
+        yield None, Quotient(real @ middles, real.sum(axis=1))
+    else:
+        for code, name in enumerate(kind.all_levels):
+            yield name, Quotient(tables[:, code], np.ones(len(tables)))
+
+
+def _result(
+    column: str,
+    name: str | None,
+    quotient: Quotient,
+    strata: Sequence[Stratum],
+    shares: Floats,
+    threshold: float,
+    box: tuple[Floats, Floats] | None,
+) -> Result | None:
+    value = quotient.at(shares)
+    if math.isnan(value):
+        return None
+    moved = threshold * abs(value) if name is None else threshold
+    if moved == 0:  # a mean of exactly 0 has no percent of itself
+        return None
+    tips = [_tip(quotient, strata, shares, i, value, moved) for i in range(len(strata))]
+    tips.sort(key=lambda tip: math.inf if tip.off is None else tip.off)
+    low, high = (extreme(quotient, shares, *box, sign) for sign in (-1, 1)) if box is not None else (None, None)
+    return Result(column, name, value, moved, low, high, together(quotient, shares, moved), tuple(tips))
+
+
+def _tip(quotient: Quotient, strata: Sequence[Stratum], shares: Floats, i: int, value: float, moved: float) -> Tip:
+    share = float(shares[i])
+    found = [root(quotient, shares, i, value + sign * moved) for sign in (1, -1)]
+    below = max((s for s in found if s is not None and s < share), default=None)
+    above = min((s for s in found if s is not None and s > share), default=None)
+    gaps = [abs(s - share) / share for s in (below, above) if s is not None and share > 0]
+    mean = float(quotient.a[i] / quotient.b[i]) if quotient.b[i] > 0 else None
+    return Tip(strata[i].label, share, mean, below, above, min(gaps, default=None))
+
+
+def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[Floats, Floats]:
+    """The ends of each group's interval; a group that is not named keeps its share."""
+    low, high = shares.copy(), shares.copy()
+    places = {frozenset(zip(stratum.columns, stratum.names, strict=True)): i for i, stratum in enumerate(strata)}
+    seen: set[int] = set()
+    for line in records("weights", given):
+        if not {"low", "high"} <= line.keys():
+            raise WeightsError("weights: intervals have the strata's columns, `low` and `high`.")
+        items = frozenset((c, level(v)) for c, v in line.items() if c not in ("low", "high"))
+        name = " ".join(f"{column}={value}" for column, value in sorted(items))
+        place = places.get(items)
+        if place is None or place in seen:
+            raise WeightsError(f"weights: {name} {'has two intervals' if place is not None else 'is no stratum'}.")
+        seen.add(place)
+        try:
+            low[place], high[place] = float(line["low"]), float(line["high"])
+        except (TypeError, ValueError):
+            raise WeightsError(f"weights: the interval of {name} is not two numbers.") from None
+        if not 0 <= low[place] <= high[place] <= 1:
+            raise WeightsError(f"weights: the interval of {name} must be 0 <= low <= high <= 1.")
+    if not low.sum() <= 1 + 1e-9 or not high.sum() >= 1 - 1e-9:
+        raise WeightsError(
+            f"weights: no shares within these intervals add up to 1: they add up to {low.sum():.4g} to "
+            f"{high.sum():.4g}. Give intervals for more groups, or wider ones."
+        )
+    return low, high

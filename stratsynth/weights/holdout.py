@@ -1,0 +1,75 @@
+"""Shares from a sample of other people.
+
+Disjoint is not public: people who were set aside from a confidential file are confidential people.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.errors import WeightsError
+from stratsynth.schema import Schema
+from stratsynth.strata import Stratum
+from stratsynth.weights.resolved import Range, Resolved
+
+if TYPE_CHECKING:
+    from stratsynth.sources import Source
+
+SMOOTHING = 0.5
+"""People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
+Z = 1.96
+"""Ranges are Wilson's, at 95 percent."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A sample with the strata's columns, in the schema's levels."""
+
+    source: Source = field(repr=False)
+    digest: str = field(repr=False)
+    """The hash of its content, which makes it part of a fit's identity. Never published: it confirms guesses."""
+
+    @classmethod
+    def read(cls, data: Any) -> Sample:
+        """A file, a frame or an Arrow table."""
+        from stratsynth.driver.fingerprint import fingerprint
+        from stratsynth.sources import open_source
+
+        source = open_source(data)
+        return cls(source, fingerprint(source, b"holdout"))
+
+    def columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """Those it has."""
+        return tuple(column for column in by if column in self.source.columns())
+
+    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
+        """Smoothed shares of the strata, matched by the schema's levels; rows that it leaves out do not count."""
+        from collections import Counter
+
+        from stratsynth.schema.codec import encode
+
+        if schema is None:
+            raise WeightsError("weights: a holdout is matched by the schema's levels; give the schema.")
+        columns = sorted(strata[0].columns)
+        coded = encode(schema.restrict(columns), self.source.read(columns))
+        if not coded.n:
+            raise WeightsError("weights: the holdout has no rows that the schema lets in.")
+        cells = Counter(zip(*(coded.codes[c].tolist() for c in columns), strict=True))
+        levels = {c: schema.levels(c) for c in columns}
+        count = {tuple(levels[c][i] for c, i in zip(columns, cell, strict=True)): n for cell, n in cells.items()}
+        people = {s: sum(count.get(cell, 0) for cell in s.cells()) for s in strata}
+        whole = coded.n + SMOOTHING * len(strata)
+        shares = {s: (n + SMOOTHING) / whole for s, n in people.items()}
+        alone = coded.n / schema.most_rows  # rows of one person may be alike
+        return Resolved(shares, ranges={s: wilson(people[s], coded.n) for s in strata}, sampled=alone)
+
+
+def wilson(people: int, whole: int) -> Range:
+    """Wilson's interval for a share of which a sample has seen so many people."""
+    share, square = people / whole, Z * Z / whole
+    middle = (share + square / 2) / (1 + square)
+    reach = Z / (1 + square) * math.sqrt(share * (1 - share) / whole + square / (4 * whole))
+    return max(0.0, middle - reach), min(1.0, middle + reach)

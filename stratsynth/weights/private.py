@@ -1,0 +1,73 @@
+"""Shares from noisy counts of the confidential rows themselves, paid from the budget."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratsynth.schema import Schema
+from stratsynth.strata import Stratum
+from stratsynth.weights.resolved import Resolved
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stratsynth.questions import NoisyTable
+    from stratsynth.weights.sources import Weights
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Counts that will be asked for, and what to plan with until then."""
+
+    share: float
+    """The part of the budget that they may cost."""
+    prior: Weights | None
+    """Public shares to plan with; even ones when not given."""
+
+    def columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """All of them."""
+        return tuple(by)
+
+    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
+        """What to plan with: the prior, or all strata alike."""
+        if self.prior is not None:
+            return self.prior.resolve(strata, schema)
+        return Resolved(dict.fromkeys(strata, 1 / len(strata)))
+
+
+def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
+    """The strata's shares by a noisy table of their columns, and the total that it counted.
+
+    A stratum's count is the sum of its cells. Counts are moved to the nearest ones that are not below zero and
+    have the same sum; where that sum is not above zero, nothing is known, and all strata are alike: no more is
+    certain than of the shares of a sample of one. The noise is that of the counts before they were moved.
+    """
+    import numpy as np
+
+    values = table.values.astype(np.float64)
+    codes = [
+        [[schema.index(c, level) for level in s.levels[c]] for c in table.clique] for s in strata
+    ]  # fmt: skip
+    noisy = np.array([values[np.ix_(*code)].sum() for code in codes])
+    total = float(noisy.sum())
+    if not total > 0:
+        return Resolved(dict.fromkeys(strata, 1 / len(strata)), sampled=1.0, of_rows=True), 0.0
+    found = nonnegative(noisy) / total
+    shares = dict(zip(strata, (found / found.sum()).tolist(), strict=True))
+    noise = {s: table.sigma * math.sqrt(s.size) / total for s in strata}
+    return Resolved(shares, noise=noise, of_rows=True), total
+
+
+def nonnegative(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The nearest point without negative parts that has the same positive sum (Euclidean projection)."""
+    import numpy as np
+
+    ordered = np.sort(values)[::-1]
+    excess = (np.cumsum(ordered) - values.sum()) / np.arange(1, values.size + 1)
+    last = np.flatnonzero(ordered > excess)[-1]
+    moved: NDArray[np.float64] = np.maximum(values - excess[last], 0.0)
+    return moved

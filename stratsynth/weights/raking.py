@@ -1,0 +1,146 @@
+"""Several margins fitted together by iterative proportional fitting (Deming and Stephan 1940).
+
+The result has every margin, and beyond that no structure but that of the table it starts from: without one,
+the margins' columns go together at random.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+from stratsynth.errors import WeightsError
+from stratsynth.schema import Schema
+from stratsynth.strata import Stratum
+from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.table import TOLERANCE, called
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from stratsynth.weights.sources import Weights
+
+ROUNDS = 10_000
+"""The most times that all margins are gone through."""
+STILL = 1e-12
+"""A round that moves no share by more than this is the last."""
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Margins, and the joint table they are laid upon."""
+
+    margins: tuple[Weights, ...]
+    start: Weights | None
+    """Shares of the full crossing, as of another year; even ones when not given."""
+
+    def columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """Those that some margin has."""
+        have = {column for margin in self.margins for column in margin.given.columns(by)}
+        return tuple(column for column in by if column in have)
+
+    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
+        """The fitted share of each stratum; refuses margins that contradict each other."""
+        import numpy as np
+
+        by = strata[0].columns
+        lacking = [column for column in by if column not in self.columns(by)]
+        if lacking:
+            raise WeightsError(f"weights: no margin knows {lacking[0]}; add one, or leave it out of the strata.")
+        sides = [_side(margin, strata, schema) for margin in self.margins]
+        for one, other in combinations(sides, 2):
+            _agree(one, other)
+        first = self.start.resolve(strata, schema).shares if self.start else dict.fromkeys(strata, 1 / len(strata))
+        places = [side.places(strata) for side in sides]
+        fitted = rake(np.array([first[s] for s in strata]), places, [side.targets for side in sides])
+        return Resolved(dict(zip(strata, fitted.tolist(), strict=True)))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """One margin, matched to the strata of its columns."""
+
+    shares: Mapping[Stratum, float]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Its columns."""
+        return next(iter(self.shares)).columns
+
+    @property
+    def targets(self) -> NDArray[np.float64]:
+        """The share of each of its groups."""
+        import numpy as np
+
+        return np.array(list(self.shares.values()))
+
+    def places(self, strata: Sequence[Stratum]) -> NDArray[np.intp]:
+        """To which of the margin's groups each stratum of the full crossing belongs."""
+        import numpy as np
+
+        number = {group: i for i, group in enumerate(self.shares)}
+        return np.array([number[_part(stratum, self.columns)] for stratum in strata], dtype=np.intp)
+
+
+def _side(margin: Weights, strata: Sequence[Stratum], schema: Schema | None) -> _Side:
+    columns = margin.given.columns(strata[0].columns)
+    if not columns:
+        raise WeightsError("weights: a margin has none of the strata's columns.")
+    return _Side(margin.resolve(tuple(dict.fromkeys(_part(s, columns) for s in strata)), schema).shares)
+
+
+def _part(stratum: Stratum, columns: Sequence[str]) -> Stratum:
+    """The stratum of some of the columns that holds a stratum."""
+    names = dict(zip(stratum.columns, stratum.names, strict=True))
+    return Stratum(tuple((c, stratum.levels[c]) for c in columns), tuple(names[c] for c in columns))
+
+
+def _agree(one: _Side, other: _Side) -> None:
+    """Refuse two margins that give a group different shares, by more than rounding."""
+    common = [c for c in one.columns if c in other.columns]
+    if not common:
+        return
+    sums: list[dict[Stratum, float]] = [{}, {}]
+    for side, found in zip((one, other), sums, strict=True):
+        for stratum, share in side.shares.items():
+            part = _part(stratum, common)
+            found[part] = found.get(part, 0.0) + share
+    for group, share in sums[0].items():
+        if abs(share - sums[1][group]) > TOLERANCE:
+            name = called(list(zip(group.columns, group.names, strict=True)))
+            raise WeightsError(
+                f"weights: margins contradict each other: {name} has the share {share:.4g} in one and "
+                f"{sums[1][group]:.4g} in another. A sample or an older table belongs in `start`."
+            )
+
+
+def rake(
+    start: NDArray[np.float64], places: Sequence[NDArray[np.intp]], targets: Sequence[NDArray[np.float64]]
+) -> NDArray[np.float64]:
+    """Scale a table to one margin after another until it has them all.
+
+    `places` says for each margin to which of its cells each cell of the table belongs.
+    """
+    import numpy as np
+
+    table = start / start.sum()
+    for _ in range(ROUNDS):
+        before = table
+        for place, target in zip(places, targets, strict=True):
+            have = np.bincount(place, table, target.size)
+            table = table * np.divide(target, have, out=np.zeros_like(target), where=have > 0)[place]
+        if not np.abs(table - before).max() > STILL:
+            break
+    off = max(
+        float(np.abs(np.bincount(p, table, t.size) - t).max()) for p, t in zip(places, targets, strict=True)
+    )  # fmt: skip
+    if not off <= TOLERANCE:
+        raise WeightsError(
+            f"weights: raking did not converge: the fitted shares miss a margin by {off:.3g}. The margins contradict "
+            "each other, or ask for people where the starting table has none."
+        )
+    fitted: NDArray[np.float64] = table / table.sum()
+    return fitted

@@ -1,0 +1,82 @@
+"""The section [weights] of a recipe: a source, and the keys that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import RecipeError, WeightsError, nearest
+from stratsynth.weights.sources import SOURCES, Weights
+
+_KEYS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+    "public": {"path": str, "citation": str},
+    "holdout": {"path": str, "citation": str, "confidential": bool},
+    "private": {"share": (int, float), "prior": dict},
+    "raked": {"margins": list, "start": dict},
+    "invariant": {"path": str, "citation": str},
+}
+_NEEDED = {
+    "public": ("path", "citation"),
+    "holdout": ("path",),
+    "private": ("share",),
+    "raked": ("margins",),
+    "invariant": ("path",),
+}
+_HELP = {
+    "path": "a CSV file with the strata's columns and `share` or `count`",
+    "citation": "where the shares were published",
+    "share": "the part of the budget that the counts of groups may cost, such as 0.1",
+    "margins": 'a list of tables, each with path and citation, as { path = "sex.csv", citation = "..." }',
+}
+
+
+def read_weights(section: Mapping[str, Any], folder: Path, where: str = "[weights]") -> Weights:
+    """The weights that a section describes; paths are relative to the recipe's folder."""
+    source = section.get("source", "public" if where != "[weights]" else None)
+    if not isinstance(source, str) or source not in _KEYS:
+        hint = nearest(str(source), SOURCES)
+        raise RecipeError(f"{where} source: {source!r} is not supported; it is one of {', '.join(SOURCES)}{hint}.")
+    _check(section, source, where)
+    if source == "private":
+        prior = section.get("prior")
+        return Weights.private(
+            share=section["share"], prior=None if prior is None else read_weights(prior, folder, f"{where} prior")
+        )
+    if source == "raked":
+        margins = [_table(margin, folder, f"{where} margins") for margin in section["margins"]]
+        start = section.get("start")
+        return Weights.raked(*margins, start=None if start is None else _table(start, folder, f"{where} start"))
+    path, citation = folder / section["path"], section.get("citation", "")
+    if source == "holdout":
+        confidential = section.get("confidential", False)
+        return Weights.holdout(path, citation=citation, confidential=confidential)
+    if source == "invariant":
+        return Weights.invariant(path, **({"citation": citation} if citation else {}))
+    return Weights.public(path, citation=citation)
+
+
+def _table(section: object, folder: Path, where: str) -> Weights:
+    """One of the tables that raked weights are made of."""
+    if not isinstance(section, Mapping):
+        raise RecipeError(f"{where} is made of tables, each with path and citation.")
+    if section.get("source") in ("raked", "private"):  # whatever a recipe holds there, lists too
+        raise WeightsError("weights: raked weights are made of public, holdout or invariant weights.")
+    return read_weights(section, folder, where)
+
+
+def _check(section: Mapping[str, Any], source: str, where: str) -> None:
+    kinds = _KEYS[source]
+    for key, value in section.items():
+        if key == "source":
+            continue
+        if key not in kinds:
+            hint = f"{nearest(key, kinds)}. It has: {', '.join(kinds)}"
+            raise RecipeError(f"{where} has no key {key!r} with source {source!r}{hint}.")
+        kind = kinds[key]
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            names = {str: "a text", bool: "true or false", dict: "a table", list: "a list"}
+            raise RecipeError(f"{where} {key} must be {names[kind] if isinstance(kind, type) else 'a number'}.")
+    for key in _NEEDED[source]:
+        if key not in section:
+            raise RecipeError(f"{where} {key} is missing with source {source!r}: {_HELP[key]}.")

@@ -1,0 +1,218 @@
+"""Tables of shares or counts, as files and frames hold them, matched to strata.
+
+A line names a level of each of the strata's columns, or a merge by its name, and gives its `share` or its
+`count`; `low` and `high` beside it, or instead of it, say how far the figure may be off.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from stratsynth.errors import WeightsError, nearest
+from stratsynth.schema import Schema
+from stratsynth.strata import Cell, Stratum
+from stratsynth.weights.resolved import Range, Resolved
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TOLERANCE = 1e-3
+"""How far the shares' sum may be from 1, as printed tables round; they are then scaled to 1, and it is said."""
+
+Tabular: TypeAlias = "pd.DataFrame | str | PathLike[str]"
+FIGURES = ("share", "count", "low", "high")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: levels, and its figures."""
+
+    items: tuple[tuple[str, str], ...]
+    """(column, level) pairs."""
+    value: float | None
+    """The share or count; None where only bounds are given."""
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class ShareTable:
+    """A table of shares or counts as given."""
+
+    rows: tuple[Row, ...]
+    counted: bool = False
+    """Whether the figures are counts, which need not add up to one."""
+
+    @classmethod
+    def read(cls, table: Tabular) -> ShareTable:
+        """From a CSV file, or a frame."""
+        records = read_records(table, "weights")
+        counted = "count" in records[0]
+        figures = _figures(records[0])
+        return cls(tuple(_row(record, i + 2, figures) for i, record in enumerate(records)), counted)
+
+    def columns(self, by: Sequence[str]) -> tuple[str, ...]:
+        """The columns of its first line; `resolve` finds out about the others."""
+        have = [column for column, _ in self.rows[0].items]
+        return tuple(column for column in by if column in have)
+
+    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:  # noqa: ARG002 - names suffice
+        """The share of each stratum; refuses shares that miss one, name an unknown one, or do not add up."""
+        found = match(((row.items, row) for row in self.rows), strata, "weights", "share")
+        sums = {s: math.fsum(row.value or 0.0 for row in rows) for s, rows in found.items()}
+        bounded = self.rows[0].low is not None
+        lows = {s: math.fsum(row.low or 0.0 for row in rows) for s, rows in found.items()}
+        highs = {s: math.fsum(row.high or 0.0 for row in rows) for s, rows in found.items()}
+        if self.rows[0].value is None:
+            return Resolved(_between(lows, highs), ranges=_ranges(lows, highs, 1.0))
+        total = math.fsum(sums.values())
+        if self.counted:
+            if not total > 0:
+                raise WeightsError("weights: the counts are all 0.")
+        elif abs(total - 1) > TOLERANCE:
+            raise WeightsError(f"weights: the shares add up to {total:.6g}, not 1 (at most {TOLERANCE:g} off).")
+        shares = {s: value / total for s, value in sums.items()}
+        return Resolved(shares, 1.0 if self.counted else total, _ranges(lows, highs, total) if bounded else None)
+
+
+def match(
+    lines: Iterable[tuple[Sequence[tuple[str, str]], Any]],
+    strata: Sequence[Stratum],
+    what: str,
+    figure: str,
+    *,
+    whole: bool = True,
+) -> dict[Stratum, list[Any]]:
+    """The lines of each stratum of a full crossing; each cell in one line, and every cell if it must be `whole`."""
+    columns = strata[0].columns
+    order = sorted(columns)
+    home = {cell: s for s in strata for cell in s.cells()}
+    known: dict[str, dict[str, tuple[str, ...]]] = {column: {} for column in columns}
+    for stratum in strata:
+        for (column, levels), name in zip(stratum.items, stratum.names, strict=True):
+            known[column].update({level: (level,) for level in levels})
+            known[column].setdefault(name, levels)
+    found: dict[Stratum, list[Any]] = {s: [] for s in strata}
+    seen: set[Cell] = set()
+    for items, line in lines:
+        if sorted(column for column, _ in items) != order:
+            have = ",".join(column for column, _ in items)
+            raise WeightsError(f"{what}: the {figure}s are by {have}, the strata by {','.join(columns)}.")
+        said = dict(items)
+        several = [known[column].get(said[column], ()) for column in order]
+        cells = list(itertools.product(*several))
+        if not cells:
+            raise WeightsError(f"{what}: {called(items)} is not a stratum of the schema.")
+        if not seen.isdisjoint(cells):
+            raise WeightsError(f"{what}: {called(items)} has two {figure}s.")
+        seen.update(cells)
+        found[home[cells[0]]].append(line)
+    missing = [cell for cell in home if cell not in seen]
+    if missing and whole:
+        first = dict(zip(order, missing[0], strict=True))
+        more = f" and {len(missing) - 1} more" if len(missing) > 1 else ""
+        raise WeightsError(
+            f"{what}: no {figure} for {called([(c, first[c]) for c in columns])}{more}; "
+            "give 0 for a group that cannot occur."
+        )
+    return found
+
+
+def called(items: Sequence[tuple[str, str]]) -> str:
+    """How a message names a group."""
+    return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
+
+
+def read_records(table: Tabular, what: str) -> list[dict[str, Any]]:
+    """The lines of a CSV file or a frame, by column."""
+    records = _file(Path(table), what) if isinstance(table, str | PathLike) else _frame(table, what)
+    if not records:
+        raise WeightsError(f"{what}: the table holds no lines.")
+    for i, record in enumerate(records):
+        if None in record or None in record.values():
+            raise WeightsError(f"{what}: line {i + 2} has not as many fields as the header.")
+    return records
+
+
+def level_of(value: object) -> str:
+    """Levels are strings as they appear in files: a frame's 1 and 1.0 are "1"."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).strip()
+
+
+def figure_of(value: Any, line: int, what: str) -> float:
+    """A figure of a table: a finite number that is not below 0."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number) or number < 0:
+        raise WeightsError(f"{what} in line {line} is not a finite number from 0.")
+    return number
+
+
+def _between(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float]) -> dict[Stratum, float]:
+    """Shares that add up to one, each as far between its bounds as all others."""
+    low, high = math.fsum(lows.values()), math.fsum(highs.values())
+    if not low <= 1 + TOLERANCE or not high >= 1 - TOLERANCE:
+        raise WeightsError(f"weights: shares between `low` and `high` add up to {low:.6g} to {high:.6g}, never to 1.")
+    part = min(1.0, max(0.0, (1 - low) / (high - low))) if high > low else 0.0
+    shares = {s: lows[s] + part * (highs[s] - lows[s]) for s in lows}
+    total = math.fsum(shares.values())
+    return {s: share / total for s, share in shares.items()}
+
+
+def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total: float) -> dict[Stratum, Range]:
+    return {s: (lows[s] / total, min(1.0, highs[s] / total)) for s in lows}
+
+
+def _file(path: Path, what: str) -> list[dict[str, Any]]:
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
+        raise WeightsError(f"{what}: there is no file {path}.")
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as handle:
+            records: list[dict[str, Any]] = list(csv.DictReader(handle))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise WeightsError(f"{what}: {path} is not a CSV file in UTF-8: {error}.") from None
+    if not records:
+        raise WeightsError(f"{what}: {path} holds no {'shares' if what == 'weights' else 'lines'}.")
+    return records
+
+
+def _frame(frame: Any, what: str) -> list[dict[str, Any]]:
+    if not hasattr(frame, "to_dict") or not hasattr(frame, "columns"):
+        raise WeightsError(f"{what}: give a CSV file or a frame with the strata's columns and one of figures.")
+    return [{str(k): v for k, v in record.items()} for record in frame.to_dict(orient="records")]
+
+
+def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
+    """Which columns hold figures: `share` or `count`, bounds, or bounds alone."""
+    have = tuple(name for name in FIGURES if name in record)
+    if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
+        return have
+    if "share" in have and "count" in have:
+        raise WeightsError("weights: give `share` or `count`, not both.")
+    if "low" in have or "high" in have:
+        raise WeightsError("weights: bounds are two columns, `low` and `high`.")
+    hint = nearest("share", [str(k) for k in record])
+    raise WeightsError(f"weights: there is no column `share`{hint}.")
+
+
+def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
+    number = {name: figure_of(record[name], line, f"weights: the {name}") for name in figures}
+    value = number.get("share", number.get("count"))
+    low, high = number.get("low"), number.get("high")
+    if low is not None and high is not None:
+        middle = value if value is not None else low
+        if not low <= middle <= high or (high > 1 and "count" not in figures):
+            raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
+    return Row(tuple((str(k), level_of(v)) for k, v in record.items() if k not in FIGURES), value, low, high)

@@ -1,0 +1,109 @@
+"""`stratsynth evaluate`, as a user starts it."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from helpers.command import complaint, stratsynth
+from stratsynth import Schema, census, cli
+
+COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS", "SCHL")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A private table, a release folder, a hold-out and their schema."""
+    place = tmp_path_factory.mktemp("evaluate")
+    schema = census.schema().restrict(COLUMNS)
+    schema.write_toml(place / "schema.toml")
+    census.make(800)[list(COLUMNS)].to_csv(place / "people.csv", index=False)
+    (place / "release").mkdir()
+    census.make(600, offset=5000)[list(COLUMNS)].to_parquet(place / "release" / "synthetic.parquet")
+    (place / "release" / "certificate.json").write_text("{}", encoding="utf-8")
+    census.holdout(400)[list(COLUMNS)].to_parquet(place / "others.parquet")
+    return place
+
+
+def ask(*more, out="out", **instead):
+    settings = {"real": "people.csv", "synthetic": "release", "schema": "schema.toml", "by": "SEX,RAC1P"} | instead
+    options = [part for name, value in settings.items() for part in (f"--{name}", value)]
+    return ["evaluate", *options, "-o", out, *more]
+
+
+def test_every_metric_is_written_stamped_and_summed_up(folder):
+    more = ["--holdout", "others.parquet", "--target", "employment", "-k", "2", "--area", "RAC1P"]
+    done = stratsynth(*ask(*more, out="full"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("INTERNAL")
+    assert done.stdout.count("not_estimable") >= 1  # nobody of some group
+    assert "Predicting ESR is 1, tested on 400 held-out rows" in done.stdout
+    out = folder / "full"
+    said = json.loads((out / "evaluation.json").read_text(encoding="utf-8"))
+    assert said["facts"]["real_rows"] == 800
+    assert "INTERNAL" in said["facts"]["stamp"]
+    for name in said["frames"]:
+        frame = pd.read_csv(out / f"{name}.csv", dtype=str)
+        assert set(frame["stamp"]) == {"INTERNAL"}
+        if "scope" in frame and name != "areas":
+            groups = frame[frame["scope"] == "group"]
+            assert len(groups[["SEX", "RAC1P"]].drop_duplicates()) == 18
+    assert "INTERNAL" in (out / "INTERNAL.txt").read_text(encoding="utf-8")
+
+
+def test_a_program_can_read_the_answer(folder):
+    done = stratsynth(*ask("--json", "-k", "2", "--cliques", "5", out="json"), cwd=folder)
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert said["INTERNAL"] is True
+    assert said["facts"]["cliques"] == 5
+    assert len(said["groups"]) == 19
+    assert said["groups"][-1]["scope"] == "everybody"
+
+
+@pytest.mark.parametrize("out", ["release", "release/evaluation", "release/a/b"])
+def test_nothing_internal_is_written_into_a_release(folder, out):
+    before = sorted((folder / "release").rglob("*"))
+    assert "release" in complaint(stratsynth(*ask(out=out), cwd=folder), 2)
+    assert sorted((folder / "release").rglob("*")) == before
+
+
+def test_what_exists_is_not_overwritten(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    (folder / "mine").mkdir()
+    (folder / "mine" / "notes.txt").write_text("dear diary", encoding="utf-8")
+    for out in ("mine", "people.csv"):
+        assert cli.run(ask(out=out)) == 2
+        assert "exists already" in capsys.readouterr().err
+    assert [path.name for path in (folder / "mine").iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(
+    ("more", "instead", "says"),
+    [
+        (["--target", "ESR"], {}, "hold-out"),
+        (["--holdout", "people.csv", "--target", "DIS"], {}, "hold-out"),
+        (["--holdout", "others.parquet", "--target", "ESR"], {}, "positive"),
+        (["--positive", "1"], {}, "target"),
+        (["--area", "PUMA"], {}, "PUMA"),
+        ([], {"by": "SEX,RACE"}, "RAC"),
+        ([], {"real": "nobody.csv"}, "no such file"),
+        ([], {"synthetic": "people.txt"}, ".parquet"),
+        ([], {"schema": "schema.yaml"}, "schema"),
+    ],
+)
+def test_wrong_requests_are_refused_in_a_line_and_leave_nothing(folder, capsys, monkeypatch, more, instead, says):
+    monkeypatch.chdir(folder)
+    assert cli.run(ask("-k", "2", *more, out="never", **instead)) == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert len(error.splitlines()) <= 2
+    assert not (folder / "never").exists()
+
+
+def test_a_table_that_lacks_a_column_is_refused_by_name(folder, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    Schema.load("schema.toml").restrict(["AGEP", "SEX"]).write_toml("few.toml")
+    pd.read_csv("people.csv").drop(columns="SEX").to_csv("few.csv", index=False)
+    assert cli.run(ask(real="few.csv", schema="few.toml", by="AGEP")) == 2
+    assert "SEX" in capsys.readouterr().err

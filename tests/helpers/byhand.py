@@ -1,0 +1,67 @@
+"""A driver for programs of tables and choices: answers by hand, exactly or not, and keeps what was asked."""
+
+import numpy as np
+import pandas as pd
+
+from helpers.small import BUDGET
+from stratsynth import Categorical, Neighbours, Schema
+from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.driver.choosing import away, weigh
+from stratsynth.mechanism import Public
+from stratsynth.questions import Choose, Counts, NoisyTable, Work
+
+
+def schema_of(levels, rules=()):
+    return Schema({n: Categorical(levels=tuple(map(str, range(k)))) for n, k in levels.items()}, rules=rules)
+
+
+def frame_of(rows):
+    return pd.DataFrame({name: np.asarray(codes).astype(str) for name, codes in rows.items()})
+
+
+def allotted(rho):
+    return Allotment(Currency.ZCDP, rho, BUDGET)
+
+
+class ByHand:
+    """Answers a program by hand, exactly unless told otherwise, and remembers what was asked."""
+
+    def __init__(self, schema, rows, *, neighbours=Neighbours.ADD_REMOVE, rng=None):
+        self.schema, self.rows, self.neighbours, self.rng = schema, rows, neighbours, rng
+        self.asked = []
+
+    def table(self, clique):
+        exact = np.zeros(self.schema.shape(clique), dtype=np.int64)
+        np.add.at(exact, tuple(np.asarray(self.rows[c], dtype=np.int64) for c in clique), 1)
+        return exact
+
+    def answer(self, question):
+        self.asked.append(question)
+        question.check(self.schema)
+        if isinstance(question, Counts):
+            sigmas = question.sigmas(self.neighbours)
+            return tuple(self.noisy(c, sigma) for c, sigma in zip(question.cliques, sigmas, strict=True))
+        if isinstance(question, Choose):
+            if self.rng is not None:
+                return int(self.rng.integers(len(question.scores)))
+            distances = [away(score, self.table(score.clique)) for score in question.scores]
+            return int(np.argmax(weigh(question.scores, distances, self.neighbours)[0]))
+        assert isinstance(question, Work)
+        return question.solver([question.problem])[0]
+
+    def noisy(self, clique, sigma):
+        noise = 0 if self.rng is None else np.rint(self.rng.normal(0, sigma, self.schema.shape(clique))).astype(int)
+        return NoisyTable(clique, self.table(clique) + noise, sigma)
+
+    def run(self, mechanism, *, rho=1.0, size=None):
+        public = Public(self.schema, size, self.neighbours)
+        program = mechanism.steps(public, allotted(rho), np.random.default_rng(0))
+        answer = None
+        try:
+            while True:
+                answer = self.answer(program.send(answer))
+        except StopIteration as stop:
+            return stop.value
+
+    def of(self, kind):
+        return [question for question in self.asked if isinstance(question, kind)]

@@ -1,0 +1,47 @@
+"""Solvers that a process of its own can import."""
+
+import os
+from dataclasses import dataclass
+
+from stratsynth.errors import Unsupported
+
+
+@dataclass(frozen=True)
+class Task:
+    """A problem that says how large it is."""
+
+    number: int
+    size: int = 0
+
+
+def squares(tasks):
+    """Each task's square, and the process that worked it out."""
+    return [(task.number**2, os.getpid()) for task in tasks]
+
+
+class Awkward(Exception):
+    """Cannot be made again from its message, so that sending it to another process fails there."""
+
+    def __init__(self, one, two):
+        super().__init__(f"{one} {two}")
+
+
+def picky(tasks):
+    """Fails on the number 3, with an error that quotes it."""
+    if any(task.number == 3 for task in tasks):
+        raise Awkward("the number was", 3333)
+    return [task.number for task in tasks]
+
+
+def refusing(tasks):
+    """Refuses the number 3 in words of our own."""
+    if any(task.number == 3 for task in tasks):
+        raise Unsupported("use a smaller number.")
+    return [task.number for task in tasks]
+
+
+def greedy(tasks):
+    """Can only take one at a time."""
+    if len(tasks) > 1:
+        raise MemoryError
+    return [task.number for task in tasks]

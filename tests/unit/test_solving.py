@@ -1,0 +1,136 @@
+"""Strata's models fitted in a pool: the same bit for bit, nothing but problems handed out, failures named."""
+
+import os
+
+import numpy as np
+import pytest
+from stratsynth.adapters import MST
+from stratsynth.adapters.engine import Problem
+
+import stratsynth as ss
+from helpers import small
+from helpers.command import complaint, stratsynth
+from helpers.solvers import Task, greedy, picky, refusing, squares
+from stratsynth.driver import solving
+from stratsynth.driver.solving import Solvers, together
+from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.noise import SeededEntropy
+from stratsynth.planning.foresee import moments
+from stratsynth.strata import Stratum
+from stratsynth.testing.record import same
+
+PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(6)]
+TASKS = [Task(i, size=10 * i % 7) for i in range(6)]
+
+
+def test_solutions_come_by_stratum_and_from_other_processes():
+    ticks = []
+    with Solvers(2, lambda: ticks.append(1)) as solve:
+        for _ in range(2):  # the processes are kept
+            found = solve(squares, TASKS, PATHS)
+            assert [square for square, _ in found] == [i**2 for i in range(6)]
+            assert os.getpid() not in {process for _, process in found}
+            assert len({process for _, process in found}) <= 2
+    assert len(ticks) == 12
+
+
+def test_one_worker_is_this_process_and_so_is_a_single_problem():
+    for workers, tasks in ((1, TASKS), (2, TASKS[:1])):
+        ticks = []
+        with Solvers(workers, lambda ticks=ticks: ticks.append(1)) as solve:
+            assert {process for _, process in solve(squares, tasks, PATHS[: len(tasks)])} == {os.getpid()}
+        assert len(ticks) == len(tasks)
+
+
+def test_the_largest_are_begun_first(monkeypatch):
+    begun, real = [], solving._numbered
+    monkeypatch.setattr(solving, "_numbered", lambda s, i, task: begun.append(task) or real(s, i, task))
+    with Solvers(2) as solve:
+        solve(squares, TASKS, PATHS)
+    sizes = [task.size for task in begun]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_stratum_that_fails_is_named_and_its_data_are_not(workers):
+    with Solvers(workers) as solve:
+        with pytest.raises(MechanismError, match=r"stratum 3: the fit of the model failed \(Awkward\)") as caught:
+            solve(picky, TASKS, PATHS)
+        assert "3333" not in str(caught.value)
+        with pytest.raises(Unsupported, match="stratum 3: use a smaller number"):
+            solve(refusing, TASKS, PATHS)
+
+
+def test_what_fails_only_together_is_done_one_by_one():
+    assert together(greedy, TASKS, PATHS) == list(range(6))
+
+
+@pytest.mark.parametrize("workers", [0, -1, 1.5, "2", True])
+def test_a_number_of_processes_that_is_none_is_refused_before_anything_is_spent(workers):
+    table = small.table()
+    with pytest.raises(UsageError, match="workers"):
+        ss.fit(small.stratified(), table, small.BUDGET, workers=workers)
+    assert table.ledger._made == []
+
+
+def fitted(how, workers):
+    """A fit with the same answers every time."""
+    return ss.fit(how, small.table(small.people(2_000)), ss.Budget(3, 1e-9), entropy=SeededEntropy(5), seed=1,
+                  workers=workers)  # fmt: skip
+
+
+def by_group(**settings):
+    return ss.Stratified(MST(**settings), ["SEX", "GROUP"], small.stratified().weights)
+
+
+def test_a_fit_is_the_same_bit_for_bit(monkeypatch):
+    handed, real = [], solving._numbered
+    monkeypatch.setattr(solving, "_numbered", lambda s, i, problem: handed.append(problem) or real(s, i, problem))
+    pooled = fitted(by_group(), 2)
+    assert len(handed) == 4
+    assert {type(problem) for problem in handed} == {Problem}  # noisy tables and public facts, no row
+    alone = fitted(by_group(), 1)
+    assert same(pooled.model.state(), alone.model.state())
+    assert pooled.certificate == alone.certificate
+    assert pooled.sample(200, seed=2).equals(alone.sample(200, seed=2))
+
+
+def test_however_problems_are_put_together_the_engine_solves_them_the_same(monkeypatch):
+    """What the pool rests on: a model's solution does not depend on which others are solved beside it."""
+    kept = []
+
+    def keep(solver, problems, paths):
+        kept.append((solver, list(problems)))
+        return solver(problems)
+
+    monkeypatch.setattr(Solvers, "__call__", lambda self, *given: keep(*given))
+    fitted(by_group(), 1)
+    ((solver, problems),) = kept
+    whole = solver(problems)
+    for parts in ([[0], [1], [2], [3]], [[3, 0], [2, 1]], [[1, 2, 3], [0]]):
+        found = {i: s for part in parts for i, s in zip(part, solver([problems[i] for i in part]), strict=True)}
+        for i, solution in enumerate(whole):
+            assert found[i].iterations == solution.iterations
+            assert all(np.array_equal(a, b) for a, b in zip(found[i].potentials, solution.potentials, strict=True))
+
+
+def test_progress_counts_moments_and_models():
+    ticks = []
+    how, budget = by_group(), ss.Budget(3, 1e-9)
+    from stratsynth.fitting import fitted as run
+
+    with run(how, small.table(), budget, tick=lambda: ticks.append(1)):
+        pass
+    # counts, a choice for the only pair of the two columns left, counts; and four models
+    assert len(ticks) == 3 + 4
+    assert moments(how, small.SCHEMA, budget, declared_size=small.SIZE) == len(ticks)
+
+
+def test_the_command_takes_workers(tmp_path):
+    recipe = small.write_recipe(tmp_path / "here")
+    small.edit(recipe, 'name = "independent"', 'name = "mst"')
+    done = stratsynth("fit", recipe, "--workers", 2, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "workers" in complaint(stratsynth("fit", recipe, "-o", "again", "--workers", 0, cwd=tmp_path), 2)
+    assert not (tmp_path / "again").exists()
