@@ -1,4 +1,4 @@
-"""Scores of synthetic tables, comparisons and reports. Nothing here fits or spends.
+"""Scores of synthetic tables, comparisons and reports. Nothing here fits or spends, but for `compare`.
 
     from stratsynth.evaluation import parity_error, workload_error
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stratsynth.evaluation.associations import correlations
     from stratsynth.evaluation.baseline import Baseline, baseline_errors, baselines
+    from stratsynth.evaluation.comparing import compare
     from stratsynth.evaluation.consistency import inconsistencies, levels_lost
     from stratsynth.evaluation.disparity import mean_disparity
     from stratsynth.evaluation.learning import downstream
@@ -34,6 +35,7 @@ _HOME = {
     "baseline_errors": "baseline",
     "baselines": "baseline",
     "clique_errors": "workload",
+    "compare": "comparing",
     "correlations": "associations",
     "downstream": "learning",
     "evaluate": "whole",
@@ -56,6 +58,7 @@ __all__ = [
     "baseline_errors",
     "baselines",
     "clique_errors",
+    "compare",
     "correlations",
     "downstream",
     "evaluate",

@@ -12,6 +12,7 @@ import typer
 def register(app: typer.Typer) -> None:
     """Add the commands; the core calls this by the entry-point group `stratsynth.commands`."""
     app.command()(audit)
+    app.command()(compare)
     app.command()(demo)
     app.command()(evaluate)
 
@@ -97,3 +98,26 @@ def evaluate(
         return
     typer.echo(card.text(found))
     typer.echo(f"\nEvery figure is in {out}, in CSV, Parquet and evaluation.json.")
+
+
+def compare(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe, with a section [compare] or without.")],
+    out: Annotated[
+        Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, or that of the same comparison to go on.")
+    ],
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes that fit at a time; by default what the recipe says, or 1.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Fit and score mechanisms x stratifications x epsilons, several times each; resumes.
+
+    Research on data declared public; on all others every fit is charged to the recipe's ledger, and what comes out
+    is INTERNAL.
+    """
+    from stratsynth.evaluation import comparing, versus
+
+    with versus.progress() as tick:
+        frame = comparing.compare(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
+    page = versus.document(frame, out) if as_json else versus.text(frame, out)
+    typer.echo(page)

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.accounting.units import protecting, whole
@@ -67,7 +67,7 @@ def fitted(
 
     from stratsynth.driver.load import load_rows
     from stratsynth.driver.lockstep import run
-    from stratsynth.driver.private import SERVED, PrivateAnswers
+    from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import Solvers, check_workers
     from stratsynth.models import Estimate, TableModel
     from stratsynth.noise import SystemEntropy
@@ -75,18 +75,11 @@ def fitted(
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
 
-    budget = protecting(budget, table.schema)
-    _check(table, budget)
-    check_seed(seed)
     check_workers(workers)
-    demand(mechanism, SERVED)
-    public = Public(table.schema, table.declared_size, budget.neighbours)
-    allot = mechanism.price(public, budget)
-    check_allotment(allot, budget)
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
-    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
-    account = table.ledger.open(Request(identity, title(mechanism), budget, whole(allot), seed, ready))
+    public, allot, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
+    account = table.ledger.open(request)
     try:
         answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
         steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
@@ -111,6 +104,34 @@ def fitted(
         account.finish()
     finally:
         account.close()
+
+
+def requested(mechanism: Mechanism[Any], table: Table, budget: Budget, *, seed: int | None = None) -> Request:
+    """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
+    return _judged(mechanism, table, budget, seed)[2]
+
+
+def _judged(
+    mechanism: Mechanism[Any],
+    table: Table,
+    budget: Budget,
+    seed: int | None,
+    *,
+    private: bool = True,
+    ready: Callable[[], object] = lambda: None,
+) -> tuple[Public, Allotment, Request]:
+    """What the mechanism may know and what it may spend on one row, after everything that can be refused is."""
+    from stratsynth.driver.private import SERVED
+
+    budget = protecting(budget, table.schema)
+    _check(table, budget)
+    check_seed(seed)
+    demand(mechanism, SERVED)
+    public = Public(table.schema, table.declared_size, budget.neighbours)
+    allot = mechanism.price(public, budget)
+    check_allotment(allot, budget)
+    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
+    return public, allot, Request(identity, title(mechanism), budget, whole(allot), seed, ready)
 
 
 def check_seed(seed: int | None) -> None:

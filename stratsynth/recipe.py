@@ -22,7 +22,7 @@ from stratsynth.fitting import check_seed, fitted
 from stratsynth.groups import Groups
 from stratsynth.mechanism import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
-from stratsynth.stratified import Stratified
+from stratsynth.stratified import makes_strata, stratify
 from stratsynth.table import Table, open_table
 from stratsynth.weights.section import read_weights
 
@@ -41,7 +41,8 @@ _KEYS: Mapping[str, Mapping[str, Kind]] = {
 }  # fmt: skip
 """Every section's keys and their types.
 
-`[mechanism]` has `name` and the settings of that mechanism, `[weights]` the keys that fit its source.
+`[mechanism]` has `name` and the settings of that mechanism, `[weights]` the keys that fit its source, and
+`[compare]` those of `stratsynth compare`, which judges them.
 """
 _NEEDED = {
     "data": ("path", "schema"),
@@ -69,12 +70,14 @@ class Recipe:
     mechanism: Mapping[str, Any]
     budget_: Mapping[str, Any] = dataclasses.field(repr=False)
     release: Mapping[str, Any]
+    compare: Mapping[str, Any] | None = None
+    """What `stratsynth compare` varies; a fit takes no notice of it."""
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
         """Parse and check a recipe file."""
         document = _parse(path)
-        sections = {"mechanism", "weights", *_KEYS}
+        sections = {"mechanism", "weights", "compare", *_KEYS}
         for name in document:
             if name not in sections:
                 raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, sections)}.")
@@ -104,6 +107,7 @@ class Recipe:
             document["mechanism"],
             document["budget"],
             document.get("release", {}),
+            document.get("compare"),
         )
 
     def budget(self) -> Budget:
@@ -129,14 +133,20 @@ class Recipe:
 
     def how(self) -> Mechanism[Any]:
         """The mechanism, stratified if the recipe says so."""
+        name = self.mechanism["name"]
         settings = {k: v for k, v in self.mechanism.items() if k != "name"}
-        mechanism = make(self.mechanism["name"], settings)
         if self.strata is None or self.weights is None:
-            return mechanism
-        groups = Groups(**{key: value for key, value in self.strata.items() if key != "by"})
+            if makes_strata(name):
+                raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
+            return make(name, settings)
         table = self.budget_.get("strata")
         budgets = None if table is None else StratumBudgets.read(self.folder / table)
-        return Stratified(mechanism, self.strata["by"], read_weights(self.weights, self.folder), groups, budgets)
+        weights = read_weights(self.weights, self.folder)
+        return stratify(name, settings, self.strata["by"], weights, self.groups(), budgets)
+
+    def groups(self) -> Groups:
+        """What [strata] says besides the columns."""
+        return Groups(**{key: value for key, value in (self.strata or {}).items() if key != "by"})
 
     def run(self, folder: Path, *, tick: Callable[[], None] | None = None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.

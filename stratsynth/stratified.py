@@ -8,17 +8,17 @@ stratified again, or pooled.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import nextafter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.budgets import StratumBudgets
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import RecipeError, Unsupported, UsageError
 from stratsynth.groups import Groups
 from stratsynth.layout import Layout, lay_out
-from stratsynth.mechanism import Mechanism, Public, draws_rows, make, typical
+from stratsynth.mechanism import Mechanism, Public, draws_rows, load, make, typical
 from stratsynth.models import Estimate, Mixture, mixture
 from stratsynth.questions import Counts, Program, Question, counts, split
 from stratsynth.strata import Stratum
@@ -203,6 +203,37 @@ class Stratified(Groupwise):
         prices = self._prices(public, allot.promise, layout)
         part = allot.amount / max(price.amount for price in prices.values())
         return {s: replace(price, amount=_left(price.amount * part, asked)) for s, price in prices.items()}
+
+
+def makes_strata(name: str) -> bool:
+    """Whether a registered mechanism makes strata itself: it has the fields `by` and `weights`, as Pooled has."""
+    return {"by", "weights"} <= _fields(name)
+
+
+def stratify(
+    name: str,
+    settings: Mapping[str, Any],
+    by: Sequence[str],
+    weights: Weights,
+    groups: Groups,
+    budgets: StratumBudgets | None = None,
+) -> Mechanism[Any]:
+    """A registered mechanism in strata: one that makes strata is handed them, any other is fitted in each."""
+    if not makes_strata(name):
+        return Stratified(make(name, settings), by, weights, groups, budgets)
+    declared = {"by": by, "weights": weights, "groups": groups, "budgets": budgets}
+    said = [key for key in declared if key in settings]
+    if said:
+        raise RecipeError(f"mechanism: {name} gets `{said[0]}` from [strata], [weights] and [budget]; leave it out.")
+    wanted = {key: value for key, value in declared.items() if value not in (None, Groups())}
+    lacking = [key for key in wanted if key not in _fields(name)]
+    if lacking:
+        raise Unsupported(f"mechanism: {name} knows no {lacking[0]} of strata; leave them out.")
+    return make(name, {**settings, **wanted})
+
+
+def _fields(name: str) -> set[str]:
+    return {field.name for field in fields(cast("Any", load(name))) if field.init}
 
 
 def _left(amount: float, spent: float) -> float:

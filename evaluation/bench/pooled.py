@@ -19,7 +19,7 @@ from stratsynth.evaluation.bench.fit import data
 from stratsynth.evaluation.marginals import coded, mean_l1, members, some_cliques
 
 if TYPE_CHECKING:
-    from stratsynth.evaluation.marginals import Codes
+    from stratsynth.evaluation.tables import Codes
 
     from stratsynth.schema import Schema
 

@@ -28,7 +28,7 @@ from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.chain import Chain, sync_folder
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
-from stratsynth.accounting.standing import Standing, afford, readable, total
+from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError, UsageError
 from stratsynth.noise import SystemEntropy
 from stratsynth.storage import State
@@ -85,6 +85,22 @@ class FileLedger:
             except BaseException:
                 os.close(lock)
                 raise
+
+    def foresee(self, requests: Sequence[Request]) -> Outlook:
+        """What these will cost together, beside what was reserved; refuses them where they pass the cap.
+
+        Nothing is reserved: what other processes reserve meanwhile is checked again by `open`.
+        """
+        lines = self._chain.read() if self.path.exists() else []
+        cap, delta = self._cap, requests[0].budget.delta
+        if lines:
+            head = _head(self.path, lines)
+            self._check(head, head["data"], requests[0].budget)
+            cap, delta = head["cap_epsilon"], head["delta"]
+        made = [line for line in lines if line["kind"] == "reserve"]
+        resumed = {line["identity"] for line in made if not _over(line, lines)}
+        new = [request.allot for request in requests if request.identity not in resumed]
+        return afford_all(cap, [_allotment(line) for line in made], new, delta)
 
     def _check(self, head: Mapping[str, Any], data: str, budget: Budget) -> None:
         if head["data"] != data:

@@ -76,3 +76,44 @@ def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, del
             f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}."
         )
     return after
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What several fits would cost before the first of them is made."""
+
+    fits: int
+    """How many are new: those that resume an interrupted fit cost nothing more."""
+    asked_epsilon: float
+    """What the new ones cost together, by themselves."""
+    spent_epsilon: float
+    """What was spent before."""
+    after_epsilon: float
+    """What will have been spent; less than the sum of the two, where rho is added."""
+    cap_epsilon: float | None
+
+    @property
+    def left_epsilon(self) -> float | None:
+        """What is left now; None without a cap."""
+        return None if self.cap_epsilon is None else max(0.0, self.cap_epsilon - self.spent_epsilon)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; what delta does not suffice for is null."""
+        figures = ("asked_epsilon", "spent_epsilon", "after_epsilon", "cap_epsilon", "left_epsilon")
+        found = {name: getattr(self, name) for name in figures}
+        return {"fits": self.fits} | {n: None if v is None or math.isinf(v) else v for n, v in found.items()}
+
+
+def afford_all(cap: float | None, reserved: Sequence[Allotment], new: Sequence[Allotment], delta: float) -> Outlook:
+    """What several new reservations would cost together; refuses all of them where they pass the cap."""
+    asked, spent = (total(some, readable(some, delta)) if some else 0.0 for some in (new, reserved))
+    after = total([*reserved, *new], delta)
+    if new and cap is not None and after > cap * (1 + 1e-9):
+        left = max(0.0, cap - total(reserved, delta)) if reserved else cap
+        why = f"they would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "delta is used up"
+        raise BudgetRefused(
+            f"ledger: refused before reading: {len(new)} fits ask epsilon {asked:.6g} together, remaining {left:.6g} "
+            f"of {cap:g}; {why}."
+        )
+    after = after if after < math.inf else total([*reserved, *new], readable([*reserved, *new], delta))
+    return Outlook(len(new), asked, spent, after, cap)

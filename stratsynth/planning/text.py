@@ -23,12 +23,15 @@ def describe(plan: Plan) -> str:
     uneven = plan.budgets is not None
     ranged = any(s.size_low is not None for s in plan.strata)
     extra = f"{' between':17}" * ranged + f" {'epsilon':>8}" * uneven
-    heads = f"{'rounds':>7} {'tables':>7} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict"
+    heads = f"{'rounds':>7} {'tables':>7} {'MB':>6} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict"
     lines.append(f"{'stratum':{width}} {'people':>9}{extra} {heads}")
     ordered = sorted(plan.strata, key=lambda s: -s.size)
     lines.extend(_line(s, width, ranged=ranged, own=(plan.budgets or {}).get(s.stratum)) for s in ordered)
     lines.append("")
     lines.append("rounds: how often it chooses what to measure next, about; where answers decide, fits differ.")
+    lines.append(
+        "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
+    )
     lines.append("noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone.")
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
@@ -86,7 +89,7 @@ def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str
     budget = "" if own is None else f" {own:>8.4g}"
     plain = "; one-way tables only" if s.one_way else ""
     name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{budget}"
-    return f"{name} {s.rounds:>7} {s.tables:>7} {sigma:>8} {errors}  {s.verdict}{plain}"
+    return f"{name} {s.rounds:>7} {s.tables:>7} {s.megabytes:>6.1f} {sigma:>8} {errors}  {s.verdict}{plain}"
 
 
 def percent(error: float | None) -> str:

@@ -320,7 +320,7 @@ def test_a_plan_asks_no_more_than_a_fit_may(size):
     try:
         while True:
             question = program.send(answer)
-            answer, spent = driver.answer(question), spent + Fraction(question.rho)
+            answer, spent = driver.answer(question), spent + Fraction(getattr(question, "rho", 0))
     except StopIteration:
         pass
     assert Fraction(0.5) * (1 - Fraction(1, 10**12)) <= spent <= Fraction(0.5)

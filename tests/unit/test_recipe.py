@@ -1,10 +1,11 @@
 """Recipes: what is wrong is found and named before anything is read or spent."""
 
 import pytest
-from stratsynth.adapters import Independent
+from stratsynth.adapters import AIM, MST, Independent
+from stratsynth.adapters.pooled import Pooled
 
 from helpers import small
-from stratsynth import Stratified
+from stratsynth import Groups, Stratified
 from stratsynth.errors import UsageError
 from stratsynth.recipe import Recipe
 
@@ -161,3 +162,61 @@ def test_a_table_that_lacks_a_column_is_refused_by_its_header(recipe):
     small.people().drop(columns="AGE").to_csv(recipe.parent / "people.csv", index=False)
     with pytest.raises(UsageError, match="AGE"):
         judge(recipe)
+
+
+POOLED = {
+    "by name": ('"pooled"\nbase = "mst"', MST()),
+    "by table": ('"pooled"\nbase = { name = "aim", model_cells = 4096 }', AIM(model_cells=4096)),
+}
+
+
+@pytest.mark.parametrize("case", POOLED)
+def test_a_mechanism_that_makes_strata_is_handed_them(case, recipe):
+    text, base = POOLED[case]
+    small.edit(recipe, '"independent"', text)
+    small.edit(recipe, 'by = ["SEX", "GROUP"]', 'by = ["SEX", "GROUP"]\nmerge = { GROUP = { both = ["a", "b"] } }')
+    how = judge(recipe)[3]
+    assert isinstance(how, Pooled)
+    assert how.base == base
+    assert how.by == ("SEX", "GROUP")
+    assert how.weights.citation == "made up for testing"
+    assert how.groups == Groups(merge={"GROUP": {"both": ["a", "b"]}})
+
+
+NOT_POOLED = {
+    "strata of its own": ('by = ["SEX"]', "by"),
+    "weights of its own": ('weights = "shares.csv"', "weights"),
+    "no such base": ('base = "mts"', "did you mean 'mst'"),
+    "a base that it cannot have": ('base = "independent"', "AIM or MST"),
+}
+
+
+@pytest.mark.parametrize("case", NOT_POOLED)
+def test_what_a_mechanism_that_makes_strata_cannot_have_is_named(case, recipe):
+    setting, match = NOT_POOLED[case]
+    small.edit(recipe, '"independent"', f'"pooled"\n{setting}')
+    with pytest.raises(UsageError, match=match):
+        judge(recipe)
+
+
+def test_a_mechanism_that_makes_strata_needs_them(recipe):
+    text = recipe.read_text(encoding="utf-8")
+    start, end = text.index("[strata]"), text.index("[mechanism]")
+    recipe.write_text((text[:start] + text[end:]).replace('"independent"', '"pooled"'), encoding="utf-8")
+    with pytest.raises(UsageError, match=r"\[strata\] and \[weights\]"):
+        judge(recipe)
+
+
+def test_budgets_of_strata_are_refused_by_a_mechanism_that_cannot_have_them(recipe):
+    (recipe.parent / "budgets.csv").write_text("SEX,GROUP,factor\n1,a,0.5\n", encoding="utf-8")
+    small.edit(recipe, '"independent"', '"pooled"')
+    small.edit(recipe, "delta = 1e-9", 'delta = 1e-9\nstrata = "budgets.csv"')
+    with pytest.raises(UsageError, match="everybody pays"):
+        judge(recipe)
+
+
+def test_a_fit_takes_no_notice_of_what_a_comparison_varies(recipe):
+    before = judge(recipe)[3]
+    recipe.write_text(recipe.read_text(encoding="utf-8") + "\n[compare]\nseeds = 3\n", encoding="utf-8")
+    assert judge(recipe)[3].by == before.by
+    assert Recipe.read(recipe).compare == {"seeds": 3}

@@ -222,7 +222,7 @@ def test_where_rules_have_rows_drawn_again_the_figures_are_those_of_the_rows_giv
     assert values["AGE", None] == pytest.approx(rows["AGE"].mean(), abs=0.05)
     assert values["WORK", "yes"] == pytest.approx((rows["WORK"] == "yes").mean(), abs=0.01)
     model = oneway(release.model, "WORK")[schema.index("WORK", "yes")]
-    assert abs(values["WORK", "yes"] - model) > 0.05
+    assert abs(values["WORK", "yes"] - model) > 0.03
     assert ss.weight_sensitivity(release) == found
     holding = ss.fit(ss.Stratified(make("mst", {}), ["SEX"], small.even(schema, "SEX")), small.table(), small.BUDGET)
     assert ss.weight_sensitivity(holding).drawn == ()

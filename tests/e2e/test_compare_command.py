@@ -1,0 +1,342 @@
+"""`stratsynth compare`, as a user starts it: whole, resumed, charged and refused."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from stratsynth.evaluation import cells
+
+from helpers import small
+from helpers.command import STRATSYNTH, complaint, stratsynth
+from stratsynth import cli, evaluation
+from stratsynth.accounting.ledger_file import read_ledger
+
+COMPARE = """
+[compare]
+stratifications = [[], ["SEX"], ["SEX", "GROUP"]]
+epsilons = [1, 4]
+seeds = 2
+k = 2
+"""
+COLUMNS = ["mechanism", "stratification", "epsilon", "seed", "metric", "scope", "SEX", "GROUP", "group", "clique",
+           "value", "low", "high", "n", "status", "stamp", "seconds"]  # fmt: skip
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = small.write_recipe(tmp_path)
+    small.edit(path, "declared_size = 100", "declared_size = 100\npublic = true")
+    path.write_text(path.read_text(encoding="utf-8") + COMPARE, encoding="utf-8")
+    return path
+
+
+def charged(recipe, cap=20.0):
+    small.edit(recipe, "public = true", "public = false")
+    small.edit(recipe, "delta = 1e-9", f'delta = 1e-9\nledger = "people.ledger"\nledger_epsilon = {cap}')
+    return recipe
+
+
+def kept(folder):
+    """Every cell that is done, and when it was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / "cells").glob("*.parquet")}
+
+
+def compare(*more, out="out"):
+    return cli.run(["compare", "recipe.toml", "-o", out, *more])
+
+
+def test_the_grid_is_one_tidy_frame_with_differences_and_a_summary(recipe):
+    small.people(60).to_csv("others.csv", index=False)
+    small.edit(recipe, "k = 2", 'k = 2\nholdout = "others.csv"\ntarget = "WORK"\npositive = ["yes"]')
+    small.edit(recipe, "epsilons = [1, 4]", "epsilons = [4]")
+    small.edit(recipe, '[], ["SEX"], [', "[], [")
+    done = stratsynth("compare", "recipe.toml", "-o", "out", cwd=recipe.parent)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert done.stdout.startswith("research on data declared public: nothing was charged")
+    assert "independent by SEX x GROUP" in done.stdout
+    frame = pd.read_parquet("out/comparison.parquet")
+    assert list(frame.columns) == COLUMNS
+    assert set(frame["stamp"]) == {"PUBLIC DATA"}
+    own = frame[frame["stratification"] != "(baseline)"]
+    keys = ["mechanism", "stratification", "epsilon", "seed"]
+    assert len(own[keys].drop_duplicates()) == 2 * 2
+    assert not own.duplicated([*keys, "metric", "scope", "group", "clique"]).any()
+    error = own[own["metric"] == "workload_error"]
+    assert set(error["scope"]) == {"group", "everybody"}
+    assert len(error) == 4 * 5
+    assert set(error["group"].dropna()) == {"1|a", "1|b", "2|a", "2|b"}
+    assert (own["seconds"] > 0).all()
+    assert "accuracy:forest" in set(own["metric"])
+    base = frame[frame["stratification"] == "(baseline)"]
+    assert set(base["mechanism"]) == {"(subsample)", "(resampled)", "(independent)", "(real rows)"}
+    assert (base["epsilon"] == float("inf")).all()
+    pairs = pd.read_parquet("out/paired.parquet")
+    assert len(pairs[(pairs["metric"] == "workload_error") & (pairs["scope"] == "everybody")]) == 1
+    assert len(pd.read_csv("out/comparison.csv")) == len(frame)
+    assert len(pd.read_csv("out/paired.csv")) == len(pairs)
+    facts = json.loads((recipe.parent / "out" / "comparison.json").read_text(encoding="utf-8"))
+    assert facts["repetitions"] == 2
+    assert facts["charged"] is None
+    assert not (recipe.parent / "out" / "INTERNAL.txt").exists()
+
+
+def test_python_returns_the_frame_that_is_written_and_a_program_can_read_the_summary(recipe, capsys):
+    seen = []
+    frame = evaluation.compare("recipe.toml", "out", tick=lambda done, cells: seen.append((done, cells)))
+    assert seen == [(i, 13) for i in range(14)]
+    pd.testing.assert_frame_equal(frame, pd.read_parquet("out/comparison.parquet"))
+    assert "declared public" in frame.attrs["stamp"]
+    assert compare("--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["facts"]["epsilons"] == [1.0, 4.0]
+    assert {"metric", "difference", "low", "high", "verdict", "repetitions"} <= set(said["paired"][0])
+    assert {"comparison.csv", "comparison.parquet", "paired.csv", "paired.parquet"} <= {
+        Path(file).name for file in said["files"]
+    }
+
+
+def test_what_was_computed_is_not_computed_again_and_a_grid_may_grow(recipe):
+    assert compare() == 0
+    first = kept(recipe.parent / "out")
+    assert compare() == 0
+    assert kept(recipe.parent / "out") == first
+    small.edit(recipe, "epsilons = [1, 4]", "epsilons = [1, 2, 4]")
+    small.edit(recipe, "seeds = 2", "seeds = 3")
+    assert compare() == 0
+    grown = kept(recipe.parent / "out")
+    assert first.items() <= grown.items()
+    assert len(grown) == 1 + 3 * 3 * 3
+
+
+CHANGES = {
+    "delta": ("delta = 1e-9", "delta = 1e-8"),
+    "fewer epsilons": ("epsilons = [1, 4]", "epsilons = [4]"),
+    "k": ("k = 2", "k = 1"),
+    "rows": ("rows = 50", "rows = 49"),
+    "the declared size": ("declared_size = 100", "declared_size = 101"),
+    "metrics": ("k = 2", 'k = 2\nmetrics = ["workload_error"]'),
+}
+
+
+@pytest.mark.parametrize("case", [*CHANGES, "shares", "data", "schema"])
+def test_what_was_computed_otherwise_is_not_mixed_in(recipe, capsys, case):
+    assert compare() == 0
+    before = kept(recipe.parent / "out")
+    if case in CHANGES:
+        small.edit(recipe, *CHANGES[case])
+    elif case == "shares":
+        small.edit(recipe.parent / "shares.csv", "1,a,0.4", "1,a,0.3")
+        small.edit(recipe.parent / "shares.csv", "1,b,0.1", "1,b,0.2")
+    elif case == "data":
+        small.people(99).to_csv("people.csv", index=False)
+    else:
+        small.SCHEMA.restrict(["SEX", "GROUP", "AGE"]).write_toml("schema.toml")
+    capsys.readouterr()
+    assert compare() == 2
+    assert "holds another comparison" in capsys.readouterr().err
+    assert kept(recipe.parent / "out") == before
+
+
+def interrupted(recipe, workers, how):
+    """Start a comparison of 12 charged fits in a session of its own, and interrupt it when some are done."""
+    charged(recipe)
+    command = [STRATSYNTH, "compare", "recipe.toml", "-o", "out", "--workers", workers]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    ) as process:
+        until = time.monotonic() + 60
+        while len(kept(Path("out"))) < 3 and process.poll() is None and time.monotonic() < until:
+            time.sleep(0.002)
+        how(process.pid)
+        _, said = process.communicate(timeout=60)
+    return process.returncode, said
+
+
+def go_on(recipe, workers):
+    """The same again: nothing that was kept is computed again, and nothing charged twice."""
+    before = kept(Path("out"))
+    assert 3 <= len(before) < 13
+    done = stratsynth("compare", "recipe.toml", "-o", "out", "--workers", workers, cwd=recipe.parent)
+    assert done.returncode == 0, done.stderr
+    assert before.items() <= kept(Path("out")).items()
+    assert not list(Path("out/cells").glob(".*.part"))
+    fits = read_ledger(recipe.parent / "people.ledger")["fits"]
+    assert len(fits) == 12
+    frame = pd.read_parquet("out/comparison.parquet")
+    assert len(frame[["mechanism", "stratification", "epsilon", "seed"]].drop_duplicates()) == 12 + 3
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_after_kill_9_the_same_command_goes_on_and_charges_nothing_twice(recipe, workers):
+    code, _ = interrupted(recipe, workers, lambda pid: os.kill(pid, signal.SIGKILL))
+    assert code == -signal.SIGKILL
+    time.sleep(0.5)  # workers end with their parent
+    before = kept(Path("out"))
+    time.sleep(0.3)
+    assert kept(Path("out")) == before
+    go_on(recipe, workers)
+
+
+def test_after_ctrl_c_the_same_command_goes_on(recipe):
+    code, said = interrupted(recipe, "2", lambda pid: os.killpg(pid, signal.SIGINT))
+    assert code == 130
+    assert said.splitlines()[-1] == "stratsynth: interrupted. What was charged stays charged."
+    assert len(said.splitlines()) == 2  # what is charged, and this
+    go_on(recipe, "1")
+
+
+def test_a_fit_that_was_charged_but_not_kept_is_resumed_for_nothing(recipe, capsys, monkeypatch):
+    charged(recipe)
+    proper, calls = cells.keep, []
+
+    def keep(frame, file):
+        calls.append(file)
+        if len(calls) == 3:  # the baselines, a cell, and this one
+            raise KeyboardInterrupt
+        proper(frame, file)
+
+    monkeypatch.setattr(cells, "keep", keep)
+    assert compare() == 130
+    capsys.readouterr()
+    states = [fit["state"] for fit in read_ledger(recipe.parent / "people.ledger")["fits"]]
+    assert states == ["done", "open"]
+    monkeypatch.setattr(cells, "keep", proper)
+    assert compare() == 0
+    assert "10 fits ask" in capsys.readouterr().err
+    fits = read_ledger(recipe.parent / "people.ledger")["fits"]
+    assert len(fits) == 12
+    assert {fit["state"] for fit in fits} == {"done"}
+
+
+def test_private_data_are_charged_and_everything_is_internal(recipe, capsys):
+    charged(recipe)
+    assert compare() == 0
+    said = capsys.readouterr()
+    assert said.out.startswith("INTERNAL")
+    assert "12 fits ask epsilon" in said.err
+    assert "left of 20" in said.err
+    found = read_ledger(recipe.parent / "people.ledger")
+    assert sorted(fit["epsilon"] for fit in found["fits"]) == [1.0] * 6 + [4.0] * 6
+    facts = json.loads((recipe.parent / "out" / "comparison.json").read_text(encoding="utf-8"))
+    assert facts["charged"]["grid_epsilon"] == pytest.approx(found["spent_epsilon"])
+    assert facts["charged"]["fits"] == 12
+    assert "INTERNAL" in (recipe.parent / "out" / "INTERNAL.txt").read_text(encoding="utf-8")
+    for name in ("comparison", "paired"):
+        assert set(pd.read_parquet(f"out/{name}.parquet")["stamp"]) == {"INTERNAL"}
+        assert set(pd.read_csv(f"out/{name}.csv")["stamp"]) == {"INTERNAL"}
+    assert compare() == 0  # nothing is left to fit
+    assert "no new fit is charged" in capsys.readouterr().err
+    assert len(read_ledger(recipe.parent / "people.ledger")["fits"]) == 12
+    facts = json.loads((recipe.parent / "out" / "comparison.json").read_text(encoding="utf-8"))
+    assert facts["charged"]["fits"] == 0
+    assert facts["charged"]["grid_epsilon"] == pytest.approx(found["spent_epsilon"])
+
+
+def test_a_grid_that_passes_the_cap_is_refused_before_the_first_fit(recipe):
+    charged(recipe, 5.0)
+    error = complaint(stratsynth("compare", "recipe.toml", "-o", "out", cwd=recipe.parent), 3)
+    assert "12 fits ask epsilon" in error
+    assert "remaining 5 of 5" in error
+    assert "too much" in error
+    assert not (recipe.parent / "out").exists()
+    assert not (recipe.parent / "people.ledger").exists()
+
+
+def test_what_other_fits_have_spent_is_counted(recipe, capsys):
+    charged(recipe, 10.0)
+    small.edit(recipe, "epsilons = [1, 4]", "epsilons = [1]")
+    assert compare() == 0
+    spent = read_ledger(recipe.parent / "people.ledger")["spent_epsilon"]
+    small.edit(recipe, "seeds = 2", "seeds = 90")
+    capsys.readouterr()
+    assert compare() == 3
+    error = capsys.readouterr().err
+    assert "264 fits ask" in error
+    assert f"remaining {10 - spent:.6g} of 10" in error
+    assert read_ledger(recipe.parent / "people.ledger")["spent_epsilon"] == spent
+
+
+def test_private_data_without_a_ledger_file_are_refused(recipe, capsys):
+    small.edit(recipe, "public = true", "public = false")
+    assert compare() == 2
+    assert "need a ledger file" in capsys.readouterr().err
+    assert not (recipe.parent / "out").exists()
+
+
+def test_nothing_is_written_into_a_release_or_over_something_else(recipe, capsys):
+    for name in ("release", "mine"):
+        (recipe.parent / name).mkdir()
+        (recipe.parent / name / ("certificate.json" if name == "release" else "notes.txt")).write_text("{}")
+    for out in ("release", "release/out", "mine", "people.csv"):
+        before = small.tree(recipe.parent)
+        assert compare(out=out) == 2
+        assert small.tree(recipe.parent) == before
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('["SEX"], ["SEX", "GROUP"]', '["AGE"]', "no column AGE"),
+        ("epsilons = [1, 4]", "epsilons = [1, 400]", "epsilon"),
+        ("k = 2", 'k = 2\nholdout = "nobody.csv"\ntarget = "WORK"\npositive = ["yes"]', "nobody.csv"),
+        ("k = 2", "k = 2\nsede = 3", "did you mean"),
+    ],
+)
+def test_wrong_requests_are_refused_in_a_line_and_can_be_mended(recipe, capsys, old, new, says):
+    small.edit(recipe, old, new)
+    assert compare() == 2
+    error = capsys.readouterr().err
+    assert says in error
+    assert len(error.splitlines()) <= 2
+    small.edit(recipe, new, old)
+    assert compare() == 0
+
+
+def test_a_hold_out_that_is_the_fitted_table_is_refused_before_any_fit(recipe, capsys):
+    charged(recipe)
+    small.edit(recipe, "k = 2", 'k = 2\nholdout = "people.csv"\ntarget = "WORK"\npositive = ["yes"]')
+    assert compare() == 2
+    assert "hold-out" in capsys.readouterr().err
+    assert not (recipe.parent / "people.ledger").exists()
+
+
+def test_a_damaged_cell_is_named_and_never_taken_for_one(recipe, capsys):
+    assert compare() == 0
+    file = next((recipe.parent / "out" / "cells").glob("*.parquet"))
+    file.write_bytes(file.read_bytes()[:100])
+    assert compare() == 1
+    error = capsys.readouterr().err
+    assert file.name in error
+    assert "remove it" in error
+    file.unlink()
+    assert compare() == 0
+
+
+def test_two_processes_do_not_work_in_one_folder(recipe, capsys):
+    from stratsynth.evaluation.comparing import opened
+
+    with opened(recipe.parent / "out"):
+        assert compare() == 2
+    assert "another process" in capsys.readouterr().err
+    assert compare() == 0
+
+
+def test_data_that_change_meanwhile_are_noticed(recipe, capsys, monkeypatch):
+    proper = cells.Desk.fit
+
+    def fit(desk, cell, file):
+        proper(desk, cell, file)
+        small.people(99).to_csv("people.csv", index=False)
+
+    monkeypatch.setattr(cells.Desk, "fit", fit)
+    assert compare() == 2
+    assert "changed while" in capsys.readouterr().err
+    assert not (recipe.parent / "out" / "comparison.parquet").exists()
