@@ -4,7 +4,8 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
+from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
 
-__all__ = ["AIM", "GEM", "MST", "External", "Independent", "Pooled"]
+__all__ = ["AIM", "GEM", "MST", "ClippedMean", "CoinPress", "External", "Independent", "Pooled"]

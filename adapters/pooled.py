@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.engine import Graphical
@@ -110,7 +110,7 @@ class Pooled(Groupwise):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
         """Everybody first, then all strata in lock-step."""
         if self.share == 0:
-            return (yield from self.plain.steps(public, allot, rng))
+            return cast("Mixture", (yield from self.plain.steps(public, allot, rng)))
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         model: Graphical = yield from self.inner.steps(self._everybody(public), pooled, first)
@@ -118,7 +118,7 @@ class Pooled(Groupwise):
             return self._drawn_by_weights(public, allot, model)
         size = round(model.total) if public.size is None else public.size
         strata = replace(self.plain, mechanism=Specialised(model.solution, self.inner, self.prior))
-        return (yield from strata.steps(replace(public, size=size), rest, second))
+        return cast("Mixture", (yield from strata.steps(replace(public, size=size), rest, second)))
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
         """The questions of an ordinary fit, without its fits: what a plan goes by."""
@@ -156,4 +156,4 @@ class Pooled(Groupwise):
             levels = {column: [schema.index(column, level) for level in some] for column, some in stratum.items}
             inside = public.within(stratum, layout.shares[stratum]).schema
             parts[stratum] = Graphical.of(inside, condition(model.solution, levels))
-        return mixture(schema, parts, layout.shares)
+        return cast("Mixture", mixture(schema, parts, layout.shares))

@@ -25,7 +25,7 @@ from stratsynth.evaluation.whole import CLIQUES
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.groups import Groups
-from stratsynth.mechanism import Mechanism, make
+from stratsynth.mechanism import Mechanism, load, make
 from stratsynth.recipe import Recipe
 from stratsynth.strata import crossing
 from stratsynth.stratified import makes_strata, stratify
@@ -142,9 +142,11 @@ class Grid:
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: Cell) -> Mechanism[Any]:
-        """The cell's mechanism, in its strata."""
+        """The cell's mechanism, in its strata; one that draws no rows is refused: rows are what is scored."""
         settings = dict(self.mechanisms[cell.mechanism])
         name = settings.pop("name")
+        if not getattr(load(name), "draws_rows", True):
+            raise UsageError(f"[compare] {name} releases means and no rows to score; leave it out of mechanisms.")
         if not cell.by:
             if makes_strata(name):
                 raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")

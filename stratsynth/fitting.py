@@ -69,7 +69,7 @@ def fitted(
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import Solvers, check_workers
-    from stratsynth.models import TableModel
+    from stratsynth.models import Estimate, TableModel
     from stratsynth.noise import SystemEntropy
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
@@ -92,8 +92,9 @@ def fitted(
 
         with Solvers(workers, tick) as solve:
             model = run(steps, table.schema, answer, solve)
-        if not isinstance(model, TableModel):
-            raise MechanismError(f"{mechanism.name} returned {type(model).__name__}, which is no table model.")
+        if not isinstance(model, TableModel | Estimate):
+            kind = type(model).__name__
+            raise MechanismError(f"{mechanism.name} returned {kind}, which is no table model and no estimate.")
         yield Release(
             model,
             certificate(mechanism, table, account, private=private, unverified=answers.unverified),

@@ -39,12 +39,14 @@ class Public:
     """What the guarantee compares; questions price themselves by it."""
     constant: frozenset[str] = frozenset()
     """The columns that the strata above define: a setting may name them, though they may not vary here."""
+    exact: bool = True
+    """Whether `size` is the declared size times exact shares: those of a sample or of noisy counts are not."""
 
-    def within(self, stratum: Stratum, share: float) -> Public:
-        """What is known of one stratum that has this public share of all records."""
+    def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
+        """What is known of one stratum that has this share of all records."""
         size = None if self.size is None else round(self.size * share)
         constant = self.constant.union(stratum.columns)
-        return Public(within(self.schema, (stratum,)), size, self.neighbours, constant)
+        return Public(within(self.schema, (stratum,)), size, self.neighbours, constant, self.exact and exact)
 
 
 class Mechanism(Protocol[R_co]):
@@ -157,6 +159,12 @@ def adaptive(mechanism: Mechanism[Any]) -> bool:
     """
     inner = getattr(mechanism, "inner", None)
     return bool(getattr(mechanism, "adaptive", False)) or (inner is not None and adaptive(inner))
+
+
+def draws_rows(mechanism: Mechanism[Any]) -> bool:
+    """Whether what it returns draws rows; a mechanism that returns estimates has a class variable `draws_rows`."""
+    inner = getattr(mechanism, "inner", None)
+    return bool(getattr(mechanism, "draws_rows", True)) if inner is None else draws_rows(inner)
 
 
 def demand(mechanism: Mechanism[Any], served: frozenset[type[Question]]) -> None:

@@ -20,7 +20,7 @@ from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
 from stratsynth.groups import Groups
-from stratsynth.mechanism import Mechanism, make
+from stratsynth.mechanism import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
 from stratsynth.stratified import makes_strata, stratify
 from stratsynth.table import Table, open_table
@@ -155,9 +155,9 @@ class Recipe:
         """
         from stratsynth.release.release import check_new
 
-        rows, seed = self.rows, self.seed
-        ready = partial(check_new, folder)
-        how, table, budget = self.how(), self.table(), self.budget()
+        how, seed = self.how(), self.seed
+        rows = self.rows if draws_rows(how) else None
+        ready, table, budget = partial(check_new, folder), self.table(), self.budget()
         with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
         return release

@@ -18,11 +18,11 @@ from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import RecipeError, Unsupported, UsageError
 from stratsynth.groups import Groups
 from stratsynth.layout import Layout, lay_out
-from stratsynth.mechanism import Mechanism, Public, load, make, typical
-from stratsynth.models import Mixture, mixture
+from stratsynth.mechanism import Mechanism, Public, draws_rows, load, make, typical
+from stratsynth.models import Estimate, Mixture, mixture
 from stratsynth.questions import Counts, Program, Question, counts, split
 from stratsynth.strata import Stratum
-from stratsynth.weights import Weights
+from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
@@ -96,6 +96,11 @@ class Stratified(Groupwise):
                 f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
                 "publish the size of every group. Fit it on the whole table."
             )
+        if self.groups.small == "one-way" and not draws_rows(self.mechanism):
+            raise Unsupported(
+                f"stratified: {self.mechanism.name} releases numbers, which one-way tables of small groups cannot be "
+                'combined with; take small = "merge" or "keep".'
+            )
         object.__setattr__(self, "by", tuple(self.by))
 
     @property
@@ -141,32 +146,42 @@ class Stratified(Groupwise):
                 )
         return replace(dearest, promise=budget)
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture | Estimate]:
         """All strata's programs in lock-step, and the mixture of what they return."""
-        parts, shares = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
-        return mixture(public.schema, parts, shares)
+        parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
+        return self._combined(public, parts, weights)
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """The questions of an ordinary fit: what a plan goes by."""
-        return (yield from self._split(public, allot, rng, typical))
+        """The questions of an ordinary fit: what a plan goes by. Estimates say how noisy they will be."""
+        parts, weights = yield from self._split(public, allot, rng, typical)
+        return parts if draws_rows(self) else self._combined(public, parts, weights)
+
+    def _combined(self, public: Public, parts: Mapping[Stratum, Any], weights: Resolved) -> Mixture | Estimate:
+        """The mixture; estimates carry how far the weights may be off."""
+        if draws_rows(self):
+            return mixture(public.schema, parts, weights.shares)
+        return mixture(public.schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
     def _split(
         self, public: Public, allot: Allotment, rng: Generator, program: Callable[..., Program[Any]]
-    ) -> Program[tuple[Mapping[Stratum, Any], Mapping[Stratum, float]]]:
+    ) -> Program[tuple[Mapping[Stratum, Any], Resolved]]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
         layout = self.layout(public, allot.promise)
-        shares, asked = layout.shares, allot.amount * self.weights.asked
+        weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
             (table,) = yield from counts([tuple(self.by)], rho=asked)
-            shares, total = counted(table, layout.strata, public.schema)
+            weights, total = counted(table, layout.strata, public.schema)
             public = replace(public, size=round(total) if public.size is None else public.size)
         allots = self._allots(public, allot, layout, asked)
         streams = rng.spawn(len(layout.strata))
         programs = {
-            s: program(self._inner(layout, s), public.within(s, shares[s]), allots[s], stream)
+            s: program(self._inner(layout, s), self._public(public, s, weights), allots[s], stream)
             for s, stream in zip(layout.strata, streams, strict=True)
         }
-        return (yield from split(programs)), shares
+        return (yield from split(programs)), weights
+
+    def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:
+        return public.within(stratum, weights.shares[stratum], exact=self.weights.exact)
 
     def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
         return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism
@@ -175,7 +190,7 @@ class Stratified(Groupwise):
         """What each stratum would spend of its own budget."""
         return {
             s: self._inner(layout, s).price(
-                public.within(s, layout.shares[s]), replace(budget, epsilon=layout.epsilons[s])
+                self._public(public, s, layout.resolved), replace(budget, epsilon=layout.epsilons[s])
             )
             for s in layout.strata
         }

@@ -94,6 +94,9 @@ def numerics(draw: st.DrawFn, *, lossless: bool = False) -> Numeric:
     if not lossless or "not_applicable" not in keys:
         dtypes += ["float64", "int64" if integer else "float64"]
     keys["dtype"] = draw(st.sampled_from(dtypes))
+    keys["transform"] = draw(st.sampled_from([None, None, "log", "square-root", "fourth-root"]))
+    if keys["transform"] is not None:
+        keys["transform_unit"] = draw(st.sampled_from([1, 1000.0, 0.25]))
     try:
         return Numeric(**keys)
     except SchemaError:  # bounds that moved past an edge, more bins than numbers between

@@ -15,9 +15,9 @@ from stratsynth.evaluation.audit.report import Report
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import Mechanism, make, title
+from stratsynth.mechanism import Mechanism, Public, make, title
 from stratsynth.stratified import Stratified
-from stratsynth.testing import World, check_contract
+from stratsynth.testing import World, check_contract, worlds
 
 BUDGET = Budget(3, 1e-6)
 
@@ -56,8 +56,20 @@ def audit_mechanism(
     number = min(runs, affordable)
     found = _experiment(name, pair, number, everything=affordable >= runs).run(number, controls=controls)
     seed = int(np.random.default_rng().integers(2**31))
-    findings = check_contract(lambda w, _: build(w), tables=tables, neighbours=4, seed=seed) if tables else []
+    among = [w for w in worlds() if _served(build(w), w, budget)]
+    findings = (
+        check_contract(lambda w, _: build(w), among=among, tables=tables, neighbours=4, seed=seed) if tables else []
+    )
     return Report((found,), tuple(f"{name}: {finding.kind}: {finding.detail}" for finding in findings))
+
+
+def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
+    """Whether a world has what the mechanism needs, such as a numeric column: it says so before any question."""
+    try:
+        mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
+    except Unsupported:
+        return False
+    return True
 
 
 def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experiment:

@@ -106,7 +106,7 @@ def sampling(acs: str | None) -> list[Figure]:
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
     release = ss.fit(make("mst", {}), table, ss.Budget(epsilon=1, delta=1e-9))
     rng = np.random.default_rng(0)
-    model = timed(lambda: release.model.sample(1_000_000, rng), 3)
+    model = timed(lambda: release.table_model.sample(1_000_000, rng), 3)
     whole = timed(lambda: release.sample_arrow(1_000_000, seed=1), 3)
     return [
         seconds(f"sample a million rows of {len(schema.names)} columns, as level numbers", model, at_most=3),

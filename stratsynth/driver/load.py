@@ -21,13 +21,13 @@ def load_rows(schema: Schema, source: Source) -> MemoryRows:
     """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows."""
     numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     try:
-        coded = encode(schema, _kept(schema, source), numeric)
+        coded = encode(schema, kept(schema, source), numeric)
     except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold a private value
         raise StratsynthError(f"the data could not be read ({type(error).__name__}); the charge stands.") from None
     return MemoryRows(schema, coded.codes, coded.numbers, coded.n)
 
 
-def _kept(schema: Schema, source: Source) -> pa.Table:
+def kept(schema: Schema, source: Source) -> pa.Table:
     """All rows; where what is protected may have several, the first so many of each, and none that is nobody's.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or

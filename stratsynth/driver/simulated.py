@@ -2,25 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.units import for_units
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.noisy import distance, frozen
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Answer, Choose, Counts, Distance, NoisySum, NoisyTable, Total
+from stratsynth.questions import Answer, Choose, Columns, Counts, Distance, NoisySum, NoisyTable, Query, Total
 from stratsynth.questions.total import GRID
+from stratsynth.schema.transforms import bounds
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.account import Account
+    from stratsynth.schema import Numeric, Schema
+
+
+def counts_rows(query: Query, schema: Schema) -> bool:
+    """Whether each row that has a value contributes exactly the clip: its column's bounds are all further out."""
+    if not isinstance(query, Columns) or query.square:
+        return False
+    low, _ = bounds(cast("Numeric", schema.column(query.columns[0])))
+    return (low - query.centre[0]) / query.scale[0] >= query.clip
 
 
 @dataclass(frozen=True)
@@ -77,11 +89,13 @@ class SimulatedAnswers:
             scales = question.scales(schema, neighbours)
             blocks = question.query.blocks(schema)
             self.seen.append(Seen(asked.path, "total", cells=sum(block.size for block in blocks)))
+            rows = self._size(asked.path) if counts_rows(question.query, schema) else 0.0
+            spread = math.sqrt(2) if question.currency == Currency.PURE else 1.0
             return tuple(
                 NoisySum(
-                    frozen(np.rint(self._rng.normal(0, scale, block.size)).astype(np.int64)),
+                    frozen(np.rint(rows * GRID + self._rng.normal(0, scale, block.size)).astype(np.int64)),
                     block.clip / GRID,
-                    scale * block.clip / GRID,
+                    scale * spread * block.clip / GRID,
                 )
                 for block, scale in zip(blocks, scales, strict=True)
             )

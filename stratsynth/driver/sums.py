@@ -29,9 +29,11 @@ from stratsynth.driver.locality import evaluate
 from stratsynth.errors import MechanismError
 from stratsynth.questions.queries import Columns, Glm, Moments, Norm, Query, RowVectors
 from stratsynth.questions.total import GRID
+from stratsynth.schema import Numeric
+from stratsynth.schema.transforms import forward
 
 if TYPE_CHECKING:
-    from stratsynth.schema import Schema
+    from stratsynth.schema import Column, Schema
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -149,10 +151,22 @@ def _clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
 
 
 def _columns(query: Columns, rows: PathRows, which: Which) -> list[Ints]:
-    """(x - centre) / scale, clipped; a missing value makes the norm NaN, and the row zero."""
-    columns = zip(query.columns, query.centre, query.scale, strict=True)
-    vectors = np.array([(rows.numbers[name][which] - float(centre)) / float(scale) for name, centre, scale in columns])
+    """(x - centre) / scale, or its square, clipped; a missing value makes the norm NaN, and the row zero."""
+    vectors = np.array(
+        [
+            (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
+            for name, centre, scale in zip(query.columns, query.centre, query.scale, strict=True)
+        ]
+    )
+    if query.square:
+        vectors *= vectors
     return _clipped(vectors, query.clip, query.norm)
+
+
+def _on_scale(column: Column, numbers: Floats) -> Floats:
+    """The numbers on the scale that the column declares."""
+    assert isinstance(column, Numeric)  # noqa: S101 - the query's check
+    return forward(column, numbers)
 
 
 def _moments(query: Moments, rows: PathRows) -> list[Ints]:

@@ -11,7 +11,9 @@ import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models.base import Codes, State, TableModel, Where
+from stratsynth.models.estimate import Estimate
 from stratsynth.models.rules import draw_allowed
+from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
@@ -123,7 +125,8 @@ class Mixture:
         """Each part from its own facts and arrays."""
         from stratsynth.models.files import restore  # restoring a part looks its kind up, mixtures included
 
-        parts, weights = {}, {}
+        parts: dict[Stratum, TableModel] = {}
+        weights: dict[Stratum, float] = {}
         for i, facts in enumerate(state.facts["parts"]):
             stratum = Stratum.from_dict(facts["stratum"])
             for column, levels in stratum.items:
@@ -135,8 +138,10 @@ class Mixture:
             weight = float(facts["weight"])
             if not 0 <= weight <= 1:
                 raise ReleaseError("model: a stratum's weight is not between 0 and 1.")
-            parts[stratum] = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
-            weights[stratum] = weight
+            part = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
+            if not isinstance(part, TableModel):
+                raise ReleaseError("model: a stratum draws no rows.")
+            parts[stratum], weights[stratum] = part, weight
         one_split = len({stratum.columns for stratum in parts}) == 1 and disjoint(parts)
         if len(parts) < len(state.facts["parts"]) or not one_split:
             raise ReleaseError("model: its strata are not those of one split.")
@@ -145,8 +150,22 @@ class Mixture:
         return cls(schema, parts, weights)
 
 
-def mixture(schema: Schema, parts: Mapping[Stratum, Any], weights: Mapping[Stratum, float]) -> Mixture:
-    """Combine the strata's results into one: table models become a model that draws rows for everybody."""
+def mixture(
+    schema: Schema,
+    parts: Mapping[Stratum, Any],
+    weights: Mapping[Stratum, float],
+    covariance: np.ndarray[Any, Any] | None = None,
+    *,
+    of_rows: bool = False,
+) -> Mixture | Estimate:
+    """Combine the strata's results into one: models that draw rows, or estimates.
+
+    Estimates become the weighted one. `covariance` is that of uncertain weights, in the order of the parts: an
+    estimate carries it into its interval; rows have no place for it. `of_rows` says that the weights are those of
+    the very rows that were fitted.
+    """
+    if parts and all(isinstance(part, Estimate) for part in parts.values()):
+        return weighted(schema, parts, weights, covariance, of_rows=of_rows)
     for stratum, part in parts.items():
         if not isinstance(part, TableModel):
             raise MechanismError(f"a mixture of {type(part).__name__} is not known (stratum {stratum.label}).")

@@ -110,7 +110,7 @@ class Plan:
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing."""
     layout = _layout(mechanism, schema, budget, declared_size)
-    account, answers = _simulate(mechanism, schema, budget, declared_size, layout)
+    account, answers, model = _simulate(mechanism, schema, budget, declared_size, layout)
     allot, spending = account.allot, account.spending
     paths: list[Path] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     how = mechanism if isinstance(mechanism, Groupwise) else None
@@ -125,7 +125,10 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot, mechanism),
-        tuple(_stratum(path, layout, declared_size, answers.seen, account, adaptive(mechanism)) for path in paths),
+        tuple(
+            _stratum(path, layout, declared_size, answers.seen, account, _noise(model, path), adaptive(mechanism))
+            for path in paths
+        ),
         own.describe() if own else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
@@ -159,7 +162,7 @@ def _simulate(
     declared_size: int,
     layout: Layout | None,
     solved: list[int] | None = None,
-) -> tuple[Account, SimulatedAnswers]:
+) -> tuple[Account, SimulatedAnswers, Any]:
     import numpy as np
 
     from stratsynth.driver.lockstep import run
@@ -178,8 +181,21 @@ def _simulate(
             solved.append(len(problems))
         return together(solver, [_hasty(problem) for problem in problems], paths)
 
-    run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers, solve)
-    return account, answers
+    model = run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers, solve)
+    return account, answers, model
+
+
+def _noise(model: Any, path: Path) -> str:
+    """In words, the noise to expect in the means of a path; nothing where there are none."""
+    from stratsynth.models import Estimate
+
+    if not isinstance(model, Estimate):
+        return ""
+    part = dict(model.walk())[path]
+    found = zip(part.columns, part.noise, part.status(), strict=True)
+    return "noise in means: " + ", ".join(
+        f"{name} {'not estimable' if status == 'not_estimable' else f'{noise:.2g}'}" for name, noise, status in found
+    )
 
 
 def _hasty(problem: Any) -> Any:
@@ -195,7 +211,13 @@ def _size(path: Path, declared_size: int, layout: Layout | None) -> float:
 
 
 def _stratum(
-    path: Path, layout: Layout | None, declared_size: int, seen: Sequence[Seen], account: Account, chooses: bool
+    path: Path,
+    layout: Layout | None,
+    declared_size: int,
+    seen: Sequence[Seen],
+    account: Account,
+    means: str,
+    chooses: bool,
 ) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
 
@@ -225,7 +247,7 @@ def _stratum(
         one,
         two,
         _megabytes(mine),
-        verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+        means or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
         layout.small.get(path[0], "") if layout and path else "",
     )
 

@@ -100,7 +100,8 @@ class Design:
 class Columns:
     """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
 
-    With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs.
+    With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs. A column
+    that declares a transform is summed on that scale: centre and scale are then in its unit.
     """
 
     columns: tuple[str, ...]
@@ -112,6 +113,8 @@ class Columns:
     """The radius of the ball, in units of scale."""
     norm: Norm = "l2"
     """`l2` for Gaussian noise, `l1` for Laplace noise."""
+    square: bool = False
+    """Whether each coordinate is squared, before the vector is clipped: what a variance is made of."""
     verified = True
 
     def check(self, schema: Schema) -> None:

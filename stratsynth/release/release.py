@@ -1,4 +1,7 @@
-"""A release: a model, its certificate and its measurements, in memory or in a folder."""
+"""A release: a model, its certificate and its measurements, in memory or in a folder.
+
+Models that draw rows are released with a synthetic table, estimates with a table of themselves instead.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import numpy as np
 
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.models import Codes, TableModel, Where, files
+from stratsynth.models import Codes, Estimate, TableModel, Where, files
 from stratsynth.models.rules import draw_allowed, watching
 from stratsynth.noise import SystemEntropy
 from stratsynth.release import groups
@@ -30,13 +33,15 @@ REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
+SYNTHETIC, ESTIMATES = "synthetic", "estimates"
+"""The names of the table of a release that draws rows, and of one that holds estimates."""
 
 
 @dataclass(frozen=True)
 class Release:
     """Everything in it may be published: it was made from noisy answers and public facts alone."""
 
-    model: TableModel
+    model: TableModel | Estimate
     certificate: Mapping[str, Any]
     """What was guaranteed; `json.dumps` writes it as `certificate.json` has it."""
     measurements: pa.Table
@@ -91,16 +96,17 @@ class Release:
             raise UsageError("give n_by_group or balance, not both.")
         if by is not None and not isinstance(n_by_group, Mapping):
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
-        schema, rng = self.model.schema, np.random.default_rng(seed)
+        model, rng = self.table_model, np.random.default_rng(seed)
+        schema = model.schema
         allowed = groups.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
             names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
-            parts = groups.wanted(self.model, n_by_group, names, condition, None if n is None else int(n))
+            parts = groups.wanted(model, n_by_group, names, condition, None if n is None else int(n))
         elif balance is not None:
-            parts = groups.balanced(self.model, int(n or 0), balance, condition, rng)
+            parts = groups.balanced(model, int(n or 0), balance, condition, rng)
         else:
-            if condition and not self.model.mass(condition) > 0:
+            if condition and not model.mass(condition) > 0:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
             parts = [(condition, int(n or 0))]
@@ -121,9 +127,24 @@ class Release:
 
     def _draw(self, n: int, rng: Generator, condition: Where) -> Codes:
         """Rows that meet a condition, with no rule broken."""
-        return draw_allowed(
-            self.model.schema, n, rng, lambda number: self.model.sample(number, rng, condition), condition
-        )
+        model = self.table_model
+        return draw_allowed(model.schema, n, rng, lambda number: model.sample(number, rng, condition), condition)
+
+    @property
+    def table_model(self) -> TableModel:
+        """The model, if it draws rows."""
+        if isinstance(self.model, Estimate):
+            raise UsageError("this release holds estimates and draws no rows: see `estimates()`, estimates.parquet.")
+        return self.model
+
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
+        """The means of a release that holds estimates: a row for everybody and one for each group, for each column.
+
+        `Estimate.table` says what the columns are.
+        """
+        if not isinstance(self.model, Estimate):
+            raise UsageError("this release draws rows and holds no estimates: see `sample`.")
+        return self.model.table(level)
 
     def save(
         self,
@@ -142,23 +163,22 @@ class Release:
         from stratsynth.sources import write_table
 
         target = check_new(folder)
-        if rows is None and self.declared_size is None:
-            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
         with watching() as moved:
-            synthetic = self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
+            name, table = self._product(rows, seed)
         parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
             parts.mkdir(parents=True)
             write_json(parts / "certificate.json", self.certificate)
             write_table(self.measurements, parts / "measurements.parquet")
-            write_table(synthetic, parts / "synthetic.parquet")
+            write_table(table, parts / f"{name}.parquet")
             if csv:
-                write_table(synthetic, parts / "synthetic.csv")
-            rules = moved.to_dict() if self.model.schema.rules else None
-            if rules is not None:
-                write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
-            page = release_page(self.certificate, self.measurements, self.model.schema, rules)
-            (parts / REPORT).write_text(page, encoding="utf-8")
+                write_table(table, parts / f"{name}.csv")
+            if name == SYNTHETIC:
+                rules = moved.to_dict() if self.model.schema.rules else None
+                if rules is not None:
+                    write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+                page = release_page(self.certificate, self.measurements, self.model.schema, rules)
+                (parts / REPORT).write_text(page, encoding="utf-8")
             files.save(self.model, parts / "model")
             _sync(parts)
             parts.rename(target)
@@ -171,6 +191,18 @@ class Release:
         finally:
             shutil.rmtree(parts, ignore_errors=True)
         return target
+
+    def _product(self, rows: int | None, seed: int | None) -> tuple[str, pa.Table]:
+        """The table that people come for, and the name of its file."""
+        import pyarrow as pa
+
+        if isinstance(self.model, Estimate):
+            if rows is not None:
+                raise UsageError("this release holds estimates and has no rows: leave rows out.")
+            return ESTIMATES, pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()
+        if rows is None and self.declared_size is None:
+            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
+        return SYNTHETIC, self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError, WeightsError
-from stratsynth.models import Mixture
+from stratsynth.models import Estimate, Mixture
 from stratsynth.models.marginals import forbidden, inside
 from stratsynth.models.rules import draw_allowed
 from stratsynth.release.records import level, records
@@ -114,6 +114,11 @@ def weight_sensitivity(
     that define the strata.
     """
     model = release.model
+    if isinstance(model, Estimate):
+        raise UsageError(
+            "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
+            "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
+        )
     if not isinstance(model, Mixture):
         raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
     if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold < math.inf:

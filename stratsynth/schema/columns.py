@@ -157,6 +157,15 @@ class Numeric:
     the numbers. In the numeric types `not_applicable` comes back as null.
     """
 
+    transform: str | None = None
+    """The scale on which means are taken: "log", "square-root" or "fourth-root" (`stratsynth.schema.transforms`).
+
+    For numbers that range widely and have a long tail. None: the numbers as they are.
+    """
+
+    transform_unit: float = 1.0
+    """The unit of the transform: what is small beside it is hardly bent. A public choice, say 1,000 for incomes."""
+
     def __post_init__(self) -> None:
         checks.flag("integer", self.integer)
         checks.flag("missing", self.missing)
@@ -174,6 +183,9 @@ class Numeric:
         checks.choice("dtype", self.dtype, ("int64", "float64", "string"))
         if self.dtype == "int64" and not self.integer:
             checks.refuse('dtype "int64" needs integer = true')
+        if self.transform is not None:
+            checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
+        self._check_unit()
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
@@ -260,6 +272,15 @@ class Numeric:
             checks.refuse("edges must reach from lower (or below) to upper (or above)")
         if self.breaks[1] <= self.lower or self.breaks[-2] > self.upper:
             checks.refuse("edges must not make a bin that lies outside lower and upper")
+
+    def _check_unit(self) -> None:
+        """A unit far below the bounds is harmless; one that overflows when they are divided by it is not."""
+        unit = self.transform_unit
+        fits = not isinstance(unit, bool) and isinstance(unit, (int, float)) and 1e-100 < unit < 1e100
+        if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
+            checks.refuse("transform_unit must be a positive number in proportion to the bounds")
+        if self.transform is None and unit != 1:
+            checks.refuse("transform_unit needs a transform")
 
     def _check_not_applicable(self, text: str) -> None:
         check_text("not_applicable", text)

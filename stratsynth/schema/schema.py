@@ -91,6 +91,11 @@ class Schema:
         return hash(self.sha256)
 
     @property
+    def most_rows(self) -> int:
+        """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""
+        return 1 if isinstance(self.unit, str) else self.unit.max_rows
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(self.columns)

@@ -63,7 +63,8 @@ class Sample:
         people = {s: sum(count.get(cell, 0) for cell in s.cells()) for s in strata}
         whole = coded.n + SMOOTHING * len(strata)
         shares = {s: (n + SMOOTHING) / whole for s, n in people.items()}
-        return Resolved(shares, ranges={s: wilson(people[s], coded.n) for s in strata})
+        alone = coded.n / schema.most_rows  # rows of one person may be alike
+        return Resolved(shares, ranges={s: wilson(people[s], coded.n) for s in strata}, sampled=alone)
 
 
 def wilson(people: int, whole: int) -> Range:

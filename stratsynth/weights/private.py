@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -38,11 +39,12 @@ class Asked:
         return Resolved(dict.fromkeys(strata, 1 / len(strata)))
 
 
-def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Mapping[Stratum, float], float]:
+def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
     """The strata's shares by a noisy table of their columns, and the total that it counted.
 
     A stratum's count is the sum of its cells. Counts are moved to the nearest ones that are not below zero and
-    have the same sum; where that sum is not above zero, nothing is known, and all strata are alike.
+    have the same sum; where that sum is not above zero, nothing is known, and all strata are alike: no more is
+    certain than of the shares of a sample of one. The noise is that of the counts before they were moved.
     """
     import numpy as np
 
@@ -53,9 +55,11 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     noisy = np.array([values[np.ix_(*code)].sum() for code in codes])
     total = float(noisy.sum())
     if not total > 0:
-        return dict.fromkeys(strata, 1 / len(strata)), 0.0
+        return Resolved(dict.fromkeys(strata, 1 / len(strata)), sampled=1.0, of_rows=True), 0.0
     found = nonnegative(noisy) / total
-    return dict(zip(strata, (found / found.sum()).tolist(), strict=True)), total
+    shares = dict(zip(strata, (found / found.sum()).tolist(), strict=True))
+    noise = {s: table.sigma * math.sqrt(s.size) / total for s in strata}
+    return Resolved(shares, noise=noise, of_rows=True), total
 
 
 def nonnegative(values: NDArray[np.float64]) -> NDArray[np.float64]:

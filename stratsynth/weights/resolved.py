@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Range = tuple[float, float]
 """The least and the most that a share may be."""
@@ -23,15 +27,40 @@ class Resolved:
     """What the given shares added up to before they were scaled."""
     ranges: Mapping[Stratum, Range] | None = None
     """Where the shares may lie, if the source says so or is a sample; None where it says nothing."""
+    sampled: float | None = None
+    """Of how many people's sample they are the shares; None where they are of none."""
+    noise: Mapping[Stratum, float] | None = None
+    """Where they are of noisy counts: the standard deviation of each count's noise, as a part of the total."""
+    of_rows: bool = False
+    """Whether they are those of the very rows that are fitted: who happens to be among these is sampling error."""
+
+    @property
+    def covariance(self) -> NDArray[np.float64] | None:
+        """That of the shares' errors, in the order of the strata; None where they are exact, or taken for it.
+
+        Public figures are taken for exact, and so are raked ones: what a sample that was raked upon adds to their
+        error is not known here.
+        """
+        from stratsynth.models.intervals import noisy_shares_covariance, sampled_shares_covariance
+
+        shares = list(self.shares.values())
+        if self.sampled is not None:
+            return sampled_shares_covariance(shares, self.sampled)
+        if self.noise is not None:
+            return noisy_shares_covariance(shares, [self.noise[stratum] for stratum in self.shares])
+        return None
 
     def merged(self, groups: Mapping[Stratum, Sequence[Stratum]]) -> Resolved:
         """The shares of groups of strata: sums. Their bounds add up too, which is wide, and never too narrow."""
         shares = {group: math.fsum(self.shares[s] for s in members) for group, members in groups.items()}
+        noise = self.noise
+        if noise is not None:
+            noise = {group: math.hypot(*(noise[s] for s in members)) for group, members in groups.items()}
         if self.ranges is None:
-            return Resolved(shares, self.total)
+            return replace(self, shares=shares, noise=noise)
         both = {group: [self.ranges[s] for s in members] for group, members in groups.items()}
         ends = {g: (math.fsum(a for a, _ in r), min(1.0, math.fsum(b for _, b in r))) for g, r in both.items()}
-        return Resolved(shares, self.total, ends)
+        return replace(self, shares=shares, ranges=ends, noise=noise)
 
 
 class Given(Protocol):

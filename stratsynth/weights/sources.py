@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.digest import digest
@@ -106,6 +106,11 @@ class Weights:
         return not isinstance(self.given, Asked) or self.given.prior is not None
 
     @property
+    def exact(self) -> bool:
+        """Whether the shares are taken for exact: no sample and no noise is among what they are made of."""
+        return not self.asked and all(w.source != "holdout" for w in (self, *self._parts()))
+
+    @property
     def worst(self) -> str:
         """The least public source among those they are made of, or planned by."""
         rank = ("public", "holdout", "confidential holdout", "invariant")
@@ -113,7 +118,8 @@ class Weights:
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
         """The share of each stratum of a full crossing; for private weights, what to plan with."""
-        return self.given.resolve(strata, schema)
+        found = self.given.resolve(strata, schema)
+        return replace(found, of_rows=True) if self.worst == "invariant" and not self.asked else found
 
     def describe(self) -> dict[str, Any]:
         """For the certificate. A hash is given of public tables only: that of a confidential one confirms guesses."""

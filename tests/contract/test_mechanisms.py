@@ -6,16 +6,34 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth import Groups, Stratified, StratumBudgets, Weights
+from stratsynth import Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.mechanism import installed, load, make
 from stratsynth.strata import crossing
-from stratsynth.testing import check_contract
+from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
     "pooled": {"base": "mst", "share": 0.5},
 }
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
+NUMBERS = {"clipped_mean", "coinpress"}
+"""Mechanisms that need a numeric column, in every stratum too."""
+
+
+def among(name):
+    """The worlds that a mechanism can work in; none means the usual ones."""
+    return numeric_worlds() if name in NUMBERS else ()
+
+
+def numeric_worlds():
+    """The usual worlds with numbers, and one with two, of which one is on a scale and the other is never missing."""
+    usual = [w for w in worlds() if any(isinstance(w.schema.column(c), Numeric) for c in w.schema.names)]
+    schema = Schema({
+        "PAY": Numeric(lower=-20, upper=50, transform="log", transform_unit=5, not_applicable="N"),
+        "GROUP": Categorical(levels=("a", "b")),
+        "AGE": Numeric(lower=0, upper=40, bins=3),
+    })  # fmt: skip
+    return [*usual, World(schema, ("GROUP",), even_shares(schema, ["GROUP"]))]
 
 
 GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
@@ -28,7 +46,7 @@ def test_alone(name):
         strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
         return make(name, {**TINY.get(name, {}), **strata})
 
-    assert check_contract(build) == []
+    assert check_contract(build, among=among(name)) == []
 
 
 @pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
@@ -36,7 +54,26 @@ def test_stratified(name):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
-    assert check_contract(build) == []
+    assert check_contract(build, among=among(name)) == []
+
+
+MEANS = [
+    ("coinpress", {"joint": True, "tail": "exact", "shares": [1, 1, 2]}),
+    ("coinpress", {"variance": "bounded", "scale": {"AGE": 3}, "columns": ["AGE"]}),
+    ("coinpress", {"count": "declared", "columns": ["AGE"]}),
+    ("clipped_mean", {"count": "declared", "columns": ["AGE"], "tail": "paper", "radius": {"AGE": 2}}),
+    ("clipped_mean", {"variance": "bounded"}),
+]
+
+
+@pytest.mark.parametrize(("name", "settings"), MEANS)
+def test_means_with_other_settings(name, settings):
+    """In the world whose AGE is never missing, so that a declared size will do."""
+
+    def build(world, rows):
+        return Stratified(make(name, settings), world.by, world.weights)
+
+    assert check_contract(build, among=numeric_worlds()[-1:], tables=4, neighbours=4) == []
 
 
 def merge_two(world):
@@ -89,6 +126,15 @@ def test_strata_and_weights_of_every_kind(choice):
     assert check_contract(build, tables=14, neighbours=6) == []
 
 
+@pytest.mark.parametrize("choice", [choice for choice in CHOICES if choice != "small groups one-way"])
+def test_means_in_strata_of_every_kind(choice):
+    def build(world, rows):
+        settings = {"weights": world.weights, **CHOICES[choice](world)}
+        return Stratified(make("coinpress", {}), world.by, **settings)
+
+    assert check_contract(build, among=numeric_worlds(), tables=6, neighbours=4) == []
+
+
 @pytest.mark.parametrize("choice", ["a merge", "private weights, a hierarchy, budgets"])
 def test_a_mechanism_that_chooses_in_merges(choice):
     def build(world, rows):
@@ -105,12 +151,23 @@ def test_strata_within_strata():
         others = [name for name in world.schema.names if name not in world.by][:-1][:1]
         if not others:  # every column but one is a stratum's already
             return Stratified(make("independent", {}), world.by, world.weights)
-        return Stratified(Stratified(make("independent", {}), others, even(world, others)), world.by, world.weights)
+        return Stratified(
+            Stratified(make("independent", {}), others, even_shares(world.schema, others)), world.by, world.weights
+        )
 
     assert check_contract(build, tables=9, neighbours=5) == []
 
 
-def even(world, by):
-    strata = crossing(world.schema, by)
+def test_means_of_strata_within_strata():
+    def build(world, rows):
+        others = [name for name in world.schema.names if name not in (*world.by, "AGE")][:1]
+        inner = Stratified(make("coinpress", {"columns": ["AGE"]}), others, even_shares(world.schema, others))
+        return Stratified(inner, world.by, world.weights)
+
+    assert check_contract(build, among=numeric_worlds()[:2], tables=4, neighbours=4) == []
+
+
+def even_shares(schema, by):
+    strata = crossing(schema, by)
     rows = [{**stratum.to_dict(), "share": 1 / len(strata)} for stratum in strata]
     return Weights.public(pd.DataFrame(rows), citation="made up for testing")

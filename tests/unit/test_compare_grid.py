@@ -176,3 +176,11 @@ def test_pooled_without_strata_is_refused_with_the_remedy(recipe):
     found = grid(recipe)
     with pytest.raises(UsageError, match=r"add the sections \[strata\]"):
         found.how(next(found.cells()))
+
+
+@pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
+def test_what_draws_no_rows_is_not_compared(recipe, name):
+    found = grid(add(recipe, f'\n[compare]\nmechanisms = ["{name}"]\n'))
+    for cell in found.cells():
+        with pytest.raises(UsageError, match="no rows to score"):
+            found.how(cell)

@@ -121,7 +121,9 @@ def test_the_build_is_locked_as_declared():
     assert set(PROJECT["build-system"]["requires"]) <= set(PROJECT["dependency-groups"]["build"])
 
 
-@pytest.mark.parametrize("script", ["scripts/demo", "scripts/lock", "scripts/test", ".ci/run"])
+@pytest.mark.parametrize(
+    "script", ["scripts/demo", "scripts/lock", "scripts/reproduce_means", "scripts/test", ".ci/run"]
+)
 def test_the_scripts_can_be_run(script: str):
     assert os.access(ROOT / script, os.X_OK)
 

@@ -151,14 +151,14 @@ def test_counts_of_cells_are_added_up_in_merges():
     noisy = NoisyTable(("SEX", "WORK"), np.array([[10, 20, 30], [40, -20, 20]]), 5.0)
     shares, total = counted(noisy, MERGED, SCHEMA)
     assert total == 100
-    assert {s.label: share for s, share in shares.items()} == pytest.approx(
+    assert {s.label: share for s, share in shares.shares.items()} == pytest.approx(
         {"1|N": 0.1, "1|asked": 0.5, "2|N": 0.4, "2|asked": 0}
     )
 
 
 def test_where_nothing_is_counted_all_strata_are_alike():
     shares, total = counted(NoisyTable(("SEX",), np.array([-4, 3]), 5.0), crossing(SCHEMA, ["SEX"]), SCHEMA)
-    assert (list(shares.values()), total) == ([0.5, 0.5], 0)
+    assert (list(shares.shares.values()), total) == ([0.5, 0.5], 0)
 
 
 def test_before_they_are_asked_private_weights_are_even_or_those_of_a_prior():

@@ -1,0 +1,119 @@
+"""The clipped mean with Laplace noise, for pure epsilon (Rosenblatt, Stoyanovich and Musco 2024).
+
+Equations are the paper's, (1) to (3), put right. Values are clipped to the interval in which nearly all would
+lie if they were normal, with a mean at most R from a public centre and a public deviation s,
+
+    [centre - B, centre + B],   B = R + s w(n),
+
+their sum gets Laplace noise of scale B / epsilon (2 B where a record is exchanged), and is divided by the number
+of values. Stratified, each group gets the whole epsilon, and the mean of all is the weighted mean.
+
+The printed clip interval [R - w, R + w] is not symmetric, and what lies outside it is not brought to its nearest
+end; the printed w = sqrt(log n / gamma) means sqrt(log(n / gamma)), and even that is too narrow for n normal
+values to lie within it with probability 1 - gamma: sqrt(2 log(2 n / gamma)) is wide enough, and the default here.
+Sensitivity is that of a sum: the printed 2 B / n assumes that n is public and a record exchanged.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from stratsynth.adapters.means.scales import Scale, check_share, scales
+from stratsynth.adapters.means.sums import (
+    Payment,
+    Settings,
+    Size,
+    budgets,
+    check_count,
+    check_settings,
+    figures,
+    merged,
+    size_of,
+    spreads,
+)
+
+from stratsynth.errors import UsageError
+from stratsynth.mechanism import Public
+from stratsynth.models import Estimate, Figures
+from stratsynth.questions import Columns, Program, Question, Total
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+
+Tail = Literal["gaussian", "paper"]
+
+
+def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
+    """How far n standard normal values stay from their mean, with probability about 1 - gamma."""
+    if tail == "paper":
+        return math.sqrt(math.log(n / gamma))
+    return math.sqrt(2 * math.log(2 * n / gamma))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClippedMean(Settings):
+    """The mechanism: one column after another, each with an equal part of epsilon."""
+
+    name: ClassVar[str] = "clipped_mean"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
+    draws_rows: ClassVar[bool] = False
+    gamma: float = 0.01
+    """The chance that some value is clipped, were the column normal."""
+    tail: Tail = "gaussian"
+    """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense for any table."""
+        check_settings(self.name, self)
+        check_share(self.name, "gamma", self.gamma)
+        if self.tail not in ("gaussian", "paper"):
+            raise UsageError(f"{self.name}: tail must be 'gaussian' or 'paper'.")
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole epsilon, and no delta."""
+        check_count(self.name, self, public, self._scales(public))
+        return budget.pure()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:  # noqa: ARG002
+        """Count, sum, and sum the squares; records that have every column share one count."""
+        columns = self._scales(public)
+        counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
+        sizes: dict[str, Size] = {}  # by column; "" for those that every record has
+        keys = list(dict.fromkeys("" if column.complete else column.name for column in columns))
+        for key, pay in zip(keys, counts.parts([1.0] * len(keys)), strict=True):
+            chosen = next(c for c in columns if (c.complete if key == "" else c.name == key))
+            sizes[key] = yield from size_of(self, public, (chosen,), pay)
+        found = []
+        each = [1.0] * len(columns)
+        for column, pay, extra in zip(columns, means.parts(each), squares.parts(each), strict=True):
+            size = sizes["" if column.complete else column.name]
+            found.append((yield from self._column(column, size, pay, extra, public.schema.most_rows)))
+        names = [column.name for column in columns]
+        return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
+
+    def clip(self, column: Scale, n: float) -> float:
+        """B: never wider than the bounds, beyond which there is nothing to clip."""
+        wide = column.radius + column.unit * half_width(max(n, 2.0), self.gamma, self.tail)
+        return min(wide, column.reach(column.centre))
+
+    def _column(self, column: Scale, size: Size, pay: Payment, extra: Payment, rows: int) -> Program[Figures]:
+        clip = self.clip(column, size.value)
+        query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")
+        answer = yield from pay.ask(query)
+        mean = np.array([column.centre + answer.values[0] * clip / size.value])
+        spread = None
+        if self.variance == "bought":
+            # around the mean just found, squares need not be clipped as far out as where it might have been
+            middle = column.within(float(mean[0]))
+            narrow = min(column.unit * half_width(max(size.value, 2.0), self.gamma, self.tail), column.reach(middle))
+            around = Columns(query.columns, (middle,), (narrow,), 1.0, "l1")
+            spread = yield from spreads((column,), mean, around, 1.0, size, extra)
+        return figures((column,), mean, query, answer.sigma, size, spread, pure=True, rows=rows)
+
+    def _scales(self, public: Public) -> tuple[Scale, ...]:
+        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)

@@ -1,0 +1,129 @@
+"""What is publicly known of a column whose mean is wanted: bounds, a guess of the middle, a radius, a unit.
+
+Everything here is on the scale that the schema declares for the column, and comes from the schema or from settings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.schema import Numeric, Schema
+from stratsynth.schema.transforms import bounds
+
+if TYPE_CHECKING:
+    from stratsynth.mechanism import Public
+
+FRACTION = 6.0
+"""Where no scale is given, a column's deviation is guessed to be this part of its range."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """One column."""
+
+    name: str
+    low: float
+    high: float
+    centre: float
+    """A public guess of the mean."""
+    radius: float
+    """How far from the centre the mean may be."""
+    unit: float
+    """A public guess of the standard deviation."""
+    complete: bool
+    """Whether every record has a value, by the schema."""
+
+    @property
+    def range(self) -> float:
+        """From bound to bound."""
+        return self.high - self.low
+
+    def reach(self, centre: float) -> float:
+        """How far from a centre a value can be: clipping further out does nothing."""
+        return max(abs(self.high - centre), abs(centre - self.low))
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Between what the mean lies, as is publicly known: within the radius, and within the bounds."""
+        return max(self.low, self.centre - self.radius), min(self.high, self.centre + self.radius)
+
+    def within(self, mean: float) -> float:
+        """The nearest value that the mean may have."""
+        low, high = self.means
+        return min(max(mean, low), high)
+
+
+def scales(
+    who: str,
+    public: Public,
+    columns: Sequence[str],
+    centre: Mapping[str, float],
+    radius: Mapping[str, float],
+    unit: Mapping[str, float],
+) -> tuple[Scale, ...]:
+    """The columns that are named, or all numeric ones that make no strata; refuses what the schema does not have."""
+    schema = public.schema
+    for key, given in (("centre", centre), ("radius", radius), ("scale", unit)):
+        for name in given:
+            if name not in (columns or schema.names):
+                raise UsageError(
+                    f"{who}: {key} names {name!r}, which is not among the columns{nearest(name, columns)}."
+                )
+    numeric = (n for n, column in schema.columns.items() if isinstance(column, Numeric))
+    # a column that some strata are bands of varies there and is constant elsewhere: all groups have the same means
+    names = tuple(columns) or tuple(n for n in numeric if n not in public.constant)
+    if not names:
+        raise Unsupported(f"{who}: there is no numeric column to take the mean of.")
+    return tuple(_scale(who, schema, name, centre, radius, unit) for name in names)
+
+
+def _scale(
+    who: str,
+    schema: Schema,
+    name: str,
+    centres: Mapping[str, float],
+    radii: Mapping[str, float],
+    units: Mapping[str, float],
+) -> Scale:
+    column = schema.columns.get(name)
+    if column is None:
+        raise UsageError(f"{who}: column {name!r} is not in the schema, or is constant in this stratum.")
+    if not isinstance(column, Numeric):
+        raise UsageError(f"{who}: {name} is categorical; a mean needs a numeric column.")
+    low, high = bounds(column)
+    if not 1e-90 < high - low < 1e90:
+        raise Unsupported(f"{who}: the bounds of {name} are too near or too far for a mean; correct the schema.")
+    centre = float(centres.get(name, low + (high - low) / 2))
+    if not low <= centre <= high:
+        raise UsageError(f"{who}: the centre of {name} lies outside its bounds {low:g} to {high:g} (on its scale).")
+    reach = max(high - centre, centre - low)
+    radius, unit = float(radii.get(name, reach)), float(units.get(name, (high - low) / FRACTION))
+    for key, value in (("radius", radius), ("scale", unit)):
+        if not (math.isfinite(value) and value > 0):
+            raise UsageError(f"{who}: the {key} of {name} must be a number above 0.")
+    if unit < (high - low) * 1e-9:
+        raise UsageError(f"{who}: the scale of {name} is out of proportion to its bounds.")
+    complete = not column.missing and column.not_applicable is None
+    return Scale(name, low, high, centre, min(radius, reach), unit, complete)
+
+
+def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
+    """A copy of a table from column to number."""
+    if not isinstance(given, Mapping):
+        raise UsageError(f"{who}: {key} is a table from column to number.")
+    for name, value in given.items():
+        if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, int | float):
+            raise UsageError(f"{who}: {key} is a table from column to number.")
+        if not math.isfinite(value):
+            raise UsageError(f"{who}: the {key} of {name} must be finite.")
+    return {name: float(value) for name, value in given.items()}
+
+
+def check_share(who: str, key: str, value: object) -> None:
+    """A part of the budget."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
+        raise UsageError(f"{who}: {key} must lie between 0 and 1.")

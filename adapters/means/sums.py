@@ -1,0 +1,228 @@
+"""From noisy sums to a mean with its errors: what the clipped mean and COINPRESS have in common."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from stratsynth.adapters.means.scales import Scale, check_numbers, check_share
+
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.models import Estimate, Figures
+from stratsynth.questions import Columns, NoisySum, Program, total
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.mechanism import Public
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Payment:
+    """A part of the budget, in the currency of the fit."""
+
+    amount: float
+    pure: bool
+
+    def parts(self, weights: Sequence[float]) -> list[Payment]:
+        """The amount split by weights; the parts come to at most the whole."""
+        whole = math.fsum(weights) * (1 + 1e-14)
+        return [Payment(self.amount * (w / whole), self.pure) for w in weights]
+
+    def ask(self, query: Columns) -> Program[NoisySum]:
+        """A noisy sum for this amount."""
+        if self.pure:
+            (answer,) = yield from total(query, epsilon=self.amount)
+        else:
+            (answer,) = yield from total(query, rho=self.amount)
+        return answer
+
+
+@dataclass(frozen=True)
+class Size:
+    """How many records a mean is of."""
+
+    value: float
+    """At least 1, so that it can be divided by."""
+    noise: float = 0.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What both mechanisms are told in public, on each column's own scale."""
+
+    columns: Sequence[str] = ()
+    """The numeric columns whose means are wanted; all of them where none is named."""
+    centre: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """A public guess of each mean; the middle of the bounds where it is not given."""
+    radius: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """How far the mean may be from the centre; as far as the bounds where it is not given."""
+    scale: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """A public guess of each standard deviation; a sixth of the range where it is not given.
+
+    Too small a guess clips values and biases the mean; too large a guess adds noise.
+    """
+    count: Literal["noisy", "declared"] = "noisy"
+    """What sums are divided by: a noisy count of the values, or the declared size times the stratum's share.
+
+    A declared size that is off by a part p biases a mean by p times its distance from the centre.
+    """
+    count_share: float = 0.1
+    """The part of the budget for noisy counts; with `declared` it goes to the means."""
+    variance: Literal["bought", "bounded"] = "bought"
+    """Where the sampling error comes from: a noisy sum of squares, or the public bounds, which is conservative."""
+    variance_share: float = 0.2
+    """The part of the budget for sums of squares; with `bounded` it goes to the means."""
+
+
+def check_settings(who: str, settings: Settings) -> None:
+    """Refuse what can be refused without a schema."""
+    columns = settings.columns
+    if isinstance(columns, str) or not isinstance(columns, Sequence) or not all(isinstance(c, str) for c in columns):
+        raise UsageError(f'{who}: columns is a list of names, such as ["AGEP"].')
+    if len(set(columns)) < len(columns):
+        raise UsageError(f"{who}: a column is named twice.")
+    object.__setattr__(settings, "columns", tuple(columns))
+    for key in ("centre", "radius", "scale"):
+        object.__setattr__(settings, key, check_numbers(who, key, getattr(settings, key)))
+    for key, known in (("count", ("noisy", "declared")), ("variance", ("bought", "bounded"))):
+        if getattr(settings, key) not in known:
+            raise UsageError(f"{who}: {key} must be {known[0]!r} or {known[1]!r}.")
+    check_share(who, "count_share", settings.count_share)
+    check_share(who, "variance_share", settings.variance_share)
+    if settings.count_share + settings.variance_share >= 1:
+        raise UsageError(f"{who}: count_share and variance_share leave nothing for the means.")
+
+
+def check_count(who: str, settings: Settings, public: Public, columns: Iterable[Scale]) -> None:
+    """A declared size divides only sums over all records."""
+    if settings.count == "noisy":
+        return
+    if public.schema.most_rows > 1:
+        raise Unsupported(
+            f"{who}: of a person with several rows some may be left out, so the declared size is not the number of "
+            'rows; use count = "noisy".'
+        )
+    if not public.exact:
+        raise Unsupported(
+            f'{who}: a group\'s size by shares of a sample or of noisy counts is not exact; use count = "noisy", or '
+            "public weights."
+        )
+    if public.size is None:
+        raise Unsupported(f'{who}: count = "declared" needs a declared size; declare one, or use count = "noisy".')
+    for column in columns:
+        if not column.complete:
+            raise Unsupported(
+                f"{who}: {column.name} may be missing or not applicable, so the declared size is not the number of "
+                'its values; use count = "noisy".'
+            )
+
+
+def budgets(settings: Settings, whole: Payment) -> tuple[Payment, Payment, Payment]:
+    """What goes to counts, to means and to squares; what is not asked for goes to the means."""
+    counts = settings.count_share * (settings.count == "noisy")
+    squares = settings.variance_share * (settings.variance == "bought")
+    count, mean, square = whole.parts([counts, 1 - counts - squares, squares])
+    return count, mean, square
+
+
+def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: Payment) -> Program[Size]:
+    """The public size; or a noisy count of the records that have a value in each of the columns.
+
+    A count is a clipped sum too: every value is further from the centre of this query than its clip, so that each
+    record that has one contributes exactly 1. With several columns the others are too small to be seen beside it.
+    """
+    if settings.count == "declared":
+        return Size(max(float(public.size or 0), 1.0))
+    first, *rest = columns
+    query = Columns(
+        tuple(column.name for column in columns),
+        (first.low - 2 * first.range, *(c.low for c in rest)),
+        (first.range, *(1e12 * c.range for c in rest)),
+        1.0,
+        norm="l1" if pay.pure else "l2",
+    )
+    answer = yield from pay.ask(query)
+    return Size(max(float(answer.values[0]), 1.0), answer.sigma)
+
+
+def spreads(
+    columns: Sequence[Scale], means: Floats, query: Columns, clip: float, size: Size, pay: Payment
+) -> Program[Floats]:
+    """Each column's deviation, from a noisy sum of squares around the centre of this query."""
+    squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
+    answer = yield from pay.ask(squares)
+    units, centres = np.array(query.scale), np.array(query.centre)
+    second, noise = answer.values * units**2 / size.value, answer.sigma * units**2 / size.value
+    variance = second - (means - centres) ** 2
+    # what noise has swallowed is taken for as large as the noise; no column varies more than its bounds allow
+    most = np.array([(column.range / 2) ** 2 for column in columns])
+    found: Floats = np.sqrt(np.clip(variance, np.minimum(noise, most), most))
+    return found
+
+
+def figures(
+    columns: Sequence[Scale],
+    means: Floats,
+    query: Columns,
+    sigma: float,
+    size: Size,
+    spread: Floats | None,
+    *,
+    pure: bool,
+    rows: int = 1,
+) -> Figures:
+    """The errors of means that are centre + sum / size.
+
+    With up to so many rows of one person, which may be alike, the sampling variance is at most as many times that
+    of single rows; in groups that a person's rows are spread over, too.
+
+    Mean and truth both lie between public ends, so the error is at most their distance, whatever was added: a
+    group of nobody cannot spoil the mean of all by more than its share.
+    """
+    number, most = len(columns), np.array([column.means[1] - column.means[0] for column in columns])
+    direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
+    pull = np.zeros(number)
+    if size.noise:
+        pull = (np.array(query.centre) - means) / size.value
+        pull = np.clip(pull, -most / size.noise, most / size.noise)
+    means = np.array([column.within(mean) for column, mean in zip(columns, means, strict=True)])
+    noise = np.hypot(direct, pull * size.noise)
+    deviation = bounded(columns, means, noise) if spread is None else spread
+    centre, reach = np.array(query.centre), np.array(query.scale) * query.clip
+    return Figures(
+        value=means,
+        direct=direct,
+        fourth=3.0 * pure * direct**4,
+        size=np.full(number, size.value),
+        size_noise=np.full(number, size.noise),
+        pull=pull,
+        spread=np.full(number, np.nan) if spread is None else spread,
+        sampling=deviation * math.sqrt(rows / size.value),
+        weighting=np.zeros(number),
+        low=np.maximum(centre - reach, [column.low for column in columns]),
+        high=np.minimum(centre + reach, [column.high for column in columns]),
+    )
+
+
+def bounded(columns: Sequence[Scale], means: Floats, noise: Floats) -> Floats:
+    """The most that a column can vary: (upper - m)(m - lower) bounds a variance, for the mean nearest to the middle."""
+    found = []
+    for column, mean, error in zip(columns, means, noise, strict=True):
+        middle = (column.low + column.high) / 2
+        m = column.within(mean + math.copysign(min(2 * error, abs(middle - mean)), middle - mean))
+        found.append(math.sqrt((column.high - m) * (m - column.low)))
+    return np.array(found)
+
+
+def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, pure: bool, bounds: bool) -> Estimate:
+    """One estimate from the columns' figures."""
+    keys = vars(parts[0])
+    joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
+    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.most_rows > 1)

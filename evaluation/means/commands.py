@@ -1,0 +1,43 @@
+"""What the study of means adds to `stratsynth`. Nothing heavy is imported before it runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command; the core calls this by the entry-point group `stratsynth.commands`."""
+    app.command()(means)
+
+
+def means(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe whose mechanism is a private mean.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", metavar="DIR", help="The release folder, instead of the recipe's."),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw the means and intervals into a .png, .svg or .pdf.")
+    ] = None,
+    internal: Annotated[
+        bool,
+        typer.Option("--internal", help="INTERNAL: put the true means beside them, read from the data uncharged."),
+    ] = False,
+    level: Annotated[float, typer.Option(metavar="P", help="The level of the intervals.")] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Show a recipe's private means, of everybody and of each group, with intervals.
+
+    Reads the release if it is there, and otherwise spends the recipe's budget and writes it, as `fit` does.
+    """
+    from stratsynth.evaluation.means.shown import describe, plain, show_means
+
+    table, note = show_means(recipe, out, plot=plot, internal=internal, level=level)
+    if as_json:
+        typer.echo(json.dumps({"internal": internal, "level": level, "means": plain(table)}, indent=1))
+    else:
+        typer.echo(describe(table, level, internal=internal) + f"\n\n{note}")

@@ -1,0 +1,186 @@
+"""`stratsynth means`: a release's means as a table and a picture, against the true ones where that is allowed.
+
+The true means are read from the private rows without a charge. What holds them is stamped INTERNAL and is never
+written into a release.
+"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.layout import Layout
+    from stratsynth.recipe import Recipe
+    from stratsynth.release import Release
+    from stratsynth.schema import Schema
+    from stratsynth.stratified import Stratified
+
+STAMP = "INTERNAL: true means were computed from the data without a charge; not for publication."
+
+
+def show_means(
+    path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
+) -> tuple[pd.DataFrame, str]:
+    """The table to show, with a column `true` if it is internal, and where the release is."""
+    from stratsynth.evaluation.means.pictures import check_picture, means_picture
+
+    from stratsynth.mechanism import draws_rows
+    from stratsynth.recipe import Recipe
+    from stratsynth.schema.draft import refuse_release_folder
+
+    if not 0 < level < 1:
+        raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
+    recipe = Recipe.read(path)
+    if draws_rows(recipe.how()):
+        raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")
+    folder = out if out is not None else recipe.directory
+    if plot is not None:
+        check_picture(plot)
+        refuse_release_folder(plot)
+    release, note = _release(recipe, folder)
+    table = release.estimates(level)
+    if internal:
+        table = _with_truth(table, recipe)
+    if plot is not None:
+        means_picture(table, plot, internal=internal)
+    return table, note
+
+
+def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
+    """The release that this recipe made, or makes now."""
+    from stratsynth.cli.progress import fit_with_progress
+    from stratsynth.release import Release
+
+    if not folder.exists():
+        release = fit_with_progress(recipe, folder)
+        return release, f"The recipe's budget was spent; its release was written to {folder}."
+    release = Release.load(folder)
+    _check_same(release, recipe, folder)
+    return release, f"Read from the release {folder}; nothing was spent."
+
+
+def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
+    """A release by another recipe must not pass for this one's."""
+    from stratsynth.mechanism import describe as described
+    from stratsynth.stratified import Stratified
+
+    how, budget, record = recipe.how(), recipe.budget(), release.certificate
+    strata, weights = record["strata"], record["weights"]
+    mine = [described(how), recipe.schema().sha256, budget.epsilon, str(budget.neighbours)]
+    theirs = [
+        {key: value for key, value in record["mechanism"].items() if key != "adaptive"},
+        record["schema"]["sha256"],
+        record["guarantee"]["epsilon"],
+        record["neighbours"],
+    ]
+    if isinstance(how, Stratified):
+        layout = _layout(recipe, how)
+        own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if how.budgets is not None else None
+        mine = [described(how.inner), *mine[1:], list(how.by), layout.merged(), own, how.weights.describe()]
+        weights = {key: value for key, value in weights.items() if key != "renormalised_from"}
+        theirs = [*theirs, strata["by"], strata["merged"], strata.get("epsilon"), weights]
+    elif strata["by"]:
+        theirs = []
+    if mine != theirs:
+        raise UsageError(f"{folder} was made by another recipe; name another folder with -o.")
+
+
+def _layout(recipe: Recipe, how: Stratified) -> Layout:
+    """The strata, as the fit had them."""
+    from stratsynth.mechanism import Public
+
+    budget = recipe.budget()
+    return how.layout(Public(recipe.schema(), recipe.data.get("declared_size"), budget.neighbours), budget)
+
+
+def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
+    """The means of the very rows that were summed; brought back from a column's scale as the estimates are."""
+    from stratsynth.driver.load import kept
+    from stratsynth.schema.codec import encode
+    from stratsynth.sources import open_source
+    from stratsynth.stratified import Stratified
+
+    schema, how = recipe.schema(), recipe.how()
+    columns = list(table["column"].unique())
+    coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
+    groups = {"": np.ones(coded.n, dtype=bool)}
+    for stratum in _layout(recipe, how).strata if isinstance(how, Stratified) else ():
+        inside = [
+            np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
+        ]  # fmt: skip
+        groups[stratum.label] = np.all(inside, axis=0)
+    keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
+    if recipe.mechanism.get("joint", False):  # records that lack one column counted for none
+        all_there = np.all(list(keep.values()), axis=0)
+        keep.update((name, all_there) for name in columns)
+    found = []
+    for row in table.to_dict("records"):
+        name = str(row["column"])
+        chosen = keep[name] & groups[str(row["stratum"])]
+        found.append(_mean(schema, name, coded.numbers[name][chosen]))
+    return table.assign(true=found)
+
+
+def _mean(schema: Schema, name: str, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> float:
+    """The mean on the column's scale, brought back; NaN where there is nobody."""
+    from stratsynth.schema import Numeric
+    from stratsynth.schema.transforms import backward, forward
+
+    column = cast("Numeric", schema.column(name))
+    if not numbers.size:
+        return math.nan
+    return float(backward(column, np.array([forward(column, numbers).mean()]))[0])
+
+
+def describe(table: pd.DataFrame, level: float, *, internal: bool) -> str:
+    """The table for a reader: a block for each column, everybody first."""
+    lines = [STAMP, ""] if internal else []
+    width = max(9, *(len(str(label)) for label in table["stratum"]))
+    for name in table["column"].unique():
+        part = table[table["column"] == name]
+        scale = str(part["scale"].iloc[0])
+        lines.append(f"{name}{f': typical values, means on the {scale} scale brought back' if scale else ''}")
+        true = f"{'true':>11} " if internal else ""
+        lines.append(f"{'group':{width}} {'people':>9} {'mean':>11} {true}{f'{100 * level:g} % interval':>25}  remarks")
+        lines.extend(_line(row, width, internal=internal) for row in part.to_dict("records"))
+        lines.append("")
+    lines.append("people: as noisy as the mean. small: noise is larger than sampling error.")
+    return "\n".join(lines)
+
+
+def _line(row: dict[Any, Any], width: int, *, internal: bool) -> str:
+    true = f"{row['true']:>11,.5g} " if internal else ""
+    interval = f"{row['lower']:,.5g} to {row['upper']:,.5g}"
+    return (
+        f"{row['stratum'] or 'everybody':{width}} {row['size']:>9,.0f} {row['value']:>11,.5g} {true}{interval:>25}  "
+        + ", ".join(_remarks(row))
+    ).rstrip()
+
+
+def _remarks(row: dict[Any, Any]) -> list[str]:
+    """What a reader must know of one mean."""
+    found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
+    if row["conservative"]:
+        found.append("interval conservative")
+    if row["scale"]:
+        bias = "unknown" if math.isnan(row["bias"]) else f"about {row['bias']:,.3g}"
+        found.append(f"typical minus mean {bias}")
+    if row["clipped"]:
+        found.append(f"values clipped to {row['clip_low']:,.5g} to {row['clip_high']:,.5g}")
+    return found
+
+
+def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """For programs; what is unknown is null."""
+    return [
+        {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        for row in table.to_dict("records")
+    ]

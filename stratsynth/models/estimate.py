@@ -1,0 +1,227 @@
+"""Private means with what is known of their errors: the model of mechanisms that release numbers, not rows.
+
+An estimate has one figure for each of some numeric columns, on the scale that the column declares. A mixture of
+estimates is an estimate too, the weighted one, and keeps its parts: that is STRATCOINPRESS where the parts come
+from COINPRESS and the weights are exact and public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from stratsynth.errors import ReleaseError
+from stratsynth.models.base import State
+from stratsynth.models.intervals import half_width
+from stratsynth.schema import Numeric, Schema
+from stratsynth.strata import Stratum, disjoint, within
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+SURE = 3.0
+"""A group whose noisy size is within so many standard deviations of 0 may be empty: its mean is not estimable."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Numbers of a mean, an array each with one entry a column. Deviations are standard deviations."""
+
+    value: NDArray[np.float64]
+    direct: NDArray[np.float64]
+    """The deviation of the noise that was added to the sum, in the mean."""
+    fourth: NDArray[np.float64]
+    """Its fourth cumulant: 0 for Gaussian noise, 3 direct^4 for Laplace noise."""
+    size: NDArray[np.float64]
+    """How many records the mean is of: public, or noisy."""
+    size_noise: NDArray[np.float64]
+    """The deviation of the noise in `size`; 0 for a public size."""
+    pull: NDArray[np.float64]
+    """How far the mean moves for each record that the noise adds to `size`."""
+    spread: NDArray[np.float64]
+    """The deviation of one record's value, from a noisy sum of squares; NaN where that was not bought."""
+    sampling: NDArray[np.float64]
+    """The deviation of the sampling error: of the mean of so many records from that of those they stand for."""
+    weighting: NDArray[np.float64]
+    """The deviation that uncertain weights cause; 0 within a group, and for exact weights."""
+    low: NDArray[np.float64]
+    """Values below this were taken for this. What that does to the mean is in no interval."""
+    high: NDArray[np.float64]
+    """Values above this were taken for this."""
+
+    def check(self, number: int) -> None:
+        """Refuse what no mechanism makes; for what is read from files."""
+        for f in fields(self):
+            array = getattr(self, f.name)
+            sound = array.dtype == np.float64 and array.shape == (number,)
+            if sound and f.name in {"value", "pull", "low", "high"}:
+                sound = bool(np.isfinite(array).all())
+            elif sound:
+                sound = bool(((array >= 0) | (np.isnan(array) & (f.name == "spread"))).all())
+            if not sound:
+                raise ReleaseError(f"model: the estimates' {f.name} is damaged.")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Means of some columns, over everybody that the schema describes."""
+
+    kind: ClassVar[str] = "estimate"
+    schema: Schema
+    columns: tuple[str, ...]
+    figures: Figures
+    laplace: bool = False
+    """Whether the noise of sizes is Laplace's (pure epsilon) or Gaussian."""
+    conservative: bool = False
+    """Whether `sampling` comes from public bounds alone, and is larger than it need be."""
+    parts: Mapping[Stratum, Estimate] = field(default_factory=dict)
+    """The groups that it was made from, if it was."""
+    shares: Mapping[Stratum, float] = field(default_factory=dict)
+    """Their weights."""
+
+    @property
+    def noise(self) -> NDArray[np.float64]:
+        """The standard deviation of the privacy noise in each mean, on the column's scale."""
+        f = self.figures
+        return np.hypot(f.direct, f.pull * f.size_noise)
+
+    @property
+    def fourth(self) -> NDArray[np.float64]:
+        """The fourth cumulant of the privacy noise in each mean."""
+        f = self.figures
+        return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
+
+    def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
+        """The ends of each mean's interval, on the column's scale: for noise, weights and sampling error.
+
+        It is for the mean of values clipped at `low` and `high`: where people lie beyond, widen scale or radius.
+        Without `sampling` they are for the mean of the very records that were summed.
+        """
+        f = self.figures
+        variance = self.noise**2 + f.weighting**2 + (f.sampling**2 if sampling else 0.0)
+        width = np.array([half_width(v, k, level) for v, k in zip(variance, self.fourth, strict=True)])
+        return f.value - width, f.value + width
+
+    def status(self) -> list[str]:
+        """For each mean: `ok`, `small`, or `not_estimable`.
+
+        `small`: the noise is larger than the sampling error. `not_estimable`: the group may be empty for all
+        that is known, or noise alone makes the interval half as wide as the column's public bounds.
+        """
+        from stratsynth.schema.transforms import bounds
+
+        f, found = self.figures, []
+        for i, name in enumerate(self.columns):
+            low, high = bounds(cast("Numeric", self.schema.column(name)))
+            nobody = f.size[i] <= max(SURE * f.size_noise[i], 1.0)
+            if nobody or 4 * half_width(self.noise[i] ** 2, self.fourth[i], 0.95) >= high - low:
+                found.append("not_estimable")
+            else:
+                found.append("small" if self.noise[i] > f.sampling[i] else "ok")
+        return found
+
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """One row for everybody and one for each group, for each column; in the unit of the data.
+
+        The interval of what is not estimable is all between the public bounds.
+
+        `value`, `lower` and `upper` are brought back from the column's scale, and kept within its bounds. On a
+        scale that bends, `value` is the typical number whose transform is the mean of the transforms; `bias` is by
+        how much it misses the mean of the numbers, if their transforms are normal, and is NaN where the spread
+        was not bought. Where `clipped`, values beyond `clip_low` and `clip_high` were taken for these, which no
+        interval allows for; elsewhere these are the column's bounds. The other columns are on the column's scale.
+        """
+        import pandas as pd
+
+        return pd.DataFrame([row for path, part in self.walk() for row in part._rows(path, level)])  # noqa: SLF001
+
+    def walk(self, path: tuple[Stratum, ...] = ()) -> Iterator[tuple[tuple[Stratum, ...], Estimate]]:
+        """This estimate and all below it, each with its path; everybody first."""
+        yield path, self
+        for stratum, part in self.parts.items():
+            yield from part.walk((*path, stratum))
+
+    def _rows(self, path: tuple[Stratum, ...], level: float) -> Iterator[dict[str, Any]]:
+        from stratsynth.schema.transforms import backward, mean_back
+        from stratsynth.strata import label
+
+        f, status = self.figures, self.status()
+        lower, upper = self.interval(level)
+        for i, name in enumerate(self.columns):
+            column = cast("Numeric", self.schema.column(name))
+            ends = backward(column, np.array([f.value[i], lower[i], upper[i], f.low[i], f.high[i]]))
+            value, low, high, clip_low, clip_high = np.clip(ends, column.lower, column.upper)
+            if status[i] == "not_estimable":  # nothing is known but what was known before
+                low, high = column.lower, column.upper
+            yield {
+                "stratum": label(path),
+                "column": name,
+                "value": value,
+                "lower": float(low),
+                "upper": float(high),
+                "status": status[i],
+                "noise": self.noise[i],
+                "sampling": f.sampling[i],
+                "weighting": f.weighting[i],
+                "conservative": self.conservative,
+                "size": f.size[i],
+                "size_noise": f.size_noise[i],
+                "spread": f.spread[i],
+                "scale": column.transform or "",
+                "clip_low": clip_low,
+                "clip_high": clip_high,
+                "clipped": bool(clip_low > column.lower or clip_high < column.upper),
+                "bias": value - mean_back(column, f.value[i], f.spread[i]) if column.transform else 0.0,
+            }
+
+    def state(self) -> State:
+        """The figures, then the parts' states, arrays named by the part's number."""
+        arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
+        facts = []
+        for i, (stratum, part) in enumerate(self.parts.items()):
+            state = part.state()
+            said = {"stratum": stratum.to_dict(), "names": list(stratum.names), "share": self.shares[stratum]}
+            facts.append({**said, "facts": state.facts})
+            arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
+        own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
+        return State({**own, "parts": facts}, arrays)
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Estimate:
+        """Check what a file claims before believing it."""
+        facts = state.facts
+        columns = tuple(facts["columns"])
+        if not columns or not all(isinstance(schema.column(name), Numeric) for name in columns):
+            raise ReleaseError("model: estimates are of numeric columns.")
+        figures = Figures(**{f.name: np.asarray(state.arrays[f.name]) for f in fields(Figures)})
+        figures.check(len(columns))
+        parts, shares = {}, {}
+        for i, part in enumerate(facts["parts"]):
+            stratum, prefix = _named(part["stratum"], part["names"]), f"{i}/"
+            for column, levels in stratum.items:
+                codes = [schema.index(column, level) for level in levels]
+                if codes != sorted(set(codes)):
+                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
+            arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
+            parts[stratum] = cls.from_state(within(schema, (stratum,)), State(part["facts"], arrays))
+            shares[stratum] = float(part["share"])
+            if not math.isfinite(shares[stratum]) or parts[stratum].columns != columns:
+                raise ReleaseError("model: a group's estimates are damaged.")
+        one_split = len({stratum.columns for stratum in parts}) <= 1 and disjoint(parts)
+        if len(parts) < len(facts["parts"]) or not one_split:
+            raise ReleaseError("model: its strata are not those of one split.")
+        return cls(schema, columns, figures, facts["laplace"] is True, facts["conservative"] is True, parts, shares)
+
+
+def _named(levels: Mapping[str, str], names: list[object]) -> Stratum:
+    """A stratum with the names by which the table calls it."""
+    stratum = Stratum.from_dict(levels)
+    texts = tuple(name for name in names if isinstance(name, str) and name.isprintable() and "|" not in name)
+    if len(texts) != len(names) or len(texts) != len(stratum.items):
+        raise ReleaseError("model: a stratum's names are damaged.")
+    return Stratum(stratum.items, texts)

@@ -1,0 +1,85 @@
+"""Intervals for an estimate whose error is part Gaussian and part Laplace, and how errors of groups combine.
+
+A law is kept by two numbers that add up: variance and fourth cumulant (0 for a normal law, 3 v^2 for a Laplace
+law of variance v, and w^4 times itself under a weight w). Quantiles are those of the sum of one normal and one
+Laplace variable that has both: exact when that is what the error is, and close for any number of them.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+
+def half_width(variance: float, fourth: float, level: float) -> float:
+    """How far an error of mean 0 stays from 0, either side, with the probability `level`."""
+    from scipy.optimize import brentq
+
+    if not 0 < level < 1:
+        raise UsageError("the level of an interval lies between 0 and 1; 0.95 is usual.")
+    if not math.isfinite(variance):
+        return math.inf
+    if variance <= 0:
+        return 0.0
+    # in units of the whole error's standard deviation
+    laplace = math.sqrt(min(max(fourth / variance / variance, 0.0), 3.0) / 3.0)
+    scale, normal = math.sqrt(laplace / 2), math.sqrt(1 - laplace)
+    beyond = (1 - level) / 2
+    most = 2 + 12 / min(1.0, beyond) ** 0.25 - math.log(beyond)  # further out than any such law's quantile
+    found = brentq(lambda x: _above(x, normal, scale) - beyond, 0.0, most, xtol=1e-12)
+    return float(found) * math.sqrt(variance)
+
+
+def _above(x: float, normal: float, scale: float) -> float:
+    """P(N + L > x) for x >= 0, N normal with deviation `normal` and L Laplace of scale `scale`."""
+    from scipy.special import log_ndtr, ndtr
+
+    if normal < 1e-9:
+        return 0.5 * math.exp(-x / scale)
+    if scale < 1e-3:  # too little to be seen, and the terms below would cancel
+        return float(ndtr(-x / normal))
+    shift, half = normal / scale, normal**2 / (2 * scale**2)
+    left = math.exp(half + x / scale + log_ndtr(-x / normal - shift))
+    right = math.exp(half - x / scale + log_ndtr(x / normal - shift))
+    return float(ndtr(-x / normal)) - 0.5 * left + 0.5 * right
+
+
+def weighted_variance(means: ArrayLike, variances: ArrayLike, shares: ArrayLike, covariance: ArrayLike) -> float:
+    """The variance of sum W_g M_g, for shares W with this covariance, independent of group means M.
+
+    Exact when the M_g are independent of one another, m and w being the expectations of M and W:
+
+        sum w_g^2 Var(M_g)  +  m' C m  +  sum C_gg Var(M_g)
+
+    With exact public shares C is 0 and the first term is all. Estimated m, w and C give an estimate.
+    """
+    m, v, w, c = (np.asarray(x, dtype=float) for x in (means, variances, shares, covariance))
+    return float((w**2 * v).sum() + m @ c @ m + (np.diag(c) * v).sum())
+
+
+def sampled_shares_covariance(shares: ArrayLike, n: float) -> Floats:
+    """The covariance of shares that were counted in a random sample of n people, such as a public hold-out."""
+    w = np.asarray(shares, dtype=float)
+    found: Floats = (np.diag(w) - np.outer(w, w)) / n
+    return found
+
+
+def noisy_shares_covariance(counts: ArrayLike, sigmas: ArrayLike) -> Floats:
+    """The covariance of shares c_g / sum c of counts with independent noise, to first order in the noise.
+
+    A share's derivative by a count is J = (I - w 1') / N, and the covariance J diag(sigma^2) J'.
+    """
+    c, sigma = np.asarray(counts, dtype=float), np.broadcast_to(np.asarray(sigmas, dtype=float), np.shape(counts))
+    total = c.sum()
+    jacobian = (np.eye(len(c)) - (c / total)[:, None]) / total
+    found: Floats = jacobian @ np.diag(sigma**2) @ jacobian.T
+    return found

@@ -1,0 +1,108 @@
+"""The mean of everybody from the means of groups: weights, and the error that each part of it brings.
+
+A column that everybody has is weighted by the strata's shares. A column that some people lack, because a question
+did not apply to them or was not answered, is a mean over those who have it, and the groups' shares among those
+are not the groups' shares: it is weighted by the sizes that the estimates were divided by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import MechanismError
+from stratsynth.models.estimate import Estimate, Figures
+from stratsynth.models.intervals import weighted_variance
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.strata import Stratum
+
+
+def weighted(
+    schema: Schema,
+    parts: Mapping[Stratum, Estimate],
+    shares: Mapping[Stratum, float],
+    covariance: ArrayLike | None = None,
+    *,
+    of_rows: bool = False,
+) -> Estimate:
+    """The weighted estimate. `covariance` is that of the shares, in the order of the parts; None where exact.
+
+    Shares counted in a public sample or bought from the private table are uncertain: see
+    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`. Where they are shares
+    `of_rows`, of the very rows that were summed, the groups' numbers among these add to the sampling error.
+    """
+    first = next(iter(parts.values()))
+    if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
+        raise MechanismError("a weighted estimate needs the same columns and noise in all groups.")
+    w = np.array([shares[stratum] for stratum in parts])
+    c = None if covariance is None else np.asarray(covariance, dtype=float)
+    if c is not None and (c.shape != (len(w), len(w)) or not np.isfinite(c).all()):
+        raise MechanismError("the covariance of the shares is a square of finite numbers, one line a group.")
+    combined = [
+        _combined(
+            [_one(part, i) for part in parts.values()],
+            None if not complete(schema, name) else w,
+            c,
+            mixed=schema.most_rows if of_rows or not complete(schema, name) else 0,
+            law=first.laplace,
+        )
+        for i, name in enumerate(first.columns)
+    ]
+    figures = Figures(**{key: np.array([found[key] for found in combined]) for key in combined[0]})
+    conservative = any(part.conservative for part in parts.values())
+    return Estimate(schema, first.columns, figures, first.laplace, conservative, dict(parts), dict(shares))
+
+
+def complete(schema: Schema, name: str) -> bool:
+    """Whether every record has a number in this column, by the schema."""
+    column = schema.column(name)
+    return isinstance(column, Numeric) and not column.missing and column.not_applicable is None
+
+
+def _one(part: Estimate, i: int) -> dict[str, float]:
+    """One column's figures."""
+    return {key: float(array[i]) for key, array in vars(part.figures).items()}
+
+
+def _combined(
+    parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
+) -> dict[str, float]:
+    """The figures of one column, over all groups; by their sizes where no weights are given.
+
+    `mixed`: how many rows of the mix at most come with one person, 0 where the groups' numbers are no matter.
+    """
+    f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
+    sizes = f["size"]
+    tails, drift = 3.0 * law * f["size_noise"] ** 4, f["pull"]
+    if w is None:
+        w, c = sizes / sizes.sum(), None
+        # noise in a size moves the group's mean, and the group's weight: with m its mean and M everybody's,
+        # the mean of all moves by w pull + (m - M) / N
+        drift = f["pull"] + (f["value"] - w @ f["value"]) / sizes
+    moved = w * drift
+    mean = float(w @ f["value"])
+    between = f["value"] - mean
+    errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
+    # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
+    doubt = 0.0 if c is None else weighted_variance(between, errors, np.zeros_like(w), c)
+    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of so many
+    return {
+        "value": mean,
+        "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),
+        "fourth": float((w**4 * f["fourth"] + moved**4 * tails).sum()),
+        "size": float(sizes.sum()),
+        "size_noise": float(np.sqrt((f["size_noise"] ** 2).sum())),
+        "pull": 0.0,
+        "spread": float(np.sqrt(np.maximum(w @ (f["spread"] ** 2 + between**2), 0.0))),
+        "sampling": float(np.sqrt(max(0.0, (w**2 * f["sampling"] ** 2).sum() + mixing))),
+        "weighting": float(np.sqrt(max(0.0, (w**2 * f["weighting"] ** 2).sum() + doubt))),
+        "low": float(f["low"].max()),  # what was clipped in some group was clipped
+        "high": float(f["high"].min()),
+    }

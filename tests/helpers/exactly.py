@@ -1,0 +1,30 @@
+"""Running a mechanism that asks for sums with no noise in the answers, to see what it makes of them."""
+
+import numpy as np
+
+from stratsynth import Budget
+from stratsynth.driver.load import load_rows
+from stratsynth.driver.lockstep import run
+from stratsynth.mechanism import Public
+from stratsynth.questions import NoisySum
+from stratsynth.questions.total import GRID
+from stratsynth.sources import open_source
+
+
+def exactly(mechanism, schema, frame, *, declared=None, budget=None):
+    """The model, and every question with the deviation its noise would have had."""
+    budget = budget or Budget(1, 1e-9)
+    rows, asked = load_rows(schema, open_source(frame)), []
+
+    def answer(batch):
+        replies = []
+        for a in batch:
+            (units,) = rows.sums([(a.path, a.question.query, 1.0)], None)[0]
+            (block,), (scale,) = a.question.query.blocks(a.schema), a.question.scales(a.schema, budget.neighbours)
+            asked.append((a.question, scale * block.clip / GRID))
+            replies.append((NoisySum(units, block.clip / GRID, scale * block.clip / GRID),))
+        return replies
+
+    public = Public(schema, declared, budget.neighbours)
+    allot = mechanism.price(public, budget)
+    return run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answer), asked
