@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.parts import Panel, heat, panels, ranked
@@ -131,8 +131,9 @@ class Runs:
         )
         self.seeds = int(runs["seed"].nunique())
         self.found: dict[tuple[str, str, float], dict[tuple[str, ...], dict[str, Any]]] = {}
-        for (m, s, e), part in runs.groupby(["mechanism", "stratification", "epsilon"], sort=False):
-            self.found[str(m), str(s), float(e)] = _by_group(part, self.by)
+        for method in runs.groupby(["mechanism", "stratification", "epsilon"], sort=False):
+            key, part = cast("tuple[Any, pd.DataFrame]", method)
+            self.found[str(key[0]), str(key[1]), float(key[2])] = _by_group(part, self.by)
         sizes: dict[tuple[str, ...], float] = {}
         for groups in self.found.values():
             for key, row in groups.items():
@@ -185,7 +186,7 @@ def _whole(frame: pd.DataFrame) -> Any:
 
 def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], dict[str, Any]]:
     """For each group (the empty key is everybody), the mean of its values, from the least to the largest."""
-    rows: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    rows: dict[tuple[str, ...], list[Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)
         rows.setdefault(key, []).append(row)
@@ -289,6 +290,7 @@ def _panel(
         said.append(f"{method[1]} " + ", ".join(f"{short(s.value)} at {e:g}" for e, s in known))
     name, n = runs.name(key), runs.sizes.get(key, math.nan)
     titled = with_people(Scored(name, n, {})) if math.isfinite(n) else name
+    titled += "" if any(s.known for line in scores.values() for s in line) else ": not estimable"
     alone = f"; chance alone {short(base)}" if math.isfinite(base) else ""
     return panel.drawing(titled, f"Error against epsilon, {name}: {'; '.join(said)}{alone}")
 
@@ -333,8 +335,9 @@ def _worst(runs: Runs) -> Iterator[Figure]:
     scope = EVERYBODY if (frame["scope"] == EVERYBODY).any() else GROUP
     here = frame[(frame["scope"] == scope) & (frame["mechanism"] != BASELINE) & (frame["stratification"] != BASELINE)]
     keys = ["mechanism", "stratification", "clique", *(runs.by if scope == GROUP else [])]
-    rows = []
-    for key, part in here.groupby(keys, sort=False):
+    rows: list[list[str | float]] = []
+    for one in here.groupby(keys, sort=False):
+        key, part = cast("tuple[Any, pd.DataFrame]", one)
         values = [float(v) for v in part["value"]]
         group = [runs.name(tuple(map(str, key[3:])))] if scope == GROUP else []
         name = [str(key[2]).replace(",", ", "), f"{key[0]} {key[1]}", *group]

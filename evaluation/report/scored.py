@@ -86,7 +86,7 @@ def scored(
         chance: The table that is the sampling-error baseline.
         schema: For the meaning of levels.
     """
-    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    found: dict[tuple[str, ...], dict[str, Any]] = {}
     for row in frame.to_dict("records"):
         key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)
         found.setdefault(key, {})[row["table"]] = row
