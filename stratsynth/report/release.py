@@ -101,11 +101,17 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> li
             f"{short(NORMAL * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
-                f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest, {names.group(least.group)}, "
-                f"has about {max(least.value, 0.0):,.0f} records."
+                f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
+                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} records."
                 if blurred
-                else ", which is less than a quarter of every group."
+                else ", which is less than a quarter of each of them."
             )
+        )
+    others = words.groups(certificate) - len(groups)
+    if groups and others > 0:
+        lead.append(
+            f"In {several(others, 'more group')} no single column was measured: what the release says of "
+            f"{'it' if others == 1 else 'them'} comes from everybody, or from tables of several columns."
         )
     return lead
 
@@ -271,7 +277,8 @@ def _column(table: Measured, names: Names) -> Markup:
         for name, value in shown
     ]
     again = f", measured {table.times} times" if table.times > 1 else ""
-    note = f"{len(cells) - len(shown)} smaller levels are in the numbers only. " if len(cells) > len(shown) else ""
+    hidden = len(cells) - len(shown)
+    note = f"{several(hidden, 'smaller level')} in the numbers only; " if hidden else ""
     return Markup("<div><h4>{}</h4><small>{}every count give or take {}{}</small>{}</div>").format(
         table.clique, note, short(noise), again, Markup("").join(lines)
     )
