@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.report import BANNER
-from stratsynth.evaluation.report.compared import BASELINE, comparison_page
+from stratsynth.evaluation.report.compared import comparison_page
+from stratsynth.evaluation.report.runs import BASELINE
 from stratsynth.evaluation.tables import STAMP
 
 if TYPE_CHECKING:

@@ -169,7 +169,7 @@ def smallest(
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
     the groups are, and why, is left out of a `brief` one, which follows another.
     """
-    what = name or f"Instead of {other}, {mine}"
+    what = name or f"Compared with {other}, {mine}"
     ordered = sorted((s for s in groups if s.n > 0), key=lambda s: s.n)
     few = ordered[: max(1, min(FEWEST, len(ordered) // 3))]
     if not few:

@@ -11,24 +11,19 @@ from markupsafe import Markup
 from stratsynth.report import words
 from stratsynth.report.cells import count, drawn, figure, share
 from stratsynth.report.cells import words as text
-from stratsynth.report.measured import EVERYBODY, Measured, Names, Size, drawable, measured, sizes
+from stratsynth.report.measured import EVERYBODY, Measured, Names, Size, measured, sizes
 from stratsynth.report.numbers import Numbers, listed, several, short
+from stratsynth.report.oneways import NORMAL, columns
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, facts_of, render
-from stratsynth.report.strip import Mark, Scale, axis, bar, legend, strip
+from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from stratsynth.schema import Schema
 
-CELLS = 4_000
-"""As many counts as are drawn: the file stays below 2 MB. The others are in measurements.parquet."""
-LEVELS = 24
-"""As many levels of a column as are drawn, the largest ones; the numbers beside the picture have all."""
 TABLES = 100
 """As many kinds of measured tables as are listed."""
-NORMAL = 1.959964
-"""A normal variable is within so many standard deviations in 95 of 100 cases."""
 
 
 def release_page(
@@ -47,7 +42,7 @@ def release_page(
         _promise(certificate),
         _groups(certificate, sized, names),
         _limits(certificate),
-        _columns(tables, names, schema),
+        columns(tables, names, schema),
         _made(certificate, tables, moved),
         Section(
             "cite", "How to cite", figures=[Figure("", picture=_block(line)) for line in words.citation(certificate)]
@@ -101,11 +96,17 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> li
             f"{short(NORMAL * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
-                f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest, {names.group(least.group)}, "
-                f"has about {max(least.value, 0.0):,.0f} records."
+                f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
+                f"{names.group(least.group)}, has about {max(least.value, 0.0):,.0f} records."
                 if blurred
-                else ", which is less than a quarter of every group."
+                else ", which is less than a quarter of each of them."
             )
+        )
+    others = words.groups(certificate) - len(groups)
+    if groups and others > 0:
+        lead.append(
+            f"In {several(others, 'more group')} no single column was measured: what the release says of "
+            f"{'it' if others == 1 else 'them'} comes from everybody, or from tables of several columns."
         )
     return lead
 
@@ -217,64 +218,6 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
     if not isinstance(certificate["unit"], str):
         facts.append(("Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."))
     return Section("limits", "What is not protected", facts=facts)
-
-
-def _columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
-    """Each column's counts, group by group."""
-    kept, left = drawable(tables, names.order, CELLS)
-    if not kept:
-        return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
-    groups = list(dict.fromkeys(t.group for t in kept))
-    figures, rows = [], []
-    for group in groups:
-        here = [t for t in kept if t.group == group]
-        order = {name: i for i, name in enumerate(schema.names)}
-        here.sort(key=lambda t: order.get(t.clique, len(order)))
-        figures.append(Figure("" if len(groups) == 1 else names.group(group), picture=_bars(here, names),
-                              group=names.group(group) if len(groups) > 1 else None))  # fmt: skip
-        for t in here:
-            cells = zip(names.cells(t), t.values, strict=True)
-            rows += [[group or "everybody", t.clique, cell, round(float(value), 1), t.sigma] for cell, value in cells]
-    more = f" {several(left, 'more table')} of single columns {'is' if left == 1 else 'are'} in measurements.parquet."
-    figures.append(Figure("", numbers=Numbers("counts", ["group", "column", "level", "count", "sigma"], rows)))
-    return Section(
-        "columns",
-        "What was measured",
-        text=[
-            "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
-            "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
-            "Counts of several columns together are in measurements.parquet." + (more if left else ""),
-        ],
-        figures=figures,
-        groups=[names.group(group) for group in groups] if len(groups) > 1 else [],
-    )
-
-
-def _bars(tables: list[Measured], names: Names) -> Markup:
-    return Markup('<div class="columns">{}</div>').format(Markup("").join(_column(t, names) for t in tables))
-
-
-def _column(table: Measured, names: Names) -> Markup:
-    noise = NORMAL * table.sigma
-    cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
-    shown = cells
-    if len(cells) > LEVELS:
-        least = sorted((value for _, value in cells), reverse=True)[LEVELS - 1]
-        shown = [cell for cell in cells if cell[1] >= least][:LEVELS]
-    scale = Scale.over([max(value, 0.0) + noise for _, value in shown])
-    lines = [
-        Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(
-            name,
-            bar(scale, value, value - noise, value + noise, f"{name}: {value:,.0f}, give or take {short(noise)}"),
-            f"{value:,.0f}".replace("-", "−"),
-        )
-        for name, value in shown
-    ]
-    again = f", measured {table.times} times" if table.times > 1 else ""
-    note = f"{len(cells) - len(shown)} smaller levels are in the numbers only. " if len(cells) > len(shown) else ""
-    return Markup("<div><h4>{}</h4><small>{}every count give or take {}{}</small>{}</div>").format(
-        table.clique, note, short(noise), again, Markup("").join(lines)
-    )
 
 
 def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping[str, Any] | None) -> Section:

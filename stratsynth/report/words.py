@@ -92,13 +92,22 @@ def strata(certificate: Mapping[str, Any]) -> str:
             "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
             "common model makes of them."
         )
-    number = found.get("groups", found["cells"])
-    shared = any(not charge["path"] for charge in certificate["charges"])
-    gets = "all of the epsilon that asking everybody together has left" if shared else "the whole epsilon"
-    return (
-        f"{several(number, 'group')} by {' and '.join(found['by'])}. Each was measured by itself, with noise of its "
-        f"own. As a person is in one group only, each group gets {gets}."
+    depths = {len(charge["path"]) for charge in certificate["charges"]}
+    each = "as much of it as its own budget says" if "epsilon" in found else "the whole of it"
+    spent = (
+        "A part of epsilon was spent on everybody together, and the rest in each group by itself. As a person is in "
+        "one group only, the groups do not add up."
+        if 0 in depths and len(depths) > 1
+        else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
+        f"be shared: each group gets {each}."
     )
+    return f"{several(groups(certificate), 'group')} by {' and '.join(found['by'])}. {spent}"
+
+
+def groups(certificate: Mapping[str, Any]) -> int:
+    """How many there are, after merges; 1 without strata."""
+    found = certificate["strata"]
+    return int(found.get("groups", found["cells"]))
 
 
 def merges(certificate: Mapping[str, Any]) -> str:
@@ -125,7 +134,7 @@ def account(certificate: Mapping[str, Any]) -> str:
     cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
     kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
     return (
-        f"Epsilon {short(ledger['spent_epsilon'], 4)} at delta {ledger['spent_delta']:g} over "
+        f"Epsilon {ledger['spent_epsilon']:.4g} at delta {ledger['spent_delta']:g} over "
         f"{several(ledger['releases'], 'release')}, this one included{cap}.{kept}"
     )
 
@@ -139,13 +148,13 @@ def citation(certificate: Mapping[str, Any]) -> list[str]:
     """How to cite the release, the software and the method."""
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
     by = certificate["strata"]["by"]
-    groups = f", stratified by {' and '.join(by)}" if by else ""
+    strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
     found = [
         (
             f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
             f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
-            f"{unit(certificate)}); mechanism {mechanism}{groups}; schema sha256 "
+            f"{unit(certificate)}); mechanism {mechanism}{strata_}; schema sha256 "
             f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
         ),
         (

@@ -9,12 +9,13 @@ from stratsynth.evaluation.report.compared import comparison_page
 from stratsynth.evaluation.report.evaluated import evaluation_page
 
 from helpers import browser, small
-from stratsynth import Schema, census
+from stratsynth import Categorical, Schema, census
 from stratsynth.report.release import release_page
 
 pytestmark = browser.needed
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
-KINDS = ("release", "evaluation", "comparison")
+KINDS = ("release", "evaluation", "comparison", "long")
+LONG = "A_COLUMN_WITH_A_LONG_NAME_AND_NO_SPACE_IN_IT_ANYWHERE"
 
 
 def comparison():
@@ -41,6 +42,11 @@ def pages(tmp_path_factory):
     found = evaluate(real, made, schema, ["SEX", "RAC1P"], k=2, beside={"vanilla": other}, area="RAC1P")
     page = evaluation_page(found, certificate=release.certificate)
     (place / "evaluation.html").write_text(page, encoding="utf-8")
+    levels = tuple(f"Llanfairpwllgwyngyllgogerychwyrndrobwll-{i}" for i in range(40))
+    schema = Schema({LONG: Categorical(levels=levels), "B": Categorical(levels=("1", "2"))})
+    frame = pd.DataFrame({LONG: levels[:30] * 9, "B": ["1", "2"] * 135})
+    page = evaluation_page(evaluate(frame, frame[:200], schema, [LONG], k=2, area=LONG))
+    (place / "long.html").write_text(page, encoding="utf-8")
     (place / "comparison.html").write_text(comparison_page(comparison()), encoding="utf-8")
     return place
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute
 import pytest
 from stratsynth.adapters import MST, Independent
 
@@ -173,3 +174,15 @@ def test_eighteen_groups_and_twenty_columns_stay_below_two_megabytes():
 def test_a_release_without_tables_has_a_report(release):
     html = release_page(release.certificate, COLUMNS.empty_table(), release.model.schema)
     assert "No count of a single column" in Page(html).check().text
+
+
+def test_what_was_spent_on_everybody_first_and_who_was_not_measured_is_said(release):
+    charges = [{**release.certificate["charges"][0], "path": []}, *release.certificate["charges"]]
+    table = release.measurements.filter(pa.compute.not_equal(release.measurements["stratum"].cast("string"), "2|b"))
+    page = Page(release_page({**release.certificate, "charges": charges}, table, release.model.schema)).check()
+    assert "A part of epsilon was spent on everybody together" in page.text
+    assert "each group gets the whole" not in page.text
+    assert "In 1 more group no single column was measured" in page.text
+    whole = page_of(release)
+    assert "each group gets the whole of it" in whole.text
+    assert "no single column was measured" not in whole.text
