@@ -133,10 +133,11 @@ def account(certificate: Mapping[str, Any]) -> str:
     ledger = certificate["ledger"]
     cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
     kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
-    return (
-        f"Epsilon {ledger['spent_epsilon']:.4g} at delta {ledger['spent_delta']:g} over "
-        f"{several(ledger['releases'], 'release')}, this one included{cap}.{kept}"
-    )
+    if ledger.get("note"):  # public data, of which nothing is charged
+        return f"{ledger['note'][:1].upper()}{ledger['note'][1:].rstrip('.')}."
+    delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
+    releases = several(ledger["releases"], "release")
+    return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
 
 
 def unprotected(certificate: Mapping[str, Any]) -> list[str]:
