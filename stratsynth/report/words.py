@@ -133,7 +133,7 @@ def account(certificate: Mapping[str, Any]) -> str:
     ledger = certificate["ledger"]
     cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
     kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
-    if ledger.get("note"):  # public data, of which nothing is charged
+    if ledger.get("note") and "spent_delta" not in ledger:  # public data, of which nothing is charged
         return f"{ledger['note'][:1].upper()}{ledger['note'][1:].rstrip('.')}."
     delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
     releases = several(ledger["releases"], "release")
