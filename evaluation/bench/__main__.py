@@ -24,6 +24,8 @@ def main() -> int:
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled: repetitions, 5 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: so many simulated people")
+    parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
+    parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     arguments = parser.parse_args()
     from stratsynth.evaluation.bench.figures import show
 
@@ -33,8 +35,9 @@ def main() -> int:
     elif arguments.name == "pooled":
         epsilons = arguments.epsilons or module.EPSILONS
         figures = module.run(
-            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows
-        )
+            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
+            by=arguments.by, shares=arguments.shares,
+        )  # fmt: skip
     else:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")

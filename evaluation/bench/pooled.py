@@ -26,41 +26,56 @@ if TYPE_CHECKING:
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)
 GROUPINGS = (("SEX", "RAC1P"), ("RAC1P",))
 LEAST = 10
-KINDS = ("vanilla", "stratified", "pooled")
 SCORES = ("overall error", "group error", "worst group", "parity")
 
 
 def run(
-    acs: str | None, *, base: str = "mst", epsilons: Sequence[float] = EPSILONS, seeds: int = 5, rows: int | None = None
+    acs: str | None,
+    *,
+    base: str = "mst",
+    epsilons: Sequence[float] = EPSILONS,
+    seeds: int = 5,
+    rows: int | None = None,
+    by: Sequence[str] = (),
+    shares: Sequence[float] = (),
 ) -> list[Figure]:
-    """Every grouping and epsilon; three fits for each repetition."""
+    """Every grouping and epsilon; a fit of each kind for each repetition, and of pooled for each share besides."""
     figures = []
-    for by in GROUPINGS:
-        frame, schema, weights = data(acs, rows, by)
+    for columns in [tuple(by)] if by else GROUPINGS:
+        frame, schema, weights = data(acs, rows, columns)
         real = coded(frame, schema)
+        hows = _hows(base, columns, weights, shares)
         for epsilon in epsilons:
-            found: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in KINDS}
-            seconds: dict[str, list[float]] = {kind: [] for kind in KINDS}
-            for seed in range(seeds):
-                for kind in KINDS:
-                    start = time.perf_counter()
-                    release = _fit(kind, base, by, frame, schema, weights, epsilon)
-                    seconds[kind].append(time.perf_counter() - start)
-                    found[kind].append(scores(real, coded(release.sample(len(frame), seed=seed), schema), schema, by))
-            figures.extend(_figures(f"{base}, {' x '.join(by)}, epsilon {epsilon:g}", found, seconds))
+            found: dict[str, list[tuple[float, ...]]] = {kind: [] for kind in hows}
+            seconds: dict[str, list[float]] = {kind: [] for kind in hows}
+            for seed, (kind, how) in itertools.product(range(seeds), hows.items()):
+                start = time.perf_counter()
+                release = _fit(how, frame, schema, epsilon)
+                seconds[kind].append(time.perf_counter() - start)
+                made = coded(release.sample(len(frame), seed=seed), schema)
+                found[kind].append(scores(real, made, schema, columns))
+            figures.extend(_figures(f"{base}, {' x '.join(columns)}, epsilon {epsilon:g}", found, seconds))
     return figures
 
 
-def _fit(kind: str, base: str, by: Sequence[str], frame: Any, schema: Schema, weights: Any, epsilon: float) -> Any:
+def _hows(base: str, by: Sequence[str], weights: Any, shares: Sequence[float]) -> dict[str, Any]:
+    """What is compared, by its name."""
     import stratsynth as ss
     from stratsynth.mechanism import make
 
-    settings: dict[str, Any] = {"model_cells": 2**16} if base == "aim" else {}
-    how = make(base, settings)
-    if kind == "stratified":
-        how = ss.Stratified(how, by, weights)
-    elif kind == "pooled":
-        how = make("pooled", {"base": how, "by": by, "weights": weights})
+    inner = make(base, {"model_cells": 2**16} if base == "aim" else {})
+    strata = {"base": inner, "by": by, "weights": weights}
+    return {
+        "vanilla": inner,
+        "stratified": ss.Stratified(inner, by, weights),
+        "pooled": make("pooled", strata),
+        **{f"pooled, share {share:g}": make("pooled", {**strata, "share": share}) for share in shares},
+    }
+
+
+def _fit(how: Any, frame: Any, schema: Schema, epsilon: float) -> Any:
+    import stratsynth as ss
+
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)
     return ss.fit(how, table, ss.Budget(epsilon=epsilon, delta=1e-9))
 
@@ -90,7 +105,7 @@ def _figures(what: str, found: dict[str, list[tuple[float, ...]]], seconds: dict
         for kind, runs in found.items():
             values = [s[i] for s in runs]
             half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
-            against = f"{means[kind] / better:.2f} of the better one" if kind == "pooled" else ""
+            against = f"{means[kind] / better:.2f} of the better one" if kind.startswith("pooled") else ""
             figures.append(Figure(f"{what}: {score}, {kind}", means[kind], "", len(values), half, against))
     ratio = float(np.median(seconds["pooled"]) / np.median(seconds["vanilla"]))
     figures.append(
