@@ -146,12 +146,12 @@ class Pooled(Groupwise):
         """Everybody first, then all strata in lock-step."""
         if self.share == 0:
             return cast("Mixture", (yield from self.plain.steps(public, allot, rng)))
+        start = self._start
+        if self.share == 1:
+            return self._drawn_by_weights(public, allot, (yield from start.everybody(public, allot, rng)))
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
-        start = self._start
         model = yield from start.everybody(self._everybody(public), pooled, first)
-        if self.share == 1:
-            return self._drawn_by_weights(public, allot, model)
         size = round(model.total) if public.size is None else public.size
         strata = replace(self.plain, mechanism=start.stratum(model))
         return cast("Mixture", (yield from strata.steps(replace(public, size=size), rest, second)))
