@@ -87,7 +87,7 @@ class Pooled(Groupwise):
     """The part of the budget that fits the pooled model, by public sizes when "auto". 1 moves nothing and only draws
     rows by the weights; 0 is the base, plainly stratified."""
     prior: float = 20.0
-    """How many records the pooled model is worth in every stratum."""
+    """How many records a graphical model of everybody is worth in every stratum; a network is only where they start."""
 
     def __post_init__(self) -> None:
         """Settings that make sense; a base given by name is made."""
@@ -118,7 +118,7 @@ class Pooled(Groupwise):
     def _start(self) -> Start:
         """How strata start from a model of this base's kind."""
         if isinstance(self.inner, GEM):
-            return NetworkStart(self.inner, self.prior)
+            return NetworkStart(self.inner)
         return GraphicalStart(self.inner, self.prior)
 
     @property

@@ -100,7 +100,7 @@ def adapt(
         total = refits.total
         before = refits.marginals(list(candidates))
         scores = [
-            Distance(clique, table * total, weight, NOISE_SIZE * sigma * table.size)
+            Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
             for (clique, weight), table in zip(candidates.items(), before, strict=True)
         ]
         choosing = price - MEASURE * price

@@ -38,8 +38,7 @@ class Measured:
     """A noisy table as the fit sees it: its cells, and which of them count."""
 
     clique: Clique
-    values: NDArray[np.int64] | NDArray[np.float64]
-    """Counts; or what a model says of them, which need not be whole."""
+    values: NDArray[np.int64]
     sigma: float
     counted: NDArray[np.bool_] | None = None
     """The cells that are fitted; all of them when not given."""

@@ -1,4 +1,8 @@
-"""GEM as a base of `Pooled`: in a stratum, everybody's network, trained on to where this stratum's people differ."""
+"""GEM as a base of `Pooled`: in a stratum, everybody's network, trained on to where this stratum's people differ.
+
+Training is short and starts from everybody's parameters: that is what keeps a stratum near what it has not measured.
+Targets that held columns, or all that everybody measured, where everybody has them made groups' errors larger.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +41,6 @@ class NetworkStart:
 
     merges: ClassVar[bool] = False
     base: GEM
-    prior: float
 
     def everybody(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learned]:
         """GEM's own fit. Where it stopped at columns, strata start from a network around these."""
@@ -49,7 +52,7 @@ class NetworkStart:
 
     def stratum(self, pooled: Learned | None) -> Moved:
         """What every stratum does."""
-        return Moved(pooled, self.base, self.prior)
+        return Moved(pooled, self.base)
 
     def given(self, pooled: Learned, inside: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
         """What everybody's model says of one stratum."""
@@ -66,7 +69,6 @@ class Moved:
     """The model of everybody; None where only questions matter, as in a plan."""
     base: GEM
     """What made it: its workload and its way of training hold here too."""
-    prior: float
 
     def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - the interface
         """Whatever it is given."""
@@ -80,7 +82,7 @@ class Moved:
         size, learner = public.size or 0, self.pooled.learner
         if not starters or learner is None:
             return replace(self.pooled.model, schema=public.schema, total=float(max(size, 1)))
-        refits = _Refits(replace(learner, schema=public.schema, tables=[]), self.pooled.model, self.prior, size)
+        refits = _Refits(replace(learner, schema=public.schema, tables=[]), size)
         yield from adapt(
             refits, worth, people=float(size), rho=Fraction(allot.rho), rounds=rounds, neighbours=public.neighbours
         )
@@ -109,11 +111,9 @@ class Moved:
 
 @dataclass
 class _Refits:
-    """A learner as rounds use it. Columns not measured yet are held where everybody's are, by a few records' worth."""
+    """A learner as rounds use it."""
 
     learner: Learner
-    pooled: ProductMixture
-    prior: float
     size: int
     tables: list[NoisyTable] = field(default_factory=list)
 
@@ -141,21 +141,10 @@ class _Refits:
     def fit(self, times: int = 1) -> Program[None]:
         """Train on what was measured, from where the last training ended."""
         self.learner.total = self.total
-        self.learner.tables = [*(Measured.of(table) for table in self.tables), *self._held()]
+        self.learner.tables = [Measured.of(table) for table in self.tables]
         yield from self.learner.fit(times)
-
-    def _held(self) -> list[Measured]:
-        """Everybody's distribution of each column that no table speaks of, as so many records would show it."""
-        if not self.prior:
-            return []
-        seen, total, held = {name for table in self.tables for name in table.clique}, self.total, []
-        for clique in self.schema.oneways:
-            share = np.asarray(self.pooled.marginal(clique), np.float64)
-            spread = float((share * (1 - share)).mean())
-            if clique[0] not in seen and spread > 0:
-                held.append(Measured(clique, share * total, total * (spread / self.prior) ** 0.5))
-        return held
 
 
 def _counts(model: ProductMixture, clique: Clique, total: float) -> NDArray[np.int64]:
-    return np.rint(np.asarray(model.marginal(clique)) * total).astype(np.int64)
+    counts: NDArray[np.int64] = np.rint(np.asarray(model.marginal(clique)) * total).astype(np.int64)
+    return counts
