@@ -6,6 +6,10 @@ own, chosen as in AIM: by how wrong the model is there, less the noise that meas
 the pooled one, moved no farther than its own tables say, so a stratum too small to measure anything keeps the
 pooled distribution. Rows are drawn by the strata's public weights.
 
+A graphical model (AIM, MST) is moved by new terms, GEM's network by training it on from its own parameters.
+Levels merged in a stratum vary there and are missing from the pooled model: a graphical model takes them in, a
+network cannot, so GEM refuses such strata.
+
 How much goes into the pooled model, and how many marginals a stratum measures, follows from public sizes. The
 people of one stratum influence what is known of the others: where that must not be, stratify plainly.
 """
@@ -15,14 +19,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from stratsynth.adapters.aim import AIM
-from stratsynth.adapters.engine import Graphical
-from stratsynth.adapters.engine.condition import condition
+from stratsynth.adapters.gem import GEM
+from stratsynth.adapters.gem.moved import NetworkStart
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.rounds import down, usual_rounds
-from stratsynth.adapters.specialised import Specialised
+from stratsynth.adapters.specialised import GraphicalStart
 
 from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import Unsupported, UsageError
@@ -37,12 +41,29 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
 
 FAST = 60
 """The pooled model's share falls by one over this with every usual round: where many rounds can be paid, everybody
 together is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench pooled`."""
 SHARES = (0.3, 0.7)
 """The least and the most of it."""
+
+
+class Start(Protocol):
+    """What `Pooled` needs of a base: its model of everybody, and how strata go on from it."""
+
+    merges: ClassVar[bool]
+    """Whether strata may merge levels, so that a column varies in them that everybody's model lacks."""
+
+    def everybody(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """Fit everybody."""
+
+    def stratum(self, pooled: Any) -> Mechanism[Any]:
+        """What moves everybody's model in one stratum; for a plan, None takes its place."""
+
+    def given(self, pooled: Any, inside: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
+        """What everybody's model, strata's columns included, says of a stratum of these levels."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +74,7 @@ class Pooled(Groupwise):
     adaptive: ClassVar[bool] = True
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Split, Work})
     base: Mechanism[Any] | str | Mapping[str, Any] = field(default_factory=lambda: AIM(model_cells=2**16))
-    """What is fitted on everybody: AIM or MST, or the name of one, or a table of its name and settings."""
+    """What is fitted on everybody: AIM, MST or GEM, or the name of one, or a table of its name and settings."""
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
@@ -66,15 +87,15 @@ class Pooled(Groupwise):
     """The part of the budget that fits the pooled model, by public sizes when "auto". 1 moves nothing and only draws
     rows by the weights; 0 is the base, plainly stratified."""
     prior: float = 20.0
-    """How many records the pooled model is worth in every stratum."""
+    """How many records a graphical model of everybody is worth in every stratum; a network is only where they start."""
 
     def __post_init__(self) -> None:
         """Settings that make sense; a base given by name is made."""
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
-        if not isinstance(self.base, AIM | MST) or self.base.engine != "numpy":
-            raise Unsupported('pooled: the base is AIM or MST, with engine = "numpy".')
+        if not isinstance(self.base, AIM | MST | GEM) or getattr(self.base, "engine", "numpy") != "numpy":
+            raise Unsupported('pooled: the base is AIM or MST, with engine = "numpy", or GEM.')
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()
@@ -89,9 +110,16 @@ class Pooled(Groupwise):
             raise UsageError("pooled: share = 1 leaves nothing for private weights; take less, or public weights.")
 
     @property
-    def inner(self) -> AIM | MST:
+    def inner(self) -> AIM | MST | GEM:
         """What strata start from."""
         return self.base  # type: ignore[return-value]  # __post_init__ made it one
+
+    @property
+    def _start(self) -> Start:
+        """How strata start from a model of this base's kind."""
+        if isinstance(self.inner, GEM):
+            return NetworkStart(self.inner)
+        return GraphicalStart(self.inner, self.prior)
 
     @property
     def plain(self) -> Stratified:
@@ -104,20 +132,28 @@ class Pooled(Groupwise):
             self.inner.price(self._everybody(public), budget)
         if self.share != 1:
             self.plain.price(public, budget)
-        self.layout(public, budget)
+        layout = self.layout(public, budget)
+        if 0 < self.part(public, budget.zcdp().rho) < 1 and not self._start.merges:
+            for stratum in layout.strata:
+                if any(len(some) > 1 for _, some in stratum.items):
+                    raise Unsupported(
+                        f"pooled: {self.inner.name} cannot tell apart the levels merged in {stratum.label}; "
+                        "take aim or mst as the base, or share = 0 or 1."
+                    )
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
         """Everybody first, then all strata in lock-step."""
         if self.share == 0:
             return cast("Mixture", (yield from self.plain.steps(public, allot, rng)))
+        start = self._start
+        if self.share == 1:
+            return self._drawn_by_weights(public, allot, (yield from start.everybody(public, allot, rng)))
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
-        model: Graphical = yield from self.inner.steps(self._everybody(public), pooled, first)
-        if self.share == 1:
-            return self._drawn_by_weights(public, allot, model)
+        model = yield from start.everybody(self._everybody(public), pooled, first)
         size = round(model.total) if public.size is None else public.size
-        strata = replace(self.plain, mechanism=Specialised(model.solution, self.inner, self.prior))
+        strata = replace(self.plain, mechanism=start.stratum(model))
         return cast("Mixture", (yield from strata.steps(replace(public, size=size), rest, second)))
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
@@ -128,7 +164,7 @@ class Pooled(Groupwise):
         yield from typical(self.inner, self._everybody(public), pooled, rng)
         if self.share == 1:
             return None
-        strata = replace(self.plain, mechanism=Specialised(None, self.inner, self.prior))
+        strata = replace(self.plain, mechanism=self._start.stratum(None))
         return (yield from strata.typical(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
@@ -149,11 +185,11 @@ class Pooled(Groupwise):
             return public
         return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))
 
-    def _drawn_by_weights(self, public: Public, allot: Allotment, model: Graphical) -> Mixture:
+    def _drawn_by_weights(self, public: Public, allot: Allotment, model: Any) -> Mixture:
         layout, schema = self.layout(public, allot.promise), public.schema
         parts = {}
         for stratum in layout.strata:
             levels = {column: [schema.index(column, level) for level in some] for column, some in stratum.items}
             inside = public.within(stratum, layout.shares[stratum]).schema
-            parts[stratum] = Graphical.of(inside, condition(model.solution, levels))
+            parts[stratum] = self._start.given(model, inside, levels)
         return cast("Mixture", mixture(schema, parts, layout.shares))

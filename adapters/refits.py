@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution
 from stratsynth.adapters.engine.solve import engine, solve
 from stratsynth.adapters.engine.structure import taken_in
@@ -71,6 +73,10 @@ class Refits:
         if self.solution is None:
             raise AssertionError("nothing was fitted yet")
         return Graphical.of(self.schema, self.solution)
+
+    def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
+        """What the model that was fitted last says of some columns, as probabilities."""
+        return self.model.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those that the model could take in without growing too large; which it is, depends on what was chosen."""

@@ -10,15 +10,18 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from stratsynth.adapters.refits import Refits
+from numpy.typing import NDArray
 
-from stratsynth.questions import Clique, Counts, Distance, Program, choose, counts
+from stratsynth.questions import Clique, Counts, Distance, NoisyTable, Program, choose, counts, work
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from stratsynth.accounting.budget import Neighbours
+    from stratsynth.schema import Schema
 
 MEASURE = 0.9
 """The share of a round that measures; the rest chooses."""
@@ -29,6 +32,29 @@ USUAL = 0.7
 """The share of these rounds that a fit usually gets to, because later ones are dearer."""
 NOISE_SIZE = math.sqrt(2 / math.pi)
 """The mean absolute value of Gaussian noise, in units of sigma."""
+
+
+class Refitted(Protocol):
+    """A model that rounds teach: the tables so far, and what was fitted to them."""
+
+    tables: list[NoisyTable]
+
+    @property
+    def schema(self) -> Schema:
+        """Its columns."""
+
+    @property
+    def total(self) -> float:
+        """The number of records, as far as it is known."""
+
+    def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
+        """Those that it could take in."""
+
+    def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
+        """What the model that was fitted last says of some columns, as probabilities."""
+
+    def fit(self) -> Program[None]:
+        """Fit the tables, from where the last fit ended."""
 
 
 def usual_rounds(columns: int, people: float, rho: float) -> int:
@@ -49,7 +75,13 @@ def affordable(
 
 
 def adapt(
-    refits: Refits, worth: Mapping[Clique, float], *, people: float, rho: Fraction, rounds: int, neighbours: Neighbours
+    refits: Refitted,
+    worth: Mapping[Clique, float],
+    *,
+    people: float,
+    rho: Fraction,
+    rounds: int,
+    neighbours: Neighbours,
 ) -> Program[Fraction]:
     """Spend `rho` on rounds. `worth` says how much each candidate matters; `people` is a size, public if possible.
 
@@ -66,9 +98,9 @@ def adapt(
         if not candidates:
             return left
         total = refits.total
-        before = refits.model.marginals(list(candidates))
+        before = refits.marginals(list(candidates))
         scores = [
-            Distance(clique, table * total, weight, NOISE_SIZE * sigma * table.size)
+            Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
             for (clique, weight), table in zip(candidates.items(), before, strict=True)
         ]
         choosing = price - MEASURE * price
@@ -81,9 +113,23 @@ def adapt(
         if last:
             return Fraction(0)
         yield from refits.fit()
-        after = refits.model.marginal(table.clique)
+        (after,) = refits.marginals([table.clique])
         if total * np.abs(after - before[chosen]).sum() <= NOISE_SIZE * table.sigma * table.values.size:
             price *= 4
+
+
+def usual_questions(
+    schema: Schema, starters: Mapping[Clique, float], *, rho: float, rounds: int, rng: Generator
+) -> Program[None]:
+    """What `adapt` usually asks, with made-up choices among `starters` and fits that are none: for plans."""
+    scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
+    left = Fraction(rho)
+    for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
+        price = down(left / (after + 1))
+        yield from choose(scores, rho=price - MEASURE * price)
+        yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
+        left -= Fraction(price)
+        yield from work(pretended, None)
 
 
 def pretended(problems: Sequence[object]) -> list[None]:

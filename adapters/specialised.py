@@ -2,39 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.engine import Graphical, Solution
+from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.refits import Refits
-from stratsynth.adapters.rounds import (
-    MEASURE,
-    USUAL,
-    adapt,
-    affordable,
-    down,
-    pretended,
-    sigma_of,
-    usual_rounds,
-)  # fmt: skip
+from stratsynth.adapters.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
 from stratsynth.adapters.workload import Workload, closure
 
-from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+from stratsynth.questions import Choose, Clique, Counts, Program, Question, Work
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.mechanism import Public
+    from stratsynth.schema import Schema
 
 MOST_CELLS = 2**12
 """The most cells of a marginal that a stratum measures."""
 ROOM = 2**14
 """How many numbers a stratum's tables may add to the pooled model's."""
+
+
+@dataclass(frozen=True)
+class GraphicalStart:
+    """How `Pooled` uses AIM and MST."""
+
+    merges: ClassVar[bool] = True
+    base: AIM | MST
+    prior: float
+
+    def everybody(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+        """The base's own fit."""
+        return self.base.steps(public, allot, rng)
+
+    def stratum(self, pooled: Graphical | None) -> Specialised:
+        """What every stratum does."""
+        return Specialised(None if pooled is None else pooled.solution, self.base, self.prior)
+
+    def given(self, pooled: Graphical, inside: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
+        """What everybody's model says of one stratum."""
+        return Graphical.of(inside, condition(pooled.solution, levels))
 
 
 @dataclass(frozen=True)
@@ -69,16 +83,8 @@ class Specialised:
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary stratum, without fits and with made-up choices."""
-        schema = public.schema
         _, starters, rounds = self._foresee(public, allot.rho)
-        scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
-        left = Fraction(allot.rho)
-        for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
-            price = down(left / (after + 1))
-            yield from choose(scores, rho=price - MEASURE * price)
-            yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
-            left -= Fraction(price)
-            yield from work(pretended, None)
+        yield from usual_questions(public.schema, starters, rho=allot.rho, rounds=rounds, rng=rng)
 
     def _foresee(self, public: Public, rho: float) -> tuple[dict[Clique, float], dict[Clique, float], int]:
         """How much candidates matter, those of the first round, and how many rounds there are: public, all of it."""

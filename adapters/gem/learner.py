@@ -56,6 +56,19 @@ class Learner:
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
 
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What a fit made: its model, and the learner to go on from, if there was anything to train."""
+
+    model: ProductMixture
+    learner: Learner | None
+
+    @property
+    def total(self) -> float:
+        """The number of records."""
+        return self.model.total
+
+
 def logits(layout: Layout, ones: Sequence[NoisyTable]) -> Reals:
     """Where every component starts: the columns' own noisy distributions, no level below a noise's worth."""
     found = np.zeros(layout.rows)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.layout import Layout, Reals
-from stratsynth.adapters.gem.learner import Learner, start
+from stratsynth.adapters.gem.learner import Learned, Learner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.given import records
@@ -115,7 +115,7 @@ class GEM:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
         Workload(self.workload, self.weights).check((*schema.names, *sorted(public.constant)))
-        cells = sum(schema.cells(clique) for clique in self._worth(public))
+        cells = sum(schema.cells(clique) for clique in self.worth(public))
         if cells > MOST_CANDIDATES:
             raise Unsupported(
                 f"gem: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
@@ -131,6 +131,10 @@ class GEM:
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[ProductMixture]:
         """Measure all columns; then choose, measure and train, so many times."""
+        return (yield from self.learned(public, allot, rng)).model
+
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learned]:
+        """The same, with what others may go on from."""
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
         ones = (yield from counts(schema.oneways, rho=first)) if schema.names else ()
@@ -140,11 +144,10 @@ class GEM:
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
         if not rounds:
-            return ProductMixture.independent(schema, ones, total)
-        source = self._source(schema, rng)
-        learner = Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
+            return Learned(ProductMixture.independent(schema, ones, total), None)
+        learner = self.learner(schema, ones, total, rng)
         learner.tables.extend(Measured.of(table) for table in ones)
-        worth = dict(self._worth(public))
+        worth = self.worth(public)
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
             guesses = learner.marginals(list(worth))
@@ -158,11 +161,11 @@ class GEM:
             if self.measure == "marginals":  # once is enough
                 del worth[table.clique]
         yield from learner.fit(LAST, FASTER)
-        return learner.model
+        return Learned(learner.model, learner)
 
     def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its training and with made-up choices: what a plan goes by."""
-        schema, worth = public.schema, self._worth(public)
+        schema, worth = public.schema, self.worth(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
         if schema.names:
@@ -175,8 +178,13 @@ class GEM:
             if self.measure == "marginals":
                 del scores[chosen]
 
-    def _worth(self, public: Public) -> dict[Clique, float]:
-        """How much each candidate matters: those of the workload's parts that are small enough to be fitted."""
+    def learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> Learner:
+        """A generator around the columns' tables, not trained yet."""
+        source = self._source(schema, rng)
+        return Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
+
+    def worth(self, public: Public, fewest: int = 2) -> dict[Clique, float]:
+        """How much each candidate matters: the workload's parts, of so many columns, that are small enough to fit."""
         schema = public.schema
         every = closure(Workload(self.workload, self.weights).among(schema.names))
         place = {name: i for i, name in enumerate(schema.names)}
@@ -184,7 +192,8 @@ class GEM:
         return {
             clique: every[clique]
             for clique in ordered
-            if len(clique) > 1 and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
+            if len(clique) >= fewest
+            and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
         }
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
@@ -193,15 +202,19 @@ class GEM:
         Their number grows as the root of how many times the noise of one table, for the whole budget, there are
         people; 35 for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
         """
-        candidates, columns = len(self._worth(public)), len(public.schema.names)
+        candidates, columns = len(self.worth(public)), len(public.schema.names)
         if not candidates:
             return 0
-        reach = math.inf if people is None else people / sigma_of(rho, public.neighbours, public.schema.names[:1])
-        if reach < self.least:
+        if self.small(public, rho, people):
             return 0
+        reach = _reach(public, rho, people)
         usual = round(math.sqrt(columns * min(reach, 1e9) / 12))
         most = self.rounds or max(1, min(usual, MOST_ROUNDS * columns))
         return min(most, candidates) if self.measure == "marginals" else most
+
+    def small(self, public: Public, rho: float, people: float | None) -> bool:
+        """Whether so few people measure columns only."""
+        return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Source:
         layout = Layout(tuple((name, schema.size(name)) for name in schema.names))
@@ -220,6 +233,11 @@ class GEM:
         counted = np.zeros(table.values.shape, dtype=bool)
         counted.flat[int(np.abs(table.values - guess).argmax())] = True
         return Measured.of(table, counted)
+
+
+def _reach(public: Public, rho: float, people: float | None) -> float:
+    """How many times the noise of one table, for the whole budget, there are people."""
+    return math.inf if people is None else people / sigma_of(rho, public.neighbours, public.schema.names[:1])
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:

@@ -65,6 +65,20 @@ class ProductMixture:
             tables[name] = _nearest(1 / size + uneven / total)[None, :]
         return cls(schema, np.ones(1), tables, total)
 
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
+        """The columns of `schema` where these columns have these levels; a column of several levels keeps them.
+
+        Where no row can have these levels, nothing is known of the others: components keep their weights.
+        """
+        weights = self._weighed({column: frozenset(some) for column, some in levels.items()})
+        weights = weights / weights.sum() if weights.sum() > 0 else self.weights
+        tables = {}
+        for name in schema.names:
+            table = self.tables[name][:, list(levels.get(name, range(schema.size(name))))]
+            mass = table.sum(axis=1, keepdims=True)
+            tables[name] = np.divide(table, mass, out=np.full_like(table, 1 / table.shape[1]), where=mass > 0)
+        return ProductMixture(schema, weights, tables, self.total)
+
     @cached_property
     def _layout(self) -> Layout:
         return Layout(tuple((name, self.schema.size(name)) for name in self.schema.names))

@@ -144,6 +144,16 @@ def test_a_mechanism_that_chooses_in_merges(choice):
     assert check_contract(build, tables=6, neighbours=4) == []
 
 
+def test_pooled_on_a_generator():
+    """Its strata keep one network or train it on, by public sizes."""
+
+    def build(world, rows):
+        base = {"name": "gem", **TINY["gem"]}
+        return make("pooled", {"base": base, "share": 0.5, "by": world.by, "weights": world.weights})
+
+    assert check_contract(build, tables=8, neighbours=6) == []
+
+
 def test_strata_within_strata():
     """A stratified mechanism may be stratified again."""
 
