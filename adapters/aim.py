@@ -6,10 +6,10 @@ by more than the noise that measuring it would bring; it is measured, and the mo
 taught less than its noise is followed by rounds of half the noise, at four times the price, until the budget is
 used up to the last bit.
 
-What differs from the paper, each because it measured better (`scripts/bench synth`): a candidate matters as
-much as the most important marginal that it is part of, not by how many marginals it overlaps; there are fewer
-rounds, by a rule on public sizes; a marginal whose noise would be as large as the stratum is no candidate, so
-that small strata measure what they can afford to learn and nothing else; and the fit has a prior for evenness.
+What differs from the paper: a candidate matters as much as the most important marginal that it is part of, not
+by how many marginals it overlaps; there are fewer rounds, by a rule on public sizes; a marginal whose noise would
+be as large as the stratum is no candidate, so that small strata measure what they can afford to learn and nothing
+else; and the fit has a prior for evenness. `scripts/bench synth` prints what comes of it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class AIM:
     rounds: int | None = None
     """The most rounds before their noise is halved for the first time; by the public size when not given."""
     model_cells: int = 2**18
-    """The most numbers that the model may hold: more is slower, and better where the budget is large."""
+    """The most numbers that the model may hold. More let it learn how more columns go together, and take longer."""
     clique_cells: int | None = None
     """The most cells of a marginal that is measured; whatever its noise allows when not given."""
     engine: Literal["numpy", "mbi"] = "numpy"
