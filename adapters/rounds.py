@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 MEASURE = 0.9
 """The share of a round that measures; the rest chooses."""
 PER_ROUND = 29
-"""How many columns x people x sqrt(rho) make one round, the square of the rounds being in proportion: 48 rounds for
-20 columns, 27 thousand people and epsilon 1."""
+"""Rounds squared are columns x people x sqrt(rho) over this: 48 rounds for 20 columns, 27 thousand people and epsilon
+1 at delta 1e-9."""
 USUAL = 0.7
 """The share of these rounds that a fit usually gets to, because later ones are dearer."""
 NOISE_SIZE = math.sqrt(2 / math.pi)
