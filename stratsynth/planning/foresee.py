@@ -232,6 +232,7 @@ def _stratum(
     size = _size(path, declared_size, layout)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
     alone = chooses and one is not None and not any(s.kind == "choose" for s in mine)
+    own_words = _moved(len(tables)) if path and _pooled(seen, path) else ""
     ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
     return StratumPlan(
         label(path),
@@ -241,15 +242,28 @@ def _stratum(
         bool(layout and path and layout.plainly(path[0])),
         prices(own, account.budget, spent)[str(account.budget.neighbours)],
         len(mine),
-        sum(s.kind == "choose" for s in mine),
+        sum(s.kind == "choose" for s in below),
         len(tables),
         median(sigma for _, _, sigma in tables) if tables else None,
         one,
         two,
         _megabytes(mine),
-        means or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+        means or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
         layout.small.get(path[0], "") if layout and path else "",
     )
+
+
+def _pooled(seen: Sequence[Seen], path: Path) -> bool:
+    """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
+    by = set(path[0].columns)
+    return any(not set(clique) <= by for s in seen if not s.path for clique, _, _ in s.cliques)
+
+
+def _moved(tables: int) -> str:
+    """What a stratum does with a model of everybody."""
+    if not tables:
+        return "keeps everybody's model: too small to measure what would change it"
+    return f"moves everybody's model, by about {tables} table{'s' * (tables > 1)} of its own"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:

@@ -14,6 +14,7 @@ from stratsynth import Budget, Groups, StratumBudgets, Weights, census
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanism import Public, make, title
 from stratsynth.noise import SeededEntropy
+from stratsynth.planning.text import describe
 
 BY = ("SEX", "RAC1P")
 ROWS = 6_000
@@ -164,6 +165,12 @@ def test_a_plan_foresees_both_stages(schema, weights):
     foreseen = ss.plan(how, schema, BUDGET, declared_size=100_000)
     assert foreseen.adaptive
     assert foreseen.spent == pytest.approx(foreseen.reserved, rel=1e-9)
+    assert "everybody's model first" in describe(foreseen)
+    assert foreseen.strata[0].verdict.startswith("moves everybody's model")
+    tiny = ss.plan(how, schema, BUDGET, declared_size=500)
+    assert any(s.verdict.startswith("keeps everybody's model") for s in tiny.strata)
+    private = ss.Stratified(MST(), BY, Weights.private(share=0.1))
+    assert not any("everybody's" in s.verdict for s in ss.plan(private, schema, BUDGET, declared_size=5000).strata)
     largest, smallest = (f(foreseen.strata, key=lambda s: s.size) for f in (max, min))
     assert largest.rounds > smallest.rounds
 
