@@ -81,7 +81,7 @@ class Graphical:
         return self._marginals.table(columns)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
-        """The probabilities of many sets of columns, which is far quicker than one by one."""
+        """The probabilities of many sets of columns, worked out together."""
         return self._marginals.tables(cliques)
 
     @cached_property

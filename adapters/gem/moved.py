@@ -1,7 +1,6 @@
 """GEM as a base of `Pooled`: in a stratum, everybody's network, trained on to where this stratum's people differ.
 
 Training is short and starts from everybody's parameters: that is what keeps a stratum near what it has not measured.
-Targets that held columns, or all that everybody measured, where everybody has them made groups' errors larger.
 """
 
 from __future__ import annotations

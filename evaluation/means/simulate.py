@@ -2,7 +2,7 @@
 
 The mechanism is the real one, its questions and what it makes of the answers too; sums are taken in floating
 point, equal values together, and noise of the declared law and width comes from a seeded generator. So this is a
-simulation of what `stratsynth.fit` does, some hundred times as fast, and protects nobody.
+simulation of what `stratsynth.fit` does, and protects nobody.
 """
 
 from __future__ import annotations

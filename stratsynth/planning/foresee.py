@@ -96,6 +96,8 @@ class Plan:
     """What is protected: a record, or the column that tells those apart who may have several."""
     kinds: dict[str, dict[str, float]] = field(default_factory=dict)
     """For each kind of question: how many are charged, and how many times its price it costs at most if exchanged."""
+    everybody_first: bool = False
+    """Whether everybody together gets a model, from which strata start with the rest of the budget."""
     adaptive: bool = False
     """Whether answers decide what is asked; other steps are then priced for the dearest course."""
 
@@ -137,6 +139,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         ("declared_size", *(how.unprotected if how else ())),
         account.budget.unit,
         by_kind(spending.charges),
+        bool(paths[0]) and _pooled(answers.seen, paths[0]),
         adaptive(mechanism),
     )
 

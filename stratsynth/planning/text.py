@@ -39,7 +39,7 @@ def describe(plan: Plan) -> str:
 
 
 def _reserved(plan: Plan) -> str:
-    if any("everybody's model" in s.verdict for s in plan.strata):
+    if plan.everybody_first:
         return f"reserved as {plan.currency} {plan.reserved:.6g}; everybody's model first, every stratum gets the rest"
     each = "strata get what their budgets say" if plan.budgets else "every stratum gets all of it"
     return f"reserved as {plan.currency} {plan.reserved:.6g}; {each}"

@@ -2,14 +2,11 @@
 
 import json
 import math
-from fractions import Fraction
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from stratsynth.adapters import GEM
 from stratsynth.adapters.gem import ProductMixture
 from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
@@ -17,9 +14,7 @@ from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
 from helpers.byhand import ByHand, allotted, frame_of, schema_of
 from helpers.command import stratsynth
 from helpers.small import BUDGET, edit, even, write_recipe
-from stratsynth import Budget, Neighbours, Release, Stratified, Weights, fit, open_table, plan
-from stratsynth.accounting.budget import Currency
-from stratsynth.accounting.charges import Charge, Spending
+from stratsynth import Neighbours, Release, Stratified, Weights, fit, open_table, plan
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanism import Public, make
 from stratsynth.models import files
@@ -54,41 +49,6 @@ def asked(rounds=3, size=5000, rho=0.5, n=500, **settings):
 
 
 # what it asks and pays
-
-
-@given(
-    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.floats(1e-5, 30), st.sampled_from(list(Neighbours)),
-    st.sampled_from([None, 0, 30, 5000]), st.sampled_from([None, 1, 3, 20]), st.integers(0, 2**32),
-)  # fmt: skip
-@settings(max_examples=25)
-def test_the_budget_is_spent_to_the_last_bit_and_not_a_bit_more(sizes, rho, neighbours, size, rounds, seed):
-    schema = schema_of({f"c{i}": k for i, k in enumerate(sizes)})
-    rng = np.random.default_rng(seed)
-    rows = {name: rng.integers(schema.size(name), size=200) for name in schema.names}
-    driver = ByHand(schema, rows, neighbours=neighbours, rng=rng)
-    driver.run(GEM(**TINY, rounds=rounds), rho=rho, size=size)
-    prices = [price for _, price in paid(driver)]
-    total = sum(map(Fraction, prices))
-    assert Fraction(rho) - Fraction(math.ulp(prices[-1])) <= total <= Fraction(rho)
-    charged = [
-        Fraction(c.amount) for q in driver.asked if not isinstance(q, Work) for c in q.charges(schema, (), neighbours)
-    ]
-    assert sum(charged) <= Fraction(rho)
-
-
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("by", [[], ["b", "e"]], ids=["vanilla", "stratified"])
-def test_a_release_is_charged_its_budget(by, neighbours):
-    schema, budget = schema_of(LEVELS), Budget(1, 1e-9, neighbours)
-    table = open_table(frame_of(rows_of(2000)), schema=schema, declared_size=2000)
-    gem = GEM(**TINY)
-    record = fit(Stratified(gem, by, even(schema, *by)) if by else gem, table, budget).certificate
-    charges = [Charge.from_dict(charge, Currency.ZCDP) for charge in record["charges"]]
-    reserved, spent = Fraction(record["guarantee"]["rho"]), Spending(neighbours, charges).spent()
-    assert reserved == Fraction(budget.zcdp().rho)
-    assert spent <= reserved
-    if not by or neighbours == Neighbours.ADD_REMOVE:
-        assert spent >= reserved * (1 - Fraction(1, 10**12))
 
 
 def test_a_share_measures_the_columns_and_rounds_cost_the_same():
