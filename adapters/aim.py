@@ -23,12 +23,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.engine.solve import MOST_CELLS
-from stratsynth.adapters.refits import Refits
-from stratsynth.adapters.rounds import MEASURE, USUAL, adapt, affordable, down, pretended, sigma_of, usual_rounds
-from stratsynth.adapters.workload import Workload, closure
+from stratsynth.adapters.shared.refits import Refits
+from stratsynth.adapters.shared.rounds import MEASURE, USUAL, adapt, affordable, down, pretended, sigma_of, usual_rounds
+from stratsynth.adapters.shared.workload import Workload, closure
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.models import Codes, State, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.models import Codes, State, Where
 from stratsynth.questions import Counts, NoisyTable, Program, Question, counts
 

@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
-from stratsynth.adapters.given import affordable, forbidden, records
+from stratsynth.adapters.shared.given import affordable, forbidden, records
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import (
     Choose,
     Clique,

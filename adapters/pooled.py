@@ -25,15 +25,15 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.gem.moved import NetworkStart
 from stratsynth.adapters.mst import MST
-from stratsynth.adapters.rounds import down, usual_rounds
+from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.adapters.specialised import GraphicalStart
 
-from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.groups import Groups
-from stratsynth.mechanism import Mechanism, Public, make, typical
+from stratsynth.mechanisms import Mechanism, Public, make, typical
 from stratsynth.models import Mixture, mixture
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
+from stratsynth.strata.budgets import StratumBudgets
+from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.weights import Weights
 

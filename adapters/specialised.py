@@ -11,9 +11,9 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.engine import Graphical, Solution
 from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.mst import MST
-from stratsynth.adapters.refits import Refits
-from stratsynth.adapters.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
-from stratsynth.adapters.workload import Workload, closure
+from stratsynth.adapters.shared.refits import Refits
+from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
+from stratsynth.adapters.shared.workload import Workload, closure
 
 from stratsynth.questions import Choose, Clique, Counts, Program, Question, Work
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.mechanism import Public
+    from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
 MOST_CELLS = 2**12

@@ -35,14 +35,14 @@ from stratsynth.evaluation.tables import STAMP
 
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all
+from stratsynth.data.draft import refuse_release_folder
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
-from stratsynth.driver.fingerprint import fingerprint
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipe import Recipe
-from stratsynth.schema.draft import refuse_release_folder
-from stratsynth.sources import open_source
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,10 +24,10 @@ from stratsynth.evaluation.whole import CLIQUES
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
-from stratsynth.groups import Groups
-from stratsynth.mechanism import Mechanism, load, make
+from stratsynth.mechanisms import Mechanism, load, make
 from stratsynth.recipe import Recipe
 from stratsynth.strata import crossing
+from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights

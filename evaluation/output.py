@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import STAMP
 
+from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError
-from stratsynth.schema.draft import refuse_release_folder
 
 if TYPE_CHECKING:
     import pandas as pd

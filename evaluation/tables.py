@@ -62,8 +62,8 @@ class Table:
             if data.schema != schema:
                 raise UsageError("evaluation: the table was read with another schema.")
             return data
+        from stratsynth.data.sources import open_source
         from stratsynth.schema.codec import encode
-        from stratsynth.sources import open_source
 
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
         source = open_source(data).read(schema.names)

@@ -15,41 +15,48 @@ release is drawn by public group weights, so that small groups do not pay for ev
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
-    from stratsynth.budgets import StratumBudgets
+    from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
-    from stratsynth.groups import Groups
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
+    from stratsynth.strata.budgets import StratumBudgets
+    from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
-    from stratsynth.table import open_table
     from stratsynth.weights import Weights
+
+# In the source tree the adapters and the evaluation lie beside this folder, not in it: a Python started there finds
+# this folder before the installed package, and would find neither.
+_HERE = Path(__file__).parent
+if not (_HERE / "adapters").is_dir() and (_HERE.parent / "adapters").is_dir():
+    __path__.append(str(_HERE.parent))
 
 # Names are imported when they are first used: `import stratsynth` stays instant, and a name's cost is its own.
 _HOME = {
     "Budget": "accounting.budget",
     "Categorical": "schema",
-    "Groups": "groups",
+    "Groups": "strata.groups",
     "Neighbours": "accounting.budget",
     "Numeric": "schema",
     "Recipe": "recipe",
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",
-    "StratumBudgets": "budgets",
+    "StratumBudgets": "strata.budgets",
     "Stratified": "stratified",
     "Weights": "weights",
     "fit": "fitting",
-    "open_table": "table",
+    "open_table": "data.table",
     "plan": "planning",
     "weight_sensitivity": "release.sensitivity",
 }

@@ -10,10 +10,10 @@ from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.accounting.units import protecting, whole
+from stratsynth.data.table import Table
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, UsageError
-from stratsynth.mechanism import Mechanism, Public, demand, title
-from stratsynth.table import Table
+from stratsynth.mechanisms import Mechanism, Public, demand, title
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -65,7 +65,7 @@ def fitted(
     """
     import numpy as np
 
-    from stratsynth.driver.load import load_rows
+    from stratsynth.data.load import load_rows
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import Solvers, check_workers

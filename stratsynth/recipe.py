@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.budgets import StratumBudgets
+from stratsynth.data.table import Table, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
-from stratsynth.groups import Groups
-from stratsynth.mechanism import Mechanism, draws_rows, make
+from stratsynth.mechanisms import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
+from stratsynth.strata.budgets import StratumBudgets
+from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify
-from stratsynth.table import Table, open_table
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:

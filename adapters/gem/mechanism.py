@@ -27,12 +27,12 @@ from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.learner import Learned, Learner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
-from stratsynth.adapters.given import records
-from stratsynth.adapters.rounds import down, sigma_of
-from stratsynth.adapters.workload import Workload, closure
+from stratsynth.adapters.shared.given import records
+from stratsynth.adapters.shared.rounds import down, sigma_of
+from stratsynth.adapters.shared.workload import Workload, closure
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Clique, Counts, Distance, NoisyTable, Program, Question, Work, choose, counts
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.learner import Learned, Learner
 from stratsynth.adapters.gem.mechanism import GEM
 from stratsynth.adapters.gem.model import ProductMixture
-from stratsynth.adapters.given import records
-from stratsynth.adapters.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
+from stratsynth.adapters.shared.given import records
+from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
 
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Clique, Counts, NoisyTable, Program, Question, Work
 
 if TYPE_CHECKING:

@@ -36,7 +36,7 @@ from stratsynth.adapters.means.sums import (
 )
 
 from stratsynth.errors import UsageError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.models import Estimate, Figures
 from stratsynth.questions import Columns, Program, Question, Total
 

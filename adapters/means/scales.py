@@ -15,7 +15,7 @@ from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.transforms import bounds
 
 if TYPE_CHECKING:
-    from stratsynth.mechanism import Public
+    from stratsynth.mechanisms import Public
 
 FRACTION = 6.0
 """Where no scale is given, a column's deviation is guessed to be this part of its range."""

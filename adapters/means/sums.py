@@ -17,7 +17,7 @@ from stratsynth.questions import Columns, NoisySum, Program, total
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.mechanism import Public
+    from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]

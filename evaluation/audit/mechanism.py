@@ -15,7 +15,7 @@ from stratsynth.evaluation.audit.report import Report
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import Mechanism, Public, make, title
+from stratsynth.mechanisms import Mechanism, Public, make, title
 from stratsynth.stratified import Stratified
 from stratsynth.testing import World, check_contract, worlds
 

@@ -15,10 +15,10 @@ from stratsynth.evaluation.audit.likelihood import Transcript
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
-from stratsynth.driver.load import load_rows
+from stratsynth.data.load import load_rows
+from stratsynth.data.sources import open_source
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import Mechanism
-from stratsynth.sources import open_source
+from stratsynth.mechanisms import Mechanism
 from stratsynth.testing import World, worlds
 from stratsynth.testing.moved import exact_answers, moved
 from stratsynth.testing.record import Run, record

@@ -27,7 +27,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     from stratsynth.evaluation.bench.figures import peak_megabytes
 
     import stratsynth as ss
-    from stratsynth.mechanism import make
+    from stratsynth.mechanisms import make
     from stratsynth.noise import SeededEntropy
 
     frame, schema, shares = data(wanted.get("acs"), wanted.get("rows"))

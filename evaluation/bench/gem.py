@@ -89,7 +89,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     from stratsynth.evaluation.marginals import coded, mean_l1
 
     import stratsynth as ss
-    from stratsynth.mechanism import make
+    from stratsynth.mechanisms import make
 
     frame, schema = data(wanted["acs"])
     how = make("gem", wanted.get("settings", {}))

@@ -61,7 +61,7 @@ def run(
 def _hows(base: str, by: Sequence[str], weights: Any, shares: Sequence[float]) -> dict[str, Any]:
     """What is compared, by its name."""
     import stratsynth as ss
-    from stratsynth.mechanism import make
+    from stratsynth.mechanisms import make
 
     inner = make(base, {"model_cells": 2**16} if base == "aim" else {})
     strata = {"base": inner, "by": by, "weights": weights}

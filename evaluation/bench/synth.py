@@ -100,7 +100,7 @@ def sampling(acs: str | None) -> list[Figure]:
     from stratsynth.evaluation.bench.fit import data
 
     import stratsynth as ss
-    from stratsynth.mechanism import make
+    from stratsynth.mechanisms import make
 
     frame, schema, _ = data(acs, None)
     table = ss.open_table(frame, schema=schema, declared_size=len(frame), public=True)

@@ -9,7 +9,7 @@ from stratsynth.evaluation.means.mixtures import BUDGET, SETTINGS, draw
 from stratsynth.evaluation.means.simulate import simulate
 from stratsynth.evaluation.means.trials import stratified
 
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -17,11 +17,11 @@ from stratsynth.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from stratsynth.layout import Layout
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Schema
     from stratsynth.stratified import Stratified
+    from stratsynth.stratified.layout import Layout
 
 STAMP = "INTERNAL: true means were computed from the data without a charge; not for publication."
 
@@ -32,9 +32,9 @@ def show_means(
     """The table to show, with a column `true` if it is internal, and where the release is."""
     from stratsynth.evaluation.means.pictures import check_picture, means_picture
 
-    from stratsynth.mechanism import draws_rows
+    from stratsynth.data.draft import refuse_release_folder
+    from stratsynth.mechanisms import draws_rows
     from stratsynth.recipe import Recipe
-    from stratsynth.schema.draft import refuse_release_folder
 
     if not 0 < level < 1:
         raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
@@ -69,7 +69,7 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
     """A release by another recipe must not pass for this one's."""
-    from stratsynth.mechanism import describe as described
+    from stratsynth.mechanisms import describe as described
     from stratsynth.stratified import Stratified
 
     how, budget, record = recipe.how(), recipe.budget(), release.certificate
@@ -95,7 +95,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
 
 def _layout(recipe: Recipe, how: Stratified) -> Layout:
     """The strata, as the fit had them."""
-    from stratsynth.mechanism import Public
+    from stratsynth.mechanisms import Public
 
     budget = recipe.budget()
     return how.layout(Public(recipe.schema(), recipe.data.get("declared_size"), budget.neighbours), budget)
@@ -103,9 +103,9 @@ def _layout(recipe: Recipe, how: Stratified) -> Layout:
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     """The means of the very rows that were summed; brought back from a column's scale as the estimates are."""
-    from stratsynth.driver.load import kept
+    from stratsynth.data.load import kept
+    from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import encode
-    from stratsynth.sources import open_source
     from stratsynth.stratified import Stratified
 
     schema, how = recipe.schema(), recipe.how()

@@ -16,7 +16,7 @@ import numpy as np
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import Mechanism, Public
+from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate
 from stratsynth.questions import Answer, Columns, NoisySum, Total
 from stratsynth.questions.total import GRID

@@ -22,7 +22,7 @@ import numpy as np
 from stratsynth.evaluation.means.simulate import PublicRows, simulate
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.models import Estimate, mixture
 from stratsynth.models.intervals import sampled_shares_covariance
 from stratsynth.schema.transforms import forward
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from stratsynth.mechanism import Mechanism
+    from stratsynth.mechanisms import Mechanism
     from stratsynth.schema import Numeric
 
     Floats = NDArray[np.float64]

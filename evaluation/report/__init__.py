@@ -11,8 +11,8 @@ BANNER = f"{STAMP.removeprefix('INTERNAL: ').capitalize()}."
 
 def write_page(page: str, path: str | Path) -> Path:
     """Write an INTERNAL page, but never into a release, and never over a file."""
+    from stratsynth.data.draft import refuse_release_folder
     from stratsynth.errors import UsageError
-    from stratsynth.schema.draft import refuse_release_folder
 
     path = Path(path)
     refuse_release_folder(path)

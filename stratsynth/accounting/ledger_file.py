@@ -22,7 +22,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth import storage
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.chain import Chain, sync_folder
@@ -30,8 +29,9 @@ from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError, UsageError
+from stratsynth.files import npz
+from stratsynth.files.npz import State
 from stratsynth.noise import SystemEntropy
-from stratsynth.storage import State
 
 FORMAT = "stratsynth-ledger/1"
 _KEY_BYTES = 32
@@ -203,14 +203,14 @@ class FileAccount:
                 )
             return None
         try:
-            return storage.read(path)
+            return npz.read(path)
         except ReleaseError as error:
             raise LedgerError(f"ledger: the journal of this fit is damaged: {error} Nothing was read.") from None
 
     def store(self, moment: int, asked: str, answers: State) -> None:
         """On the disk before anybody sees them."""
         try:
-            storage.write(self._answers(moment, asked), answers, mode=0o600)
+            npz.write(self._answers(moment, asked), answers, mode=0o600)
             sync_folder(self._folder)
         except OSError as error:
             raise LedgerError(

@@ -7,7 +7,7 @@
 
 What was charged is priced charge by charge. What was reserved and not spent could have gone to the dearest
 kind of question, one whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
-Where answers decide what is asked, that is true of everything (`stratsynth.mechanism.adaptive`).
+Where answers decide what is asked, that is true of everything (`stratsynth.mechanisms.adaptive`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
 
 if TYPE_CHECKING:
-    from stratsynth.mechanism import Mechanism
+    from stratsynth.mechanisms import Mechanism
 
 STEPS = ("add-remove", "move", "replace-within-group", "replace")
 
@@ -80,7 +80,7 @@ def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
 
 
 def _amounts(spending: Spending, allot: Allotment, mechanism: Mechanism[Any] | None) -> dict[str, Fraction]:
-    from stratsynth.mechanism import adaptive
+    from stratsynth.mechanisms import adaptive
 
     if mechanism is not None and adaptive(mechanism):
         return _at_most(spending, allot, mechanism)

@@ -51,10 +51,10 @@ def sample_release(
     by_group: Path | None = None,
 ) -> tuple[int, str]:
     """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
+    from stratsynth.data.sources import write_table
     from stratsynth.models.rules import watching
     from stratsynth.release import Release
     from stratsynth.release.summary import rules_line
-    from stratsynth.sources import write_table
 
     if out.exists():
         raise UsageError(f"{out} exists already; name another file with -o.")
@@ -95,7 +95,7 @@ def describe_rules(folder: Path) -> str:
 def list_mechanisms() -> list[dict[str, str]]:
     """The registered mechanisms with the first sentence of their module."""
     from stratsynth.errors import StratsynthError
-    from stratsynth.mechanism import installed, load
+    from stratsynth.mechanisms import installed, load
 
     found = []
     for name, point in installed().items():
@@ -118,8 +118,8 @@ def _first_sentence(module: str) -> str:
 
 def draft_schema(data: Path, out: Path) -> None:
     """INTERNAL: a draft beside the data, never in a release."""
-    from stratsynth.schema.draft import draft, refuse_release_folder
-    from stratsynth.sources import open_source
+    from stratsynth.data.draft import draft, refuse_release_folder
+    from stratsynth.data.sources import open_source
 
     refuse_release_folder(out)
     if out.exists():
@@ -129,9 +129,9 @@ def draft_schema(data: Path, out: Path) -> None:
 
 def check_schema(data: Path, schema: Path) -> dict[str, Any]:
     """INTERNAL: what a schema does not know of some data."""
+    from stratsynth.data.draft import check
+    from stratsynth.data.sources import open_source
     from stratsynth.schema import Schema
-    from stratsynth.schema.draft import check
-    from stratsynth.sources import open_source
 
     return check(Schema.load(schema), open_source(data)).to_dict()
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.files.npz import State
 from stratsynth.questions import Answer, NoisySum, NoisyTable
-from stratsynth.storage import State
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

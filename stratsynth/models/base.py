@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, runtime_checkable
 
-from stratsynth.storage import State
+from stratsynth.files.npz import State
 
 if TYPE_CHECKING:
     import numpy as np

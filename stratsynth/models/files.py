@@ -7,8 +7,8 @@ from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import cast
 
-from stratsynth import storage
 from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.files import npz
 from stratsynth.models.base import State, TableModel
 from stratsynth.models.estimate import Estimate
 from stratsynth.schema import Schema
@@ -36,13 +36,13 @@ def save(model: TableModel | Estimate, folder: Path) -> None:
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}
-    storage.write(folder / "model.npz", State(facts, state.arrays))
+    npz.write(folder / "model.npz", State(facts, state.arrays))
     model.schema.write_toml(folder / "schema.toml")
 
 
 def load(folder: Path) -> TableModel | Estimate:
     """Read a model back; anything but a sound one is a ReleaseError."""
-    stored = storage.read(folder / "model.npz")
+    stored = npz.read(folder / "model.npz")
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
         raise ReleaseError(f"model: {folder} does not hold the format {FORMAT}.")

@@ -18,10 +18,10 @@ from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import by_kind, check_allotment, prices
 from stratsynth.accounting.units import protecting, whole
-from stratsynth.layout import Layout
-from stratsynth.mechanism import Mechanism, Public, adaptive, title, typical
+from stratsynth.mechanisms import Mechanism, Public, adaptive, title, typical
 from stratsynth.strata import Path, label
 from stratsynth.stratified import Groupwise
+from stratsynth.stratified.layout import Layout
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account

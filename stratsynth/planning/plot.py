@@ -15,7 +15,7 @@ from stratsynth.stratified import Stratified
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from stratsynth.mechanism import Mechanism
+    from stratsynth.mechanisms import Mechanism
     from stratsynth.schema import Schema
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)

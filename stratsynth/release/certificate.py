@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
-from stratsynth.layout import Layout
-from stratsynth.mechanism import Mechanism, Public, adaptive, describe
+from stratsynth.mechanisms import Mechanism, Public, adaptive, describe
 from stratsynth.stratified import Groupwise, Stratified
+from stratsynth.stratified.layout import Layout
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.table import Table
+    from stratsynth.data.table import Table
 
 FORMAT = "stratsynth-certificate/1"
 KEYS = (

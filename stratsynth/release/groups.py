@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from stratsynth.errors import UsageError
+from stratsynth.files.records import level, records
 from stratsynth.models.mixture import allot
 from stratsynth.models.rules import broken
-from stratsynth.release.records import level, records
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:

@@ -159,8 +159,8 @@ class Release:
         Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
         `report.html` shows certificate and measurements to a reader.
         """
+        from stratsynth.data.sources import write_table
         from stratsynth.report.release import release_page
-        from stratsynth.sources import write_table
 
         target = check_new(folder)
         with watching() as moved:

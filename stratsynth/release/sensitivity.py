@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError, WeightsError
+from stratsynth.files.records import level, records
 from stratsynth.models import Estimate, Mixture
 from stratsynth.models.marginals import forbidden, inside
 from stratsynth.models.rules import draw_allowed
-from stratsynth.release.records import level, records
 from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
 from stratsynth.schema import Numeric
 

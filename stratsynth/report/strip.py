@@ -24,6 +24,8 @@ SHAPES = (
 )
 BASELINE = Markup('<path d="M0-9V9" fill="none"/>')
 HEIGHT = 26
+TINY = 1e-300
+"""Spans below this are no spans: dividing by them overflows, or they round to 0."""
 EDGE = 2.0
 """Percent that are left free at both ends, for half a point."""
 
@@ -39,7 +41,7 @@ class Scale:
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Scale:
         """A scale on which all of them lie; numbers that are none do not count."""
-        known = [v for v in values if v is not None and math.isfinite(v) and (v > 0 or not log)]
+        known = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
         if not known:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
         low, high = min(known), max(known)
@@ -47,7 +49,7 @@ class Scale:
             return cls(low / 1.15, high * 1.15, log)
         low = min(low, 0.0) if zero else low
         high = max(high, 0.0) if zero else high
-        return cls(low, high if high > low else low + 1.0)
+        return cls(low, high if high - low > TINY else low + 1.0)
 
     def at(self, value: float) -> float:
         """Percent from the left; what lies outside is put at the edge."""

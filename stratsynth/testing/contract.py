@@ -13,12 +13,12 @@ import numpy as np
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.accounting.charges import Spending
+from stratsynth.data.load import load_rows
+from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
-from stratsynth.driver.load import load_rows
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanism import Mechanism, adaptive
-from stratsynth.sources import open_source
+from stratsynth.mechanisms import Mechanism, adaptive
 from stratsynth.testing.moved import exact_answers, moved, standard_noise
 from stratsynth.testing.record import Driver, Run, record, same
 from stratsynth.testing.worlds import World, worlds

@@ -14,14 +14,14 @@ import numpy as np
 
 from stratsynth.accounting.account import Account
 from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.data.load import load_rows
+from stratsynth.data.table import open_table
 from stratsynth.digest import digest
-from stratsynth.driver.load import load_rows
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanism import Mechanism, Public
+from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable
-from stratsynth.table import open_table
 
 if TYPE_CHECKING:
     import pandas as pd

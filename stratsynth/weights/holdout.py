@@ -16,7 +16,7 @@ from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Range, Resolved
 
 if TYPE_CHECKING:
-    from stratsynth.sources import Source
+    from stratsynth.data.sources import Source
 
 SMOOTHING = 0.5
 """People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
@@ -35,8 +35,8 @@ class Sample:
     @classmethod
     def read(cls, data: Any) -> Sample:
         """A file, a frame or an Arrow table."""
-        from stratsynth.driver.fingerprint import fingerprint
-        from stratsynth.sources import open_source
+        from stratsynth.data.fingerprint import fingerprint
+        from stratsynth.data.sources import open_source
 
         source = open_source(data)
         return cls(source, fingerprint(source, b"holdout"))

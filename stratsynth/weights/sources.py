@@ -17,7 +17,7 @@ from stratsynth.weights.resolved import Given, Resolved
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
-    from stratsynth.sources import Data
+    from stratsynth.data.sources import Data
 
 SOURCES = ("public", "raked", "holdout", "private", "invariant")
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from stratsynth import Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
-from stratsynth.mechanism import installed, load, make
+from stratsynth.mechanisms import installed, load, make
 from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 

@@ -11,10 +11,10 @@ from stratsynth.adapters import Independent
 from stratsynth.adapters.independent import Product
 
 from stratsynth import Groups, Stratified, Weights
-from stratsynth.driver.load import load_rows
+from stratsynth.data.load import load_rows
 from stratsynth.driver.noisy import Answerer
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanism import Mechanism
+from stratsynth.mechanisms import Mechanism
 from stratsynth.models import mixture
 from stratsynth.questions import Counts, NoisyTable, counts, split
 from stratsynth.schema import Categorical

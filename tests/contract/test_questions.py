@@ -131,7 +131,7 @@ class Doubling(MemoryRows):
 
 def test_a_sum_that_moves_too_far_is_caught():
     def load(schema, source):
-        from stratsynth.driver.load import load_rows
+        from stratsynth.data.load import load_rows
 
         rows = load_rows(schema, source)
         rows.__class__ = Doubling

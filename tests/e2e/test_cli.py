@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -152,7 +153,7 @@ def untouched(place, tmp_path, monkeypatch):
     def forbidden(*arguments, **settings):
         pytest.fail("rows were read")
 
-    monkeypatch.setattr("stratsynth.driver.load.load_rows", forbidden)
+    monkeypatch.setattr("stratsynth.data.load.load_rows", forbidden)
 
     def run(*arguments):
         before = small.tree(tmp_path)
@@ -271,7 +272,7 @@ def fail_with(monkeypatch, error):
     def load(*arguments):
         raise error
 
-    monkeypatch.setattr("stratsynth.driver.load.load_rows", load)
+    monkeypatch.setattr("stratsynth.data.load.load_rows", load)
 
 
 @pytest.fixture
@@ -324,7 +325,7 @@ def test_debug_shows_a_traceback_and_keeps_the_exit_code(recipe):
 
 INTERRUPTED = """
 import os, signal, sys, time
-import stratsynth.driver.load as loading
+import stratsynth.data.load as loading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with it ignored
 def load(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
@@ -350,3 +351,19 @@ def test_an_error_after_output_is_no_traceback_either(place):
     )
     done = python(code, Path(sys.executable).with_name("stratsynth"), cwd=place)
     assert "Traceback" not in done.stdout
+
+
+def test_python_started_in_the_source_folder_finds_everything():
+    """The folder hides the installed package, and has the adapters beside it, not in it."""
+    root = Path(__file__).parents[2]
+    code = "import stratsynth.evaluation, stratsynth.adapters.aim; print(stratsynth.adapters.__file__)"
+    found = python(code, cwd=root)
+    assert found.returncode == 0, found.stderr
+    assert Path(found.stdout.strip()).parent == root / "adapters"
+
+
+def test_the_package_is_the_command(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "stratsynth", "mechanisms"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, stratsynth("mechanisms", cwd=tmp_path).stdout)

@@ -7,7 +7,7 @@ from helpers.small import BUDGET
 from stratsynth import Categorical, Neighbours, Schema
 from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.driver.choosing import away, weigh
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Counts, NoisyTable, Work
 
 

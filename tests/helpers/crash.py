@@ -154,11 +154,12 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="rele
 
 def command(*arguments, cwd, faults=(), limit=None, wait=0.0):
     """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write."""
-    from stratsynth import cli, mechanism
+    from stratsynth import cli
+    from stratsynth.mechanisms import registry
 
     os.chdir(cwd)
     time.sleep(wait)
-    mechanism.installed()["ladder"] = EntryPoint("ladder", "helpers.crash:Ladder", mechanism.GROUP)
+    registry.installed()["ladder"] = EntryPoint("ladder", "helpers.crash:Ladder", registry.GROUP)
     watch_reads(Path(cwd))
     arm(faults)
     if limit is not None:
@@ -330,10 +331,10 @@ def serve():
 
     for name in (
         "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
-        "stratsynth.accounting.ledger_file", "stratsynth.driver.fingerprint", "stratsynth.driver.load",
+        "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.load",
         "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipe", "stratsynth.release.certificate",
-        "stratsynth.release.measurements", "stratsynth.release.summary", "stratsynth.sources", "tomli_w", "typer.main",
-        "helpers.small", "pyarrow.csv", "zipfile",
+        "stratsynth.release.measurements", "stratsynth.release.summary", "stratsynth.data.sources",
+        "tomli_w", "typer.main", "helpers.small", "pyarrow.csv", "zipfile",
     ):  # fmt: skip
         importlib.import_module(name)
     os.fsync = os.fstat  # a killed process loses nothing that it wrote: waiting for the disk would prove nothing

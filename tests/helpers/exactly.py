@@ -3,12 +3,12 @@
 import numpy as np
 
 from stratsynth import Budget
-from stratsynth.driver.load import load_rows
+from stratsynth.data.load import load_rows
+from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
 from stratsynth.questions.total import GRID
-from stratsynth.sources import open_source
 
 
 def exactly(mechanism, schema, frame, *, declared=None, budget=None):

@@ -8,18 +8,18 @@ import pyarrow as pa
 import pytest
 from stratsynth.adapters import Independent
 
-import stratsynth.driver.load as loading
+import stratsynth.data.load as loading
 from helpers import small
 from helpers.accounts import reserve, scaled
 from stratsynth import Budget, fit
 from stratsynth.accounting.ledger import ProcessLedger
+from stratsynth.data.sources import open_source
+from stratsynth.data.table import Table
 from stratsynth.errors import BudgetRefused, StratsynthError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Counts, Split, counts
-from stratsynth.sources import open_source
 from stratsynth.strata import Stratum
-from stratsynth.table import Table
 
 
 class Spy:

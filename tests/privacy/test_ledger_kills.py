@@ -187,7 +187,7 @@ def test_a_kill_when_the_release_is_there_and_the_ledger_does_not_know(tmp_path,
 @pytest.mark.parametrize("bug", ["no journal", "reads before the charge", "refunds"])
 def test_a_planted_bug_is_caught(bug, tmp_path, nursery):
     folder = place(tmp_path / "fit")
-    first = nursery.run(fit, folder, bug=bug, faults=[Fault("stratsynth.storage:write", 3, after=True)])
+    first = nursery.run(fit, folder, bug=bug, faults=[Fault("stratsynth.files.npz:write", 3, after=True)])
     assert first.code in {KILLED, 1}
     with pytest.raises(AssertionError):  # noqa: PT012 - whichever check finds it
         check_killed(folder)

@@ -22,7 +22,7 @@ from helpers.ledgers import chained, lines_of
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger, read_ledger
 from stratsynth.errors import StratsynthError
-from stratsynth.mechanism import Public
+from stratsynth.mechanisms import Public
 from stratsynth.recipe import Recipe
 from stratsynth.release.release import check_new
 from stratsynth.release.summary import summary

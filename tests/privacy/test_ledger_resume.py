@@ -16,11 +16,11 @@ from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_o
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger, read_ledger
+from stratsynth.data.sources import CsvSource
 from stratsynth.driver.noisy import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
-from stratsynth.sources import CsvSource
 from stratsynth.testing.record import same
 
 
@@ -261,7 +261,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.storage.os.fsync", full_for(".npz.part"))
+        broken.setattr("stratsynth.files.npz.os.fsync", full_for(".npz.part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]

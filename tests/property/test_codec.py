@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
+from stratsynth.data.sources import open_source, write_table
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.codec import Coded, decode, encode, to_pandas
 from stratsynth.schema.text import number
-from stratsynth.sources import open_source, write_table
 
 
 def _same(coded: Coded, codes: dict[str, list[int]]) -> bool:

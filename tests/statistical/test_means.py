@@ -16,7 +16,7 @@ from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
 from stratsynth.driver.sums import PathRows, exact_sums
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.questions import Columns
 from stratsynth.questions.total import GRID
 from stratsynth.weights import Weights

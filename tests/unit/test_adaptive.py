@@ -11,7 +11,7 @@ from stratsynth.adapters.independent import Product
 import stratsynth as ss
 from helpers import small
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
-from stratsynth.mechanism import adaptive
+from stratsynth.mechanisms import adaptive
 from stratsynth.questions import Choose, Counts, Distance, choose, counts
 from stratsynth.release.summary import summary
 from stratsynth.testing import check_contract

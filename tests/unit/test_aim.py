@@ -6,11 +6,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import stratsynth.adapters.refits as refits_module
+import stratsynth.adapters.shared.refits as refits_module
 from stratsynth.adapters import AIM
 from stratsynth.adapters.aim import FIRST
 from stratsynth.adapters.engine import solve
-from stratsynth.adapters.rounds import MEASURE, NOISE_SIZE, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, NOISE_SIZE, usual_rounds
 
 from helpers import small
 from helpers.byhand import ByHand, allotted, frame_of, schema_of
@@ -18,7 +18,7 @@ from helpers.small import BUDGET, even
 from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table, plan
 from stratsynth.digest import digest
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Public, make
+from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Work
 from stratsynth.recipe import Recipe

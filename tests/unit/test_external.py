@@ -13,11 +13,11 @@ from helpers.ledgers import kinds, refused
 from helpers.ledgers import table as on_a_ledger
 from stratsynth import Budget, Release, Stratified, Weights, fit
 from stratsynth.accounting.prices import STEPS
+from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State
 from stratsynth.release.summary import summary
 from stratsynth.schema.codec import encode
-from stratsynth.sources import open_source
 
 BY = "their package 1.0"
 NAMES = list(small.SCHEMA.names)
@@ -92,7 +92,7 @@ def test_a_claim_inside_strata_is_refused_before_the_rows_are_read(monkeypatch):
     how = External(uniform, BY, counts_rows=False)
     inside = Stratified(how, ["SEX", "GROUP"], weights())
     object.__setattr__(how, "counts_rows", True)
-    monkeypatch.setattr("stratsynth.driver.load.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.load.load_rows", lambda *given: pytest.fail("read"))
     with pytest.raises(Unsupported, match="size of every group"):
         fit(inside, small.table(), EXCHANGED)
 

@@ -16,7 +16,7 @@ from helpers.command import stratsynth
 from helpers.small import BUDGET, edit, even, write_recipe
 from stratsynth import Neighbours, Release, Stratified, Weights, fit, open_table, plan
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
-from stratsynth.mechanism import Public, make
+from stratsynth.mechanisms import Public, make
 from stratsynth.models import files
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, NoisyTable, Work

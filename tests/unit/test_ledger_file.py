@@ -10,9 +10,9 @@ from helpers import small
 from helpers.ledgers import BUDGET, chained, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.data.sources import CsvSource
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.release.summary import summary
-from stratsynth.sources import CsvSource
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from stratsynth.adapters.means.coinpress import clip_at, narrowed, noise_of, tai
 from helpers.exactly import exactly
 from stratsynth import Budget, Categorical, Neighbours, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
-from stratsynth.mechanism import Public, draws_rows, make
+from stratsynth.mechanisms import Public, draws_rows, make
 
 WIDE = Schema({"x": Numeric(lower=-1000, upper=1000)})
 SPIKE = pd.DataFrame({"x": [0.0] * 900 + [100.0] * 100})

@@ -22,7 +22,7 @@ from stratsynth import (
     plan,
 )
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanism import Public, draws_rows
+from stratsynth.mechanisms import Public, draws_rows
 from stratsynth.models import files
 from stratsynth.models.intervals import noisy_shares_covariance, sampled_shares_covariance
 from stratsynth.noise import SeededEntropy

@@ -12,7 +12,7 @@ from helpers import recompute
 from helpers.small import BUDGET
 from stratsynth import Budget, Groups, StratumBudgets, Weights, census
 from stratsynth.errors import StratsynthError
-from stratsynth.mechanism import Public, make, title
+from stratsynth.mechanisms import Public, make, title
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.text import describe
 

@@ -14,7 +14,7 @@ from helpers import recompute, small
 from helpers.byhand import frame_of, schema_of
 from stratsynth import Budget, Groups, Release, Weights, cli
 from stratsynth.errors import Unsupported
-from stratsynth.mechanism import Public, make, title
+from stratsynth.mechanisms import Public, make, title
 from stratsynth.noise import SeededEntropy
 
 TINY = {"components": 16, "hidden": [8], "latent": 4, "iterations": 5, "rounds": 2, "least": 20}

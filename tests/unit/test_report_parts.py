@@ -85,7 +85,7 @@ def test_a_scale_keeps_order_and_its_ticks_lie_on_it(values, log):
     axis(scale)
 
 
-@pytest.mark.parametrize("values", [[], [math.nan], [0.0], [None], [5.0, 5.0]])
+@pytest.mark.parametrize("values", [[], [math.nan], [0.0], [None], [5.0, 5.0], [5e-324], [-5e-324, 0.0]])
 @pytest.mark.parametrize("log", [True, False])
 def test_a_scale_of_nothing_much_is_a_scale_all_the_same(values, log):
     scale = Scale.over(values, log=log)

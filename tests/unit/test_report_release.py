@@ -10,12 +10,12 @@ from stratsynth.adapters import MST, Independent
 from helpers import small
 from helpers.pages import Page
 from stratsynth import Budget, Categorical, Schema, Stratified, Weights, fit, open_table
-from stratsynth.groups import Groups
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.measurements import COLUMNS
 from stratsynth.report.measured import measured, sizes
 from stratsynth.report.release import release_page
 from stratsynth.report.words import UNPROTECTED
+from stratsynth.strata.groups import Groups
 
 HOSTILE = "<script>alert(1)</script>"
 

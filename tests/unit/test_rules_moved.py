@@ -14,7 +14,7 @@ import stratsynth as ss
 from helpers import small
 from stratsynth import cli
 from stratsynth.errors import MechanismError
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.models import mixture
 from stratsynth.models.rules import broken, draw_allowed, watching
 from stratsynth.noise import SeededEntropy

@@ -6,7 +6,7 @@ import pytest
 
 import stratsynth as ss
 from stratsynth.errors import MechanismError
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.models.rules import broken, draw_allowed
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Categorical, Rule, Schema

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import stratsynth as ss
 from helpers import small
 from stratsynth.errors import UsageError
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.schema import Rule
 
 BY = ["SEX", "GROUP"]

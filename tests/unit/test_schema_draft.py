@@ -8,10 +8,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from stratsynth.data.draft import check, draft, refuse_release_folder
+from stratsynth.data.sources import open_source
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
-from stratsynth.schema.draft import check, draft, refuse_release_folder
-from stratsynth.sources import open_source
 
 
 def _draft(table: object) -> Schema:

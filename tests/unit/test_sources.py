@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratsynth import csvlines
+from stratsynth.data import csvlines
+from stratsynth.data.sources import open_source, write_table
 from stratsynth.errors import SchemaError, UsageError
-from stratsynth.sources import open_source, write_table
 
 LINE_BYTES = st.lists(
     st.sampled_from([b'"', b'""', b",", b"\r", b"\x00", b"\xff", b"\xc3", b"\xa9", b"a", b"1", b" ", b"\xef\xbb\xbf"])

@@ -17,7 +17,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.fitting import fitted
-from stratsynth.stratified import _left
+from stratsynth.stratified.stratified import _left
 
 PUBLIC = Weights.public(shares_frame(), citation="made up for testing")
 
@@ -119,7 +119,7 @@ def test_budgets_are_read_as_factors_or_epsilons(tmp_path):
 
 
 def public():
-    from stratsynth.mechanism import Public
+    from stratsynth.mechanisms import Public
 
     return Public(SCHEMA, SIZE)
 

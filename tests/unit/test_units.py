@@ -21,16 +21,16 @@ from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import check_allotment, prices
 from stratsynth.accounting.units import protecting, whole
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
-from stratsynth.driver.load import load_rows
+from stratsynth.data.load import load_rows
+from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import BudgetRefused, MechanismError, SchemaError, Unsupported, UsageError
-from stratsynth.mechanism import Public, make
+from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, total
 from stratsynth.schema import Schema, Unit
 from stratsynth.schema.values import identities
-from stratsynth.sources import open_source
 from stratsynth.testing.moved import exact_answers, moved
 
 K = 3

@@ -15,7 +15,7 @@ import stratsynth as ss
 from helpers import small
 from stratsynth import cli
 from stratsynth.errors import UsageError
-from stratsynth.mechanism import make
+from stratsynth.mechanisms import make
 from stratsynth.models import Mixture
 from stratsynth.models.marginals import forbidden, oneway
 from stratsynth.release.reweigh import Quotient, extreme, heaviest, root, spread, together

@@ -14,14 +14,14 @@ from math import nextafter
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import RecipeError, Unsupported, UsageError
-from stratsynth.groups import Groups
-from stratsynth.layout import Layout, lay_out
-from stratsynth.mechanism import Mechanism, Public, draws_rows, load, make, typical
+from stratsynth.mechanisms import Mechanism, Public, draws_rows, load, make, typical
 from stratsynth.models import Estimate, Mixture, mixture
 from stratsynth.questions import Counts, Program, Question, counts, split
 from stratsynth.strata import Stratum
+from stratsynth.strata.budgets import StratumBudgets
+from stratsynth.strata.groups import Groups
+from stratsynth.stratified.layout import Layout, lay_out
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 

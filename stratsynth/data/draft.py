@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from stratsynth.data.sources import Source
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import codec, toml, values
 from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema
 from stratsynth.schema.text import MISSING, number
-from stratsynth.sources import Source
 
 FEW = 30
 """A column of whole numbers with at most this many different ones is drafted as categorical."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
-    from stratsynth.sources import Source
+    from stratsynth.data.sources import Source
 
 _PIECE = 1 << 20
 

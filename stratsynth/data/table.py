@@ -17,7 +17,7 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
-    from stratsynth.sources import Source
+    from stratsynth.data.sources import Source
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,8 @@ def open_table(
     certificates say so. `public=True` is for research on public data: nothing is charged, and every release
     says that it is not a private one.
     """
+    from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import check_source
-    from stratsynth.sources import open_source
 
     if declared_size is not None and (
         isinstance(declared_size, bool) or not isinstance(declared_size, int) or not 1 <= declared_size <= 2**53
@@ -88,7 +88,7 @@ def open_table(
         account = _process_ledger(source, ledger_epsilon)
     else:
         from stratsynth.accounting.ledger_file import FileLedger
-        from stratsynth.driver.fingerprint import fingerprint
+        from stratsynth.data.fingerprint import fingerprint
 
         account = FileLedger(Path(ledger), partial(fingerprint, source), ledger_epsilon)
     return Table(source, known, declared_size, account, public)

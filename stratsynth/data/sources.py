@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from stratsynth import csvlines
+from stratsynth.data import csvlines
 from stratsynth.errors import UsageError
 from stratsynth.schema.codec import locate
 
@@ -133,7 +133,7 @@ class ParquetSource:
 class CsvSource:
     """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed; every column is text.
 
-    Rows are read one line at a time: see `stratsynth.csvlines`.
+    Rows are read one line at a time: see `stratsynth.data.csvlines`.
     """
 
     path: Path

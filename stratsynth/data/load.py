@@ -13,8 +13,8 @@ from stratsynth.schema.values import identities
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
-    from stratsynth.sources import Source
 
 
 def load_rows(schema: Schema, source: Source) -> MemoryRows:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
-from stratsynth.errors import RecipeError, Unsupported, UsageError, nearest
+from stratsynth.errors import Unsupported
 from stratsynth.questions import Program, Question
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, within
@@ -24,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 R_co = TypeVar("R_co", covariant=True)
-GROUP = "stratsynth.mechanisms"
 
 
 @dataclass(frozen=True)
@@ -69,37 +66,6 @@ class Mechanism(Protocol[R_co]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
         """The program: yields questions worth at most `allot`, returns a model. `rng` is for post-processing."""
-
-
-@cache
-def installed() -> dict[str, EntryPoint]:
-    """The registered mechanisms by name, not yet imported."""
-    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
-
-
-def load(name: str) -> type[Mechanism[Any]]:
-    """The class of a registered mechanism."""
-    if name not in installed():
-        known = ", ".join(installed()) or "none"
-        raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
-    try:
-        return cast("type[Mechanism[Any]]", installed()[name].load())
-    except ImportError as error:
-        raise UsageError(f"mechanism: {name} is installed but cannot be imported: {error}.") from error
-
-
-def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
-    """A registered mechanism with these settings; its own `__post_init__` judges their values."""
-    kind = load(name)
-    known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
-    for key in settings:
-        if key not in known:
-            has = f"It has: {', '.join(known)}." if known else "It has no settings."
-            raise RecipeError(f"mechanism: {name} has no setting {key!r}{nearest(key, known)}. {has}")
-    try:
-        return kind(**settings)
-    except (TypeError, ValueError) as error:
-        raise RecipeError(f"mechanism: {name} refused its settings: {error}.") from error
 
 
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution
 from stratsynth.adapters.engine.solve import engine, solve
 from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.given import Forbidden, affordable, forbidden, records
+from stratsynth.adapters.shared.given import Forbidden, affordable, forbidden, records
 
 from stratsynth.questions import Clique, NoisyTable, Program, work
 

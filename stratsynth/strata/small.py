@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stratsynth.groups import Step
 from stratsynth.strata import Stratum
+from stratsynth.strata.groups import Step
 
 DECLARED = "declared"
 

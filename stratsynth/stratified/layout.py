@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stratsynth.budgets import StratumBudgets
 from stratsynth.errors import UsageError, WeightsError
-from stratsynth.groups import Groups
 from stratsynth.schema import Schema
-from stratsynth.small import Group, alone, lacking, merge_small
 from stratsynth.strata import Stratum, crossing
+from stratsynth.strata.budgets import StratumBudgets
+from stratsynth.strata.groups import Groups
+from stratsynth.strata.small import Group, alone, lacking, merge_small
 from stratsynth.weights import Resolved, Weights
 
 

@@ -1,0 +1,45 @@
+"""The mechanisms that are installed, found by name through the entry-point group `stratsynth.mechanisms`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, cast
+
+from stratsynth.errors import RecipeError, UsageError, nearest
+from stratsynth.mechanisms.contract import Mechanism
+
+GROUP = "stratsynth.mechanisms"
+
+
+@cache
+def installed() -> dict[str, EntryPoint]:
+    """The registered mechanisms by name, not yet imported."""
+    return {point.name: point for point in sorted(entry_points(group=GROUP), key=lambda p: p.name)}
+
+
+def load(name: str) -> type[Mechanism[Any]]:
+    """The class of a registered mechanism."""
+    if name not in installed():
+        known = ", ".join(installed()) or "none"
+        raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
+    try:
+        return cast("type[Mechanism[Any]]", installed()[name].load())
+    except ImportError as error:
+        raise UsageError(f"mechanism: {name} is installed but cannot be imported: {error}.") from error
+
+
+def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:
+    """A registered mechanism with these settings; its own `__post_init__` judges their values."""
+    kind = load(name)
+    known = [f.name for f in dataclasses.fields(cast("Any", kind)) if f.init]
+    for key in settings:
+        if key not in known:
+            has = f"It has: {', '.join(known)}." if known else "It has no settings."
+            raise RecipeError(f"mechanism: {name} has no setting {key!r}{nearest(key, known)}. {has}")
+    try:
+        return kind(**settings)
+    except (TypeError, ValueError) as error:
+        raise RecipeError(f"mechanism: {name} refused its settings: {error}.") from error

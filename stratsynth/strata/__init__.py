@@ -1,0 +1,27 @@
+"""Strata: the declared groups, how they are merged, which are small, and budgets of their own."""
+
+from stratsynth.strata.strata import (
+    MOST_STRATA,
+    Cell,
+    Partition,
+    Path,
+    Stratum,
+    check_by,
+    crossing,
+    disjoint,
+    label,
+    within,
+)
+
+__all__ = [
+    "MOST_STRATA",
+    "Cell",
+    "Partition",
+    "Path",
+    "Stratum",
+    "check_by",
+    "crossing",
+    "disjoint",
+    "label",
+    "within",
+]
