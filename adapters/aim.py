@@ -24,12 +24,14 @@ import numpy as np
 from stratsynth.adapters.engine import Graphical
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.refits import Refits
-from stratsynth.adapters.shared.rounds import MEASURE, USUAL, adapt, affordable, down, pretended, sigma_of, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, PRETENDED, USUAL, adapt, affordable, down, usual_rounds
 from stratsynth.adapters.shared.workload import Workload, closure
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms import Public
+from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -43,12 +45,14 @@ MOST_CANDIDATES = 2**25
 
 
 @dataclass(frozen=True)
-class AIM:
+class AIM(Mechanism[Graphical]):
     """An adaptive and iterative mechanism: it chooses what to measure by what its model does not know yet."""
 
     name: ClassVar[str] = "aim"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = True
+    unprotected: ClassVar[tuple[str, ...]] = ()
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -102,7 +106,7 @@ class AIM:
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
         """Measure all columns; then choose, measure and fit until the budget is spent."""
         schema, rho = public.schema, Fraction(allot.rho)
         refits = Refits(schema, self.model_cells, self.prior, public.size)
@@ -121,7 +125,7 @@ class AIM:
         yield from refits.fit(last=self.iterations, by=self.engine)
         return refits.model
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its fits and with made-up choices: what a plan goes by."""
         schema, starters = public.schema, self._starters(public, allot.rho)
         first = allot.rho * FIRST if starters else allot.rho
@@ -137,9 +141,10 @@ class AIM:
             yield from choose(scores, rho=price - MEASURE * price)
             yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
             left -= Fraction(price)
-            yield from work(pretended, None)
+            yield from work(PRETENDED, None)
 
-    def _worth(self, public: Public) -> dict[Clique, float]:
+    @once
+    def _worth(self, public: Public) -> Mapping[Clique, float]:
         """How much each candidate matters: whatever is small enough of the workload's parts."""
         schema = public.schema
         every = closure(Workload(self.workload, self.weights).among(schema.names))
@@ -149,13 +154,14 @@ class AIM:
             if schema.cells(clique) <= min(self.model_cells, self.clique_cells or self.model_cells)
         }
 
-    def _starters(self, public: Public, rho: float) -> dict[Clique, float]:
+    @once
+    def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """The candidates of the first round, as far as public facts tell; where there is none, nor is a round."""
         schema, worth = public.schema, self._worth(public)
         if public.size is None or not schema.names:
             return worth
         price = rho * (1 - FIRST) / self._rounds(public, rho, public.size)
-        sigma = sigma_of(MEASURE * price, public.neighbours, schema.names[:1])
+        sigma = table_sigma(MEASURE * price, schema, public.neighbours)
         pairs = {clique: weight for clique, weight in worth.items() if len(clique) > 1}
         return affordable(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
-from stratsynth.mechanisms import Public
-from stratsynth.models import Codes, State, Where
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
 
 if TYPE_CHECKING:
@@ -30,11 +30,14 @@ Synthesizer = Callable[["pd.DataFrame", dict[str, int], float, float, int], "pd.
 
 
 @dataclass(frozen=True)
-class External:
+class External(Mechanism["Drawn"]):
     """Whatever `synthesizer` does, with the epsilon and delta of the budget handed to it."""
 
     name: ClassVar[str] = "external"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Raw})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
     synthesizer: Synthesizer
     """The third-party code."""
     by: str
@@ -53,6 +56,11 @@ class External:
         if self.rows is not None and (type(self.rows) is not int or self.rows < 1):
             raise UsageError("external: rows must be a whole number of at least 1.")
 
+    @property
+    def takes_row_count(self) -> bool:
+        """As its author says."""
+        return self.counts_rows
+
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget, as a claim."""
         if self.rows is None and public.size is None:
@@ -62,7 +70,7 @@ class External:
         self._claim(budget).check(budget.neighbours, stratified=False)
         return budget.claimed()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:
         """Hand over the rows, and keep what comes back."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
@@ -88,7 +96,7 @@ class External:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawn(TableModel):
     """A table that was drawn once; more rows are drawn from it with replacement."""
 
     kind: ClassVar[str] = "drawn"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.mechanisms import Public
-from stratsynth.models import Codes, State, Where
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Counts, NoisyTable, Program, Question, counts
 
 if TYPE_CHECKING:
@@ -27,17 +27,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Independent:
+class Independent(Mechanism["Product"]):
     """The mechanism: spend everything on the one-way marginals."""
 
     name: ClassVar[str] = "independent"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
 
-    def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - any schema will do
+    def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Product]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Product]:
         """Ask for all one-way tables at once; no randomness of our own is needed."""
         schema = public.schema
         tables = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
@@ -45,7 +48,7 @@ class Independent:
 
 
 @dataclass(frozen=True)
-class Product:
+class Product(TableModel):
     """The model: a distribution for each column, drawn independently."""
 
     kind: ClassVar[str] = "product"

@@ -23,7 +23,8 @@ from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.shared.given import affordable, forbidden, records
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms import Public
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Returns
 from stratsynth.questions import (
     Choose,
     Clique,
@@ -48,11 +49,14 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MST:
+class MST(Mechanism[Graphical]):
     """A maximum spanning tree of pairs, measured and fitted."""
 
     name: ClassVar[str] = "mst"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0
@@ -89,7 +93,7 @@ class MST:
         check_cells("mst", list(combinations(schema.names, 2)), schema)  # what the choices ask about
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
         """Measure, choose, measure, fit."""
         schema = public.schema
         if len(schema.names) < 2:

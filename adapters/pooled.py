@@ -29,10 +29,10 @@ from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.adapters.specialised import GraphicalStart
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms import Mechanism, Public, make, typical
-from stratsynth.models import Mixture, mixture
+from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.mechanisms import Mechanism, Public, make
+from stratsynth.models import Mixture
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
-from stratsynth.strata.budgets import StratumBudgets
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.weights import Weights
@@ -67,11 +67,10 @@ class Start(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pooled(Groupwise):
+class Pooled(Groupwise[Any]):
     """Fit `base` on everybody, then move its model in every stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "pooled"
-    adaptive: ClassVar[bool] = True
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Split, Work})
     base: Mechanism[Any] | str | Mapping[str, Any] = field(default_factory=lambda: AIM(model_cells=2**16))
     """What is fitted on everybody: AIM, MST or GEM, or the name of one, or a table of its name and settings."""
@@ -99,7 +98,6 @@ class Pooled(Groupwise):
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()
-        object.__setattr__(self, "by", tuple(self.by))
         for key, value, most in (("share", self.share, 1), ("prior", self.prior, 1e6)):
             if (key, value) == ("share", "auto"):
                 continue
@@ -113,6 +111,16 @@ class Pooled(Groupwise):
     def inner(self) -> AIM | MST | GEM:
         """What strata start from."""
         return self.base  # type: ignore[return-value]  # __post_init__ made it one
+
+    @property
+    def adaptive(self) -> bool:
+        """Always: strata choose what they measure."""
+        return True
+
+    @property
+    def only_strata(self) -> bool:
+        """Only where nothing is fitted on everybody."""
+        return self.share == 0 and not self.weights.asked
 
     @property
     def _start(self) -> Start:
@@ -132,7 +140,7 @@ class Pooled(Groupwise):
             self.inner.price(self._everybody(public), budget)
         if self.share != 1:
             self.plain.price(public, budget)
-        layout = self.layout(public, budget)
+        layout = self.strata(public, budget)
         if 0 < self.part(public, budget.zcdp().rho) < 1 and not self._start.merges:
             for stratum in layout.strata:
                 if any(len(some) > 1 for _, some in stratum.items):
@@ -152,20 +160,20 @@ class Pooled(Groupwise):
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         model = yield from start.everybody(self._everybody(public), pooled, first)
-        size = round(model.total) if public.size is None else public.size
         strata = replace(self.plain, mechanism=start.stratum(model))
-        return cast("Mixture", (yield from strata.steps(replace(public, size=size), rest, second)))
+        public = public if public.size is not None else replace(public, size=round(model.total))
+        return cast("Mixture", (yield from strata.steps(public, rest, second)))
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
         """The questions of an ordinary fit, without its fits: what a plan goes by."""
         if self.share == 0:
-            return (yield from self.plain.typical(public, allot, rng))
+            return (yield from self.plain.rehearsal(public, allot, rng))
         pooled, rest = self._divide(public, allot)
-        yield from typical(self.inner, self._everybody(public), pooled, rng)
+        yield from self.inner.rehearsal(self._everybody(public), pooled, rng)
         if self.share == 1:
             return None
         strata = replace(self.plain, mechanism=self._start.stratum(None))
-        return (yield from strata.typical(public, rest, rng))
+        return (yield from strata.rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
         """The share of the pooled model, by public facts."""
@@ -186,10 +194,10 @@ class Pooled(Groupwise):
         return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))
 
     def _drawn_by_weights(self, public: Public, allot: Allotment, model: Any) -> Mixture:
-        layout, schema = self.layout(public, allot.promise), public.schema
+        layout, schema = self.strata(public, allot.promise), public.schema
         parts = {}
         for stratum in layout.strata:
             levels = {column: [schema.index(column, level) for level in some] for column, some in stratum.items}
             inside = public.within(stratum, layout.shares[stratum]).schema
             parts[stratum] = self._start.given(model, inside, levels)
-        return cast("Mixture", mixture(schema, parts, layout.shares))
+        return Mixture(schema, parts, layout.shares)

@@ -12,16 +12,18 @@ from stratsynth.adapters.engine import Graphical, Solution
 from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.shared.refits import Refits
-from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, usual_questions, usual_rounds
 from stratsynth.adapters.shared.workload import Workload, closure
 
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Program, Question, Work
+from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
 MOST_CELLS = 2**12
@@ -52,22 +54,25 @@ class GraphicalStart:
 
 
 @dataclass(frozen=True)
-class Specialised:
+class Specialised(Mechanism[Graphical]):
     """Start from `pooled`, and measure what the stratum can afford to learn. Made by `Pooled` only."""
 
     name: ClassVar[str] = "specialised"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = True
+    unprotected: ClassVar[tuple[str, ...]] = ()
     pooled: Solution | None = field(repr=False)
     """The model of everybody; None where only questions matter, as in a plan."""
     base: AIM | MST
     """What made it: its workload and its way of fitting hold here too."""
     prior: float
 
-    def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - the interface
+    def price(self, public: Public, budget: Budget) -> Allotment:
         """Whatever it is given."""
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
         """Rounds of choosing and measuring, if there is anything to learn; otherwise the pooled model as it is."""
         schema, size = public.schema, public.size or 0
         worth, starters, rounds = self._foresee(public, allot.rho)
@@ -81,7 +86,7 @@ class Specialised:
             yield from refits.fit(last=self.base.iterations)
         return refits.model
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary stratum, without fits and with made-up choices."""
         _, starters, rounds = self._foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=allot.rho, rounds=rounds, rng=rng)
@@ -97,5 +102,5 @@ class Specialised:
         rounds = usual_rounds(len(schema.names), size, rho)
         if not worth:
             return {}, {}, rounds
-        sigma = sigma_of(MEASURE * rho / rounds, public.neighbours, schema.names[:1])
+        sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return worth, affordable(worth, {c: schema.cells(c) for c in worth}, sigma, size), rounds

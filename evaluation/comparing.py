@@ -118,7 +118,7 @@ def names(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     recipe, scoring = grid.recipe, grid.scoring
     key = (folder / CELLS / KEY).read_bytes()
     table = recipe.table()
-    marks = [fingerprint(table.source, key)]
+    marks = [table.backend.fingerprint(key)]
     if scoring.holdout is not None:
         marks.append(fingerprint(open_source(scoring.holdout), key))
     shared = digest(

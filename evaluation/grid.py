@@ -24,7 +24,8 @@ from stratsynth.evaluation.whole import CLIQUES
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
-from stratsynth.mechanisms import Mechanism, load, make
+from stratsynth.mechanisms import Mechanism, make
+from stratsynth.models.base import Returns
 from stratsynth.recipe import Recipe
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
@@ -145,13 +146,15 @@ class Grid:
         """The cell's mechanism, in its strata; one that draws no rows is refused: rows are what is scored."""
         settings = dict(self.mechanisms[cell.mechanism])
         name = settings.pop("name")
-        if not getattr(load(name), "draws_rows", True):
-            raise UsageError(f"[compare] {name} releases means and no rows to score; leave it out of mechanisms.")
-        if not cell.by:
-            if makes_strata(name):
-                raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
-            return make(name, settings)
-        return stratify(name, settings, cell.by, self.weights(cell.by), _only(self.recipe.groups(), cell.by))
+        if cell.by:
+            how = stratify(name, settings, cell.by, self.weights(cell.by), _only(self.recipe.groups(), cell.by))
+        elif makes_strata(name):
+            raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
+        else:
+            how = make(name, settings)
+        if how.returns != Returns.ROWS:
+            raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score; leave it out of mechanisms.")
+        return how
 
     def weights(self, by: Sequence[str]) -> Weights:
         """The weights of some columns: the recipe's, summed over all columns that are not among them."""

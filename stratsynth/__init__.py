@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
+    from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
-    from stratsynth.strata.budgets import StratumBudgets
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
     from stratsynth.weights import Weights
@@ -52,7 +52,7 @@ _HOME = {
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",
-    "StratumBudgets": "strata.budgets",
+    "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
     "Weights": "weights",
     "fit": "fitting",

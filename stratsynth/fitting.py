@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.prices import check_allotment
-from stratsynth.accounting.units import protecting, whole
+from stratsynth.accounting.units import whole
 from stratsynth.data.table import Table
 from stratsynth.digest import digest
-from stratsynth.errors import MechanismError, UsageError
-from stratsynth.mechanisms import Mechanism, Public, demand, title
+from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.mechanisms import Mechanism, Prepared, prepare
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
+    from stratsynth.driver.solving import Solving
     from stratsynth.noise import Entropy
     from stratsynth.questions import Answer
     from stratsynth.release import Release
@@ -29,17 +29,30 @@ def fit(
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
-    workers: int = 1,
+    workers: int | Solving = 1,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
-    `seed` reaches post-processing only. Noise comes from the operating system; another `entropy` is for tests,
-    and the certificate of what it made says NOT PRIVATE. With a ledger file, a fit that was interrupted is
-    resumed by calling this again with the same arguments.
+    With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 
-    `workers` processes fit the strata's models, from noisy answers; the rows stay here. The result is the same bit
-    for bit. It pays for large models, such as those of many structural rules, and for `engine = "mbi"`; small
-    models are fitted sooner than processes start.
+    Args:
+        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`.
+        table: The private table, from `open_table`.
+        budget: What the fit may spend.
+        seed: Reaches post-processing only. Noise comes from the operating system.
+        entropy: Another source of noise, for tests; the certificate of what it made says NOT PRIVATE.
+        workers: How many processes fit the strata's models, from noisy answers; the rows stay here. The result is the
+            same bit for bit. It pays for large models, such as those of many structural rules, and for
+            `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
+            of the form of `stratsynth.driver.solving.Solving`.
+
+    Returns:
+        The release: a model, its certificate and its measurements.
+
+    Raises:
+        UsageError: What is refused before anything is charged; its subclasses say what kind of request it was.
+        BudgetRefused: What the ledger has not enough left for. Nothing was read.
+        StratsynthError: What failed after a charge, which stands.
     """
     with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
         return release
@@ -47,29 +60,36 @@ def fit(
 
 @contextlib.contextmanager
 def fitted(
-    mechanism: Mechanism[Any],
+    mechanism: Mechanism[Any] | Prepared,
     table: Table,
     budget: Budget,
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
-    tick: Callable[[], None] | None = None,
+    tick: Callable[[], object] = lambda: None,
     ready: Callable[[], object] = lambda: None,
-    workers: int = 1,
+    workers: int | Solving = 1,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
     Put the saving of the release inside: if the disk is full, the same fit goes on without a second charge.
-    `tick` is called whenever the questions of one moment have been answered, and for every model that was fitted;
-    `ready` once more before a new reservation: it raises where the release could not be saved.
+
+    Args:
+        mechanism: As for `fit`; or what `prepare` made of it for this table and budget, so that it is not made again.
+        table: As for `fit`.
+        budget: As for `fit`.
+        seed: As for `fit`.
+        entropy: As for `fit`.
+        tick: Called whenever the questions of one moment have been answered, and for every model that was fitted.
+        ready: Called before a new reservation; raises where the release could not be saved.
+        workers: As for `fit`.
     """
     import numpy as np
 
-    from stratsynth.data.load import load_rows
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
-    from stratsynth.driver.solving import Solvers, check_workers
-    from stratsynth.models import Estimate, TableModel
+    from stratsynth.driver.solving import check_workers, solving
+    from stratsynth.models import Model
     from stratsynth.noise import SystemEntropy
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
@@ -78,26 +98,28 @@ def fitted(
     check_workers(workers)
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
-    public, allot, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
+    prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
     account = table.ledger.open(request)
     try:
-        answers = PrivateAnswers(lambda: load_rows(table.schema, table.source), account, source)
-        steps = mechanism.steps(public, allot, np.random.default_rng(account.seed))
+        answers = PrivateAnswers(table.backend.rows, account, source)
+        steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
         def answer(asked: Sequence[Asked]) -> list[Answer]:
+            prepared.admit((a.path, type(a.question)) for a in asked)
             replies = answers(asked)
-            if tick is not None:
-                tick()
+            tick()
             return replies
 
-        with Solvers(workers, tick) as solve:
+        with solving(workers, tick) as solve:
             model = run(steps, table.schema, answer, solve)
-        if not isinstance(model, TableModel | Estimate):
-            kind = type(model).__name__
-            raise MechanismError(f"{mechanism.name} returned {kind}, which is no table model and no estimate.")
+        if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
+            raise MechanismError(
+                f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
+                f"{prepared.mechanism.returns}."
+            )
         yield Release(
             model,
-            certificate(mechanism, table, account, private=private, unverified=answers.unverified),
+            certificate(prepared, table, account, private=private, unverified=answers.unverified),
             measurements_table(answers.measurements),
             table.declared_size,
         )
@@ -108,30 +130,33 @@ def fitted(
 
 def requested(mechanism: Mechanism[Any], table: Table, budget: Budget, *, seed: int | None = None) -> Request:
     """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
-    return _judged(mechanism, table, budget, seed)[2]
+    return _judged(mechanism, table, budget, seed)[1]
 
 
 def _judged(
-    mechanism: Mechanism[Any],
+    mechanism: Mechanism[Any] | Prepared,
     table: Table,
     budget: Budget,
     seed: int | None,
     *,
     private: bool = True,
     ready: Callable[[], object] = lambda: None,
-) -> tuple[Public, Allotment, Request]:
-    """What the mechanism may know and what it may spend on one row, after everything that can be refused is."""
-    from stratsynth.driver.private import SERVED
+) -> tuple[Prepared, Request]:
+    """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
+    from stratsynth.driver.handlers import served
 
-    budget = protecting(budget, table.schema)
-    _check(table, budget)
+    table.schema.ready()
+    check_delta(budget, table.declared_size)
     check_seed(seed)
-    demand(mechanism, SERVED)
-    public = Public(table.schema, table.declared_size, budget.neighbours)
-    allot = mechanism.price(public, budget)
-    check_allotment(allot, budget)
-    identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
-    return public, allot, Request(identity, title(mechanism), budget, whole(allot), seed, ready)
+    prepared = (
+        mechanism if isinstance(mechanism, Prepared) else prepare(mechanism, table.schema, budget, table.declared_size)
+    )
+    how, budget, allot = prepared.mechanism, prepared.budget, prepared.allot
+    missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
+    if missing:
+        raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
+    identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
+    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready)
 
 
 def check_seed(seed: int | None) -> None:
@@ -140,11 +165,10 @@ def check_seed(seed: int | None) -> None:
         raise UsageError("the seed must be a whole number of at least 0.")
 
 
-def _check(table: Table, budget: Budget) -> None:
-    """Refuse what must not be fitted: an unreviewed schema, a delta too large."""
-    table.schema.ready()
-    if table.declared_size is not None and budget.delta >= 1 / table.declared_size:
+def check_delta(budget: Budget, declared_size: int | None) -> None:
+    """Refuse a delta that would allow releasing a record outright."""
+    if declared_size is not None and budget.delta >= 1 / declared_size:
         raise UsageError(
-            f"budget: delta {budget.delta:g} is not below 1/{table.declared_size}, one over the declared size: "
+            f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
             "it would allow releasing a record outright. 1e-9 is usual."
         )

@@ -19,9 +19,10 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.data.table import Table, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import check_seed, fitted
-from stratsynth.mechanisms import Mechanism, draws_rows, make
+from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.mechanisms import Mechanism, make
+from stratsynth.models.base import Returns
 from stratsynth.schema import Schema
-from stratsynth.strata.budgets import StratumBudgets
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
@@ -148,7 +149,7 @@ class Recipe:
         """What [strata] says besides the columns."""
         return Groups(**{key: value for key, value in (self.strata or {}).items() if key != "by"})
 
-    def run(self, folder: Path, *, tick: Callable[[], None] | None = None, workers: int = 1) -> Release:
+    def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
         `tick` is called after every moment at which questions were answered, and for every model that was fitted.
@@ -156,7 +157,7 @@ class Recipe:
         from stratsynth.release.release import check_new
 
         how, seed = self.how(), self.seed
-        rows = self.rows if draws_rows(how) else None
+        rows = self.rows if how.returns == Returns.ROWS else None
         ready, table, budget = partial(check_new, folder), self.table(), self.budget()
         with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))

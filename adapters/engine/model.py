@@ -16,7 +16,7 @@ from stratsynth.adapters.engine.solve import Solution
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models import Codes, State, Where
+from stratsynth.models import Codes, State, TableModel, Where
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -29,7 +29,7 @@ MOST_POTENTIAL = 5e8
 
 
 @dataclass(frozen=True, eq=False)
-class Graphical:
+class Graphical(TableModel):
     """A distribution that is a product of potentials on the cliques of a junction tree."""
 
     kind: ClassVar[str] = "graphical"
@@ -79,6 +79,10 @@ class Graphical:
     def marginal(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""
         return self._marginals.table(columns)
+
+    def oneway(self, column: str) -> Floats:
+        """The marginal of one column."""
+        return self.marginal((column,))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
         """The probabilities of many sets of columns, worked out together."""

@@ -10,8 +10,8 @@ and a line search for each model; models of all strata go together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from stratsynth.adapters.engine.forest import Floats, Forest, Indices
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
 
-from stratsynth.questions import NoisyTable
+from stratsynth.questions import NoisyTable, Solver
 
 CHECK = 25
 """Every so many steps a model's progress is looked at."""
@@ -71,11 +71,6 @@ class Problem:
     tolerance: float = 1e-4
     """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
 
-    @property
-    def size(self) -> int:
-        """How much work it is, about: the cells of its model."""
-        return self.tree().cells
-
     def tree(self) -> JunctionTree:
         """The structure that holds every table and every forbidden cell."""
         cliques = {table.clique for table in self.tables} | set(self.forbidden)
@@ -99,13 +94,23 @@ class Solution:
     """What each table added to the log potentials: where a warm start begins."""
 
 
-def engine(name: str) -> Callable[[Sequence[Problem]], list[Solution]]:
+def engine(name: str) -> Solver[Problem, Solution]:
     """The solver of that name: `numpy` is this module's, `mbi` is Private-PGM's."""
     if name == "mbi":
         from stratsynth.adapters.engine.reference import solve_mbi
 
-        return solve_mbi
-    return solve
+        return Solver(solve_mbi, size=_cells, hasty=_hasty)
+    return ENGINE
+
+
+def _cells(problem: Problem) -> float:
+    """About how much work it is: the cells of its model."""
+    return problem.tree().cells
+
+
+def _hasty(problem: Problem) -> Problem:
+    """One step."""
+    return replace(problem, iterations=1)
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
@@ -242,3 +247,7 @@ def _tables(forest: Forest, number: int, potentials: Floats) -> tuple[Floats, ..
         potentials[start : start + int(np.prod(tree.shape(clique)))].reshape(tree.shape(clique)).copy()
         for clique, start in zip(tree.cliques, forest.offsets[number], strict=True)
     )
+
+
+ENGINE = Solver(solve, size=_cells, hasty=_hasty)
+"""Our own engine: all problems at once."""

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +13,8 @@ from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.adam import Adam
 from stratsynth.adapters.gem.layout import Layout, Reals, joint
 from stratsynth.adapters.gem.network import Source
+
+from stratsynth.questions import Solver
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,11 +31,6 @@ class Training:
     """The most steps."""
     rate: float
     """The size of the first step."""
-
-    @property
-    def size(self) -> int:
-        """How much work a step is, about: the numbers that pass through it."""
-        return self.point.size + sum(table.values.size for table in self.tables)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,13 +102,8 @@ def one_thread() -> AbstractContextManager[object]:
 
 
 def train(problems: Sequence[Training]) -> list[Trained]:
-    """Train all, on as many cores as there are."""
-    workers = min(len(problems), os.process_cpu_count() if hasattr(os, "process_cpu_count") else os.cpu_count() or 1)
-    with one_thread():
-        if workers < 2:
-            return [_train(problem) for problem in problems]
-        with ThreadPoolExecutor(workers) as pool:
-            return list(pool.map(_train, problems))
+    """Train all, one after the other; strata gain nothing from each other, so the driver trains them side by side."""
+    return [_train(problem) for problem in problems]
 
 
 def _train(problem: Training) -> Trained:
@@ -127,3 +117,16 @@ def _train(problem: Training) -> Trained:
             break
         adam.step(point, problem.source.backward(point, tape, slope))
     return Trained(point)
+
+
+def _numbers(problem: Training) -> float:
+    """About how much work a step is: the numbers that pass through it."""
+    return problem.point.size + sum(table.values.size for table in problem.tables)
+
+
+def _hasty(problem: Training) -> Training:
+    """One step."""
+    return replace(problem, iterations=1)
+
+
+TRAINER = Solver(train, apart=True, size=_numbers, hasty=_hasty)

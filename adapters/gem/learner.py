@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
-from stratsynth.adapters.gem.fit import Training, one_thread, train
+from stratsynth.adapters.gem.fit import TRAINER, Training, one_thread
 from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Source
@@ -41,7 +41,7 @@ class Learner:
         """Fit all tables, with so many times the usual steps at most, the first so many times as large."""
         steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.tables), self.total, steps, rate)
-        trained = yield from work(train, problem)
+        trained = yield from work(TRAINER, problem)
         self.point = trained.point
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:

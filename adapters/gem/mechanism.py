@@ -28,12 +28,14 @@ from stratsynth.adapters.gem.learner import Learned, Learner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.shared.given import records
-from stratsynth.adapters.shared.rounds import down, sigma_of
+from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, closure
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms import Public
+from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Distance, NoisyTable, Program, Question, Work, choose, counts
+from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -60,12 +62,14 @@ MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
-class GEM:
+class GEM(Mechanism[ProductMixture]):
     """A generator, trained on marginals that are chosen and measured round by round."""
 
     name: ClassVar[str] = "gem"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = True
+    unprotected: ClassVar[tuple[str, ...]] = ()
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -147,7 +151,7 @@ class GEM:
             return Learned(ProductMixture.independent(schema, ones, total), None)
         learner = self.learner(schema, ones, total, rng)
         learner.tables.extend(Measured.of(table) for table in ones)
-        worth = self.worth(public)
+        worth = dict(self.worth(public))
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
             guesses = learner.marginals(list(worth))
@@ -163,7 +167,7 @@ class GEM:
         yield from learner.fit(LAST, FASTER)
         return Learned(learner.model, learner)
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its training and with made-up choices: what a plan goes by."""
         schema, worth = public.schema, self.worth(public)
         rounds = self._rounds(public, allot.rho, public.size)
@@ -183,7 +187,8 @@ class GEM:
         source = self._source(schema, rng)
         return Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
 
-    def worth(self, public: Public, fewest: int = 2) -> dict[Clique, float]:
+    @once
+    def worth(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
         """How much each candidate matters: the workload's parts, of so many columns, that are small enough to fit."""
         schema = public.schema
         every = closure(Workload(self.workload, self.weights).among(schema.names))
@@ -237,7 +242,7 @@ class GEM:
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
     """How many times the noise of one table, for the whole budget, there are people."""
-    return math.inf if people is None else people / sigma_of(rho, public.neighbours, public.schema.names[:1])
+    return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 
 def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:

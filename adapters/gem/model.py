@@ -14,7 +14,7 @@ from stratsynth.adapters.engine.sampling import draw
 from stratsynth.adapters.gem.layout import Layout, Reals, marginals
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models import Codes, State, Where
+from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
 from stratsynth.questions import Clique, NoisyTable
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductMixture:
+class ProductMixture(TableModel):
     """Draws a component by its weight, then each column by itself: within a component, columns are independent."""
 
     kind: ClassVar[str] = "product_mixture"
@@ -91,6 +91,10 @@ class ProductMixture:
     def marginal(self, columns: Clique) -> Reals:
         """The probabilities of some columns' cells, axes in their order."""
         return self.marginals([columns])[0]
+
+    def oneway(self, column: str) -> NDArray[np.float64]:
+        """The marginal of one column."""
+        return np.asarray(self.marginal((column,)), np.float64)
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Reals]:
         """The probabilities of many sets of columns; quick if those that begin alike stand together."""

@@ -17,10 +17,12 @@ from stratsynth.adapters.gem.learner import Learned, Learner
 from stratsynth.adapters.gem.mechanism import GEM
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.shared.given import records
-from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, sigma_of, usual_questions, usual_rounds
+from stratsynth.adapters.shared.rounds import MEASURE, adapt, affordable, usual_questions, usual_rounds
 
-from stratsynth.mechanisms import Public
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, NoisyTable, Program, Question, Work
+from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -59,21 +61,24 @@ class NetworkStart:
 
 
 @dataclass(frozen=True)
-class Moved:
+class Moved(Mechanism[ProductMixture]):
     """Start from `pooled`, and measure what the stratum can afford to learn. Made by `Pooled` only."""
 
     name: ClassVar[str] = "moved"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = True
+    unprotected: ClassVar[tuple[str, ...]] = ()
     pooled: Learned | None = field(repr=False)
     """The model of everybody; None where only questions matter, as in a plan."""
     base: GEM
     """What made it: its workload and its way of training hold here too."""
 
-    def price(self, public: Public, budget: Budget) -> Allotment:  # noqa: ARG002 - the interface
+    def price(self, public: Public, budget: Budget) -> Allotment:
         """Whatever it is given."""
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[ProductMixture]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[ProductMixture]:
         """Rounds of choosing and measuring, if there is anything to learn; otherwise the pooled model as it is."""
         if self.pooled is None:
             raise AssertionError("a plan's mechanism cannot be fitted")
@@ -88,7 +93,7 @@ class Moved:
         yield from refits.fit(LAST)
         return refits.model
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary stratum, without fits and with made-up choices."""
         _, starters, rounds = self._foresee(public, allot.rho)
         yield from usual_questions(public.schema, starters, rho=allot.rho, rounds=rounds, rng=rng)
@@ -104,7 +109,7 @@ class Moved:
             if len(clique) <= widest and schema.cells(clique) <= MOST_CELLS
         }  # fmt: skip
         rounds = self.base.rounds or usual_rounds(len(schema.names), size, rho)
-        sigma = sigma_of(MEASURE * rho / rounds, public.neighbours, schema.names[:1])
+        sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return worth, affordable(worth, {c: schema.cells(c) for c in worth}, sigma, size), rounds
 
 

@@ -57,7 +57,7 @@ class Table:
         odds = self.layout.softmax(point.reshape(self.layout.rows, self.components))
         return odds, odds
 
-    def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:  # noqa: ARG002 - the tape says it all
+    def backward(self, point: Reals, tape: Reals, slope: Reals) -> Reals:
         """The softmax's own."""
         return self.layout.softmax_back(tape, slope).ravel()
 

@@ -36,8 +36,8 @@ from stratsynth.adapters.means.sums import (
 )
 
 from stratsynth.errors import UsageError
-from stratsynth.mechanisms import Public
-from stratsynth.models import Estimate, Figures
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
 
 if TYPE_CHECKING:
@@ -56,12 +56,14 @@ def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedMean(Settings):
+class ClippedMean(Settings, Mechanism[Estimate]):
     """The mechanism: one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
-    draws_rows: ClassVar[bool] = False
+    returns: ClassVar[Returns] = Returns.ESTIMATES
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
     gamma: float = 0.01
     """The chance that some value is clipped, were the column normal."""
     tail: Tail = "gaussian"
@@ -79,7 +81,7 @@ class ClippedMean(Settings):
         check_count(self.name, self, public, self._scales(public))
         return budget.pure()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, sum, and sum the squares; records that have every column share one count."""
         columns = self._scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))

@@ -40,8 +40,8 @@ from stratsynth.adapters.means.sums import (
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.errors import UsageError
-from stratsynth.mechanisms import Public
-from stratsynth.models import Estimate, Figures
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
 
 if TYPE_CHECKING:
@@ -83,12 +83,13 @@ def narrowed(n: float, sd: float, g: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPress(Settings):
+class CoinPress(Settings, Mechanism[Estimate]):
     """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
 
     name: ClassVar[str] = "coinpress"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
-    draws_rows: ClassVar[bool] = False
+    returns: ClassVar[Returns] = Returns.ESTIMATES
+    unprotected: ClassVar[tuple[str, ...]] = ()
     adaptive: ClassVar[bool] = True
     """Which steps are skipped depends on noisy counts, though what all of them cost does not."""
     shares: Sequence[float] = (0.25, 0.75)
@@ -124,7 +125,7 @@ class CoinPress(Settings):
         check_count(self.name, self, public, self._scales(public))
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:  # noqa: ARG002
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, narrow down, and sum the squares around the last centre."""
         columns = self._scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]

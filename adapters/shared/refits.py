@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution
-from stratsynth.adapters.engine.solve import engine, solve
+from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.shared.given import Forbidden, affordable, forbidden, records
 
@@ -64,8 +64,7 @@ class Refits:
             self._sizes, tuple(Measured.of(table) for table in self.tables), self.total, self._rules,
             base=self.base, start=self.solution, prior=self.prior, iterations=steps,
         )  # fmt: skip
-        solver: Callable[[Sequence[Problem]], list[Solution]] = solve if last is None else engine(by)
-        self.solution = yield from work(solver, problem)
+        self.solution = yield from work(engine("numpy" if last is None else by), problem)
 
     @property
     def model(self) -> Graphical:

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.questions import Clique, Counts, Distance, NoisyTable, Program, choose, counts, work
+from stratsynth.questions import Clique, Distance, NoisyTable, Program, Solver, choose, counts, work
+from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -62,11 +63,6 @@ def usual_rounds(columns: int, people: float, rho: float) -> int:
     return max(1, min(16 * columns, math.ceil(math.sqrt(columns * people * math.sqrt(rho) / PER_ROUND))))
 
 
-def sigma_of(rho: float, neighbours: Neighbours, clique: Clique) -> float:
-    """The noise of one measured clique."""
-    return Counts((clique,), rho).sigmas(neighbours)[0]
-
-
 def affordable(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
@@ -89,11 +85,10 @@ def adapt(
     """
     schema, left, price = refits.schema, rho, float(rho) / rounds
     cells = {clique: schema.cells(clique) for clique in worth}
-    one = schema.names[:1]
     while True:
         last = left < 2 * Fraction(price)
         price = down(left) if last else price
-        sigma = sigma_of(MEASURE * price, neighbours, one)
+        sigma = table_sigma(MEASURE * price, schema, neighbours)
         candidates = refits.fitting(affordable(worth, cells, sigma, people))
         if not candidates:
             return left
@@ -129,12 +124,11 @@ def usual_questions(
         yield from choose(scores, rho=price - MEASURE * price)
         yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
         left -= Fraction(price)
-        yield from work(pretended, None)
+        yield from work(PRETENDED, None)
 
 
-def pretended(problems: Sequence[object]) -> list[None]:
-    """Stands for a fit in a plan, which counts fits and needs none of their results."""
-    return [None for _ in problems]
+PRETENDED = Solver[None, None](list)
+"""Stands for a fit in a plan, which counts fits and needs none of their results."""
 
 
 def down(amount: Fraction) -> float:

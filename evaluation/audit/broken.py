@@ -18,8 +18,8 @@ from stratsynth.questions import Answer, Choose, Columns, Counts, Question, Tota
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.rows import Rows
     from stratsynth.noise import Entropy
+    from stratsynth.questions.handler import Rows
 
 Breakage = Callable[[Question], Question]
 """What is asked of the rows instead of what was charged."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.audit.desk import Desk
@@ -15,10 +14,10 @@ from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment
 from stratsynth.evaluation.audit.report import Audit, Control
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.driver.choosing import unit_scores
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
+from stratsynth.questions.handler import Exact, Setting
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.testing.moved import exact_answers
 
@@ -42,12 +41,12 @@ SMALL = Schema({
 })  # fmt: skip
 
 
-def log_law(question: Choose, exact: Sequence[Any], schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
+def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbours) -> NDArray[np.float64]:
     """The log-probability of each candidate, from the definition: proportional to exp(epsilon score / (2 D)).
 
     The scores are the driver's exact integers, of sensitivity D; epsilon is the question's.
     """
-    scores, reach = unit_scores(question, exact, schema, neighbours)
+    scores, reach = type(question.scores[0]).units(question.scores, exact, Setting(schema, neighbours), {})
     best = max(scores)
     rate = question.epsilon / 2
     weights = np.array([float(Fraction(score - best, reach)) * rate for score in scores])

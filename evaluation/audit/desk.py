@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from stratsynth.driver.lockstep import Asked
-    from stratsynth.driver.rows import Rows
     from stratsynth.questions import Answer
+    from stratsynth.questions.handler import Rows
 
 PLENTY = 1e15
 """The desk's account is not there to refuse, but to say what a question was charged."""

@@ -9,26 +9,27 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.audit.choices import log_law
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Answer, Choose, Counts, Total
+from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stratsynth.evaluation.audit.desk import Desk
 
     from stratsynth.driver.lockstep import Asked
+    from stratsynth.questions.handler import Exact
 
 Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 """log P(answer on the neighbour) / P(answer on the first table), if the noise is these shares of what was declared."""
 
 
-def score(asked: Asked, here: Sequence[Any], there: Sequence[Any], neighbours: Neighbours) -> Score | None:
+def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Score | None:
     """The score of one question's answer, given both tables' exact answers; None where these are the same.
 
     Sums over Poisson samples need a first table without rows: then the sum is noise, or with probability `rate`
@@ -40,12 +41,12 @@ def score(asked: Asked, here: Sequence[Any], there: Sequence[Any], neighbours: N
         ratio = laws[1] - laws[0]
         return (lambda answer, shares: ratio[answer] / shares) if np.any(np.abs(ratio) > 1e-12) else None
     if isinstance(question, Counts):
-        scales = question.sigmas(neighbours)
+        scales, one, two = question.sigmas(asked.schema, neighbours), here.tables, there.tables
     elif isinstance(question, Total):
-        scales = question.scales(asked.schema, neighbours)
+        scales, one, two = question.scales(asked.schema, neighbours), here.sums[0], there.sums[0]
     else:
         raise Unsupported(f"audit: the answer to {type(question).__name__} has no likelihood.")
-    pairs = list(zip(here, there, scales, strict=True))
+    pairs = list(zip(one, two, scales, strict=True))
     parts = [_Part(i, *pair) for i, pair in enumerate(pairs) if np.any(pair[0] != pair[1])]
     if not parts:
         return None
@@ -70,7 +71,7 @@ class Transcript:
 
     @classmethod
     def of(
-        cls, asked: Sequence[Asked], here: Sequence[Any], there: Sequence[Any], neighbours: Neighbours
+        cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
         """Leave out what does not differ: its answers have the same law, and a ratio of 1."""
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
@@ -99,7 +100,7 @@ class _Part:
     def values(self, answer: Answer) -> NDArray[np.float64]:
         """The noisy cells, in units of the noise."""
         part = answer[self.number]
-        whole = part.values if hasattr(part, "clique") else part.units
+        whole = part.values if isinstance(part, NoisyTable) else part.units
         found: NDArray[np.float64] = whole.ravel()[self.at].astype(np.float64)
         return found
 

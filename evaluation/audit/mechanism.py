@@ -15,7 +15,7 @@ from stratsynth.evaluation.audit.report import Report
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Mechanism, Public, make, title
+from stratsynth.mechanisms import Mechanism, Public, make
 from stratsynth.stratified import Stratified
 from stratsynth.testing import World, check_contract, worlds
 
@@ -51,7 +51,7 @@ def audit_mechanism(
     """
     build: Build = (lambda w: Stratified(mechanism, w.by, w.weights)) if stratified else (lambda _: mechanism)
     chosen, first, base = recorded(build, world, budget)
-    pair, name = Pair.worst(chosen, first, base, budget, neighbours), title(build(chosen))
+    pair, name = Pair.worst(chosen, first, base, budget, neighbours), build(chosen).title
     affordable = pair.affordable(seconds)
     number = min(runs, affordable)
     found = _experiment(name, pair, number, everything=affordable >= runs).run(number, controls=controls)

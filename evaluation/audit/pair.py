@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stratsynth.evaluation.audit.broken import Breakage
 
-    from stratsynth.driver.rows import Rows
+    from stratsynth.questions.handler import Rows
 
 Build = Callable[[World], Mechanism[Any]]
 PROBE = 50

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from stratsynth.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Schema
-    from stratsynth.stratified import Stratified
-    from stratsynth.stratified.layout import Layout
 
 STAMP = "INTERNAL: true means were computed from the data without a charge; not for publication."
 
@@ -33,13 +31,13 @@ def show_means(
     from stratsynth.evaluation.means.pictures import check_picture, means_picture
 
     from stratsynth.data.draft import refuse_release_folder
-    from stratsynth.mechanisms import draws_rows
+    from stratsynth.models import Returns
     from stratsynth.recipe import Recipe
 
     if not 0 < level < 1:
         raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
     recipe = Recipe.read(path)
-    if draws_rows(recipe.how()):
+    if recipe.how().returns != Returns.ESTIMATES:
         raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")
     folder = out if out is not None else recipe.directory
     if plot is not None:
@@ -70,21 +68,21 @@ def _release(recipe: Recipe, folder: Path) -> tuple[Release, str]:
 def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
     """A release by another recipe must not pass for this one's."""
     from stratsynth.mechanisms import describe as described
-    from stratsynth.stratified import Stratified
+    from stratsynth.mechanisms import prepare
 
     how, budget, record = recipe.how(), recipe.budget(), release.certificate
     strata, weights = record["strata"], record["weights"]
-    mine = [described(how), recipe.schema().sha256, budget.epsilon, str(budget.neighbours)]
+    mine = [described(how.fitted), recipe.schema().sha256, budget.epsilon, str(budget.neighbours)]
     theirs = [
         {key: value for key, value in record["mechanism"].items() if key != "adaptive"},
         record["schema"]["sha256"],
         record["guarantee"]["epsilon"],
         record["neighbours"],
     ]
-    if isinstance(how, Stratified):
-        layout = _layout(recipe, how)
-        own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if how.budgets is not None else None
-        mine = [described(how.inner), *mine[1:], list(how.by), layout.merged(), own, how.weights.describe()]
+    layout = prepare(how, recipe.schema(), budget, recipe.data.get("declared_size")).strata
+    if layout is not None:
+        own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout.own_budgets else None
+        mine += [list(layout.by), layout.merged(), own, layout.weights.describe()]
         weights = {key: value for key, value in weights.items() if key != "renormalised_from"}
         theirs = [*theirs, strata["by"], strata["merged"], strata.get("epsilon"), weights]
     elif strata["by"]:
@@ -93,26 +91,19 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
         raise UsageError(f"{folder} was made by another recipe; name another folder with -o.")
 
 
-def _layout(recipe: Recipe, how: Stratified) -> Layout:
-    """The strata, as the fit had them."""
-    from stratsynth.mechanisms import Public
-
-    budget = recipe.budget()
-    return how.layout(Public(recipe.schema(), recipe.data.get("declared_size"), budget.neighbours), budget)
-
-
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     """The means of the very rows that were summed; brought back from a column's scale as the estimates are."""
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
+    from stratsynth.mechanisms import prepare
     from stratsynth.schema.codec import encode
-    from stratsynth.stratified import Stratified
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
     coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
     groups = {"": np.ones(coded.n, dtype=bool)}
-    for stratum in _layout(recipe, how).strata if isinstance(how, Stratified) else ():
+    layout = prepare(how, schema, recipe.budget(), recipe.data.get("declared_size")).strata
+    for stratum in layout.strata if layout is not None else ():
         inside = [
             np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
         ]  # fmt: skip

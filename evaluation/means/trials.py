@@ -23,8 +23,9 @@ from stratsynth.evaluation.means.simulate import PublicRows, simulate
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.mechanisms import make
-from stratsynth.models import Estimate, mixture
+from stratsynth.models import Estimate
 from stratsynth.models.intervals import sampled_shares_covariance
+from stratsynth.models.weighted import weighted
 from stratsynth.schema.transforms import forward
 from stratsynth.stratified import Stratified
 from stratsynth.weights import Weights
@@ -113,7 +114,7 @@ def compare(
     plain = np.where(np.isnan(own.groups), 0.0, own.groups)
     found, people = [], truth is not None
     for one, exact, drawn in zip(pooled, strata, sampled, strict=True):
-        weighed = cast("Estimate", mixture(rows.schema, drawn.parts, drawn.shares, covariance))
+        weighed = weighted(rows.schema, drawn.parts, drawn.shares, covariance)
         estimates = [
             (one.figures.value[0], np.full(len(plain), one.figures.value[0]), one),
             (exact.figures.value[0], group_means(exact), exact),

@@ -65,7 +65,7 @@ class FitAccount:
         self.seed = seed
         self._distance = 0.0
 
-    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:  # noqa: ARG002
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Refuse what would pass the allotment; otherwise record it."""
         self.refuse(charges, distance)
         self.record(charges, distance)
@@ -112,7 +112,7 @@ class FitAccount:
         self.spending.add(charges)
         self._distance += distance
 
-    def recall(self, moment: int, asked: str) -> Any | None:  # noqa: ARG002 - the protocol
+    def recall(self, moment: int, asked: str) -> Any | None:
         """Nothing is remembered."""
         return None
 

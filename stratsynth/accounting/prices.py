@@ -7,33 +7,47 @@
 
 What was charged is priced charge by charge. What was reserved and not spent could have gone to the dearest
 kind of question, one whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
-Where answers decide what is asked, that is true of everything (`stratsynth.mechanisms.adaptive`).
+Where answers decide what is asked, that is true of everything (`Mechanism.adaptive`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
 
-if TYPE_CHECKING:
-    from stratsynth.mechanisms import Mechanism
-
 STEPS = ("add-remove", "move", "replace-within-group", "replace")
+DEAREST = {Currency.ZCDP: 4, Currency.PURE: 2, Currency.SAMPLED: 1, Currency.CLAIMED: 1}
+"""By currency, the largest price factor under replace-one of any kind of question: sensitivity doubles.
+
+Steps on samples and claims are priced by formulas of their own.
+"""
 
 
-def prices(
-    spending: Spending, budget: Budget, allot: Allotment, mechanism: Mechanism[Any] | None = None
-) -> dict[str, float | None]:
+@dataclass(frozen=True)
+class Worst:
+    """The dearest course of a fit whose answers decide what is asked."""
+
+    factor: int
+    """The largest price factor under replace-one of the kinds of questions it can ask."""
+    only_strata: bool
+    """Whether everybody together is asked nothing, and strata are not divided again."""
+
+
+def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None = None) -> dict[str, float | None]:
     """Epsilon at the budget's delta for each step that one record, or unit, can take.
 
-    Without a mechanism, the charges are taken for all there can be.
+    Args:
+        spending: What was charged.
+        budget: What was promised.
+        allot: What was reserved.
+        worst: For an adaptive mechanism, its dearest course; without one, the charges are all there can be.
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}
@@ -41,7 +55,7 @@ def prices(
         from stratsynth.accounting.sampled import sampled_prices
 
         return sampled_prices(spending, budget, allot)
-    amounts = _amounts(spending, allot, mechanism)
+    amounts = _amounts(spending, allot, worst)
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}
     delta = budget.delta - budget.truncation_delta
@@ -69,7 +83,7 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
 
 
 def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
-    """For each kind of question: how many were charged, and how many times its price it costs at most if exchanged."""
+    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
     found: dict[str, dict[str, float]] = {}
     for charge in charges:
         if charge.currency in (Currency.ZCDP, Currency.PURE):
@@ -79,29 +93,23 @@ def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
     return found
 
 
-def _amounts(spending: Spending, allot: Allotment, mechanism: Mechanism[Any] | None) -> dict[str, Fraction]:
-    from stratsynth.mechanisms import adaptive
-
-    if mechanism is not None and adaptive(mechanism):
-        return _at_most(spending, allot, mechanism)
+def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[str, Fraction]:
+    if worst is not None:
+        return _at_most(spending, allot, worst)
     unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
-    dearest = 1 if spending.neighbours == Neighbours.REPLACE else {Currency.ZCDP: 4, Currency.PURE: 2}[allot.currency]
+    dearest = 1 if spending.neighbours == Neighbours.REPLACE else DEAREST[allot.currency]
     return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
 
 
-def _at_most(spending: Spending, allot: Allotment, mechanism: Mechanism[Any]) -> dict[str, Fraction]:
+def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:
     """Whatever course the mechanism takes: the whole allotment, at the dearest kind of question it can ask.
 
     A record that moves between strata which alone are asked is removed from one and added to another, and neither
     may cost more than the allotment.
     """
-    from stratsynth.questions import Counts, Split, Work
-
     cap = Fraction(allot.amount)
     if spending.neighbours == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
         return dict.fromkeys(STEPS, cap)
-    tables = mechanism.needs <= {Counts, Split, Work}
-    dearest = 2 if tables or allot.currency == Currency.PURE else 4
-    strata = Split not in mechanism.needs and all(len(charge.path) == 1 for charge in spending.charges)
-    times = {"add-remove": 1, "move": 2 if strata else dearest}
-    return {step: times.get(step, dearest) * cap for step in STEPS}
+    strata = worst.only_strata and all(len(charge.path) == 1 for charge in spending.charges)
+    times = {"add-remove": 1, "move": 2 if strata else worst.factor}
+    return {step: times.get(step, worst.factor) * cap for step in STEPS}

@@ -26,7 +26,8 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release
 
 def _moments(recipe: Recipe) -> int | None:
     """How many moments and models there will be, from a simulated run; None where no size is declared."""
+    from stratsynth.mechanisms import prepare
     from stratsynth.planning.foresee import moments
 
     size = recipe.data.get("declared_size")
-    return None if size is None else moments(recipe.how(), recipe.schema(), recipe.budget(), declared_size=size)
+    return None if size is None else moments(prepare(recipe.how(), recipe.schema(), recipe.budget(), size))

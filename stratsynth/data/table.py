@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +16,7 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
+    from stratsynth.data.backends import Backend
     from stratsynth.data.sources import Source
 
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 class Table:
     """Private rows behind their public facts. Make one with `open_table`."""
 
-    source: Source
-    """Where the rows are; read by the driver only."""
+    backend: Backend
+    """What the rows are held by; only the driver reads them."""
     schema: Schema
     declared_size: int | None
     """Public knowledge of about how many records there are; never checked against the rows."""
@@ -57,14 +57,25 @@ def open_table(
     ledger_epsilon: float | None = None,
     declared_size: int | None = None,
     public: bool = False,
+    engine: str = "auto",
 ) -> Table:
-    """A table to fit on: a path, a pandas frame or an Arrow table. Its header must have the schema's columns.
+    """A table to fit on. Its header must have the schema's columns; nothing else is read.
 
-    `ledger` is the file that keeps the account of these data, and `ledger_epsilon` the most that may ever be
-    spent on them; it is set when the ledger is made. Without a ledger the account lasts for the process, and
-    certificates say so. `public=True` is for research on public data: nothing is charged, and every release
-    says that it is not a private one.
+    Args:
+        data: A path, a pandas frame or an Arrow table.
+        schema: A `Schema`, or the path of a schema file.
+        ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
+            certificates say so.
+        ledger_epsilon: The most that may ever be spent on these data; set when the ledger is made.
+        declared_size: About how many records there are, as is publicly known.
+        public: For research on public data: nothing is charged, and every release says that it is not a private one.
+        engine: What holds the rows: "memory", which "auto" takes.
+
+    Raises:
+        SchemaError: A schema that makes no sense, or data that lack one of its columns.
+        UsageError: Data that cannot be read, and arguments that contradict each other.
     """
+    from stratsynth.data.backends import backend
     from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import check_source
 
@@ -81,6 +92,7 @@ def open_table(
     if not known.names:
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
+    rows = backend(engine, source, known)
     account: Ledger
     if public:
         account = UnchargedLedger()
@@ -88,7 +100,6 @@ def open_table(
         account = _process_ledger(source, ledger_epsilon)
     else:
         from stratsynth.accounting.ledger_file import FileLedger
-        from stratsynth.data.fingerprint import fingerprint
 
-        account = FileLedger(Path(ledger), partial(fingerprint, source), ledger_epsilon)
-    return Table(source, known, declared_size, account, public)
+        account = FileLedger(Path(ledger), rows.fingerprint, ledger_epsilon)
+    return Table(rows, known, declared_size, account, public)

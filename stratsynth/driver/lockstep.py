@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from stratsynth.driver.solving import Solving, together
 from stratsynth.errors import MechanismError, StratsynthError
-from stratsynth.questions import Answer, Program, Question, Split, Work
+from stratsynth.questions import Answer, Program, Question, Solver, Split, Work
 from stratsynth.schema import Schema
 from stratsynth.strata import Path, Stratum, label, within
 
@@ -61,11 +61,10 @@ class _Frame:
                 raise
             # by name alone: what the error says may be of the answers
             raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
-        check = getattr(self.question, "check", None)
-        if check is None or isinstance(self.question, type):
+        if not isinstance(self.question, Question):
             raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
-        check(self.schema)
-        if isinstance(self.question, Split):
+        self.question.check(self.schema)
+        if type(self.question) is Split:
             for stratum, program in self.question.programs.items():
                 child = _Frame(program, (*self.path, stratum), within(self.schema, (stratum,)))
                 self.children[stratum] = child
@@ -113,18 +112,17 @@ def run(program: Program[R], schema: Schema, answer: Answering, solve: Solving =
 def _replies(frames: Sequence[_Frame], answer: Answering, solve: Solving) -> list[Answer]:
     """Work is solved together with all work of the same solver; everything else is answered in one batch."""
     replies: dict[int, Answer] = {}
-    solvers: dict[Callable[..., Any], list[int]] = {}
+    works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}
     for i, frame in enumerate(frames):
         question = frame.question
-        if isinstance(question, Work):
-            solvers.setdefault(question.solver, []).append(i)
+        if type(question) is Work:
+            works.setdefault(question.solver, {})[i] = question
         elif question is not None:
             asked[i] = Asked(frame.path, frame.schema, question)
     if asked:
         replies.update(zip(asked, answer(list(asked.values())), strict=True))
-    for solver, members in solvers.items():
-        problems = [q.problem for i in members if isinstance(q := frames[i].question, Work)]
-        paths = [frames[i].path for i in members]
-        replies.update(zip(members, solve(solver, problems, paths), strict=True))
+    for solver, mine in works.items():
+        solved = solve(solver, [question.problem for question in mine.values()], [frames[i].path for i in mine])
+        replies.update(zip(mine, solved, strict=True))
     return [replies[i] for i in range(len(frames))]

@@ -11,22 +11,21 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.units import for_units
 from stratsynth.digest import digest
-from stratsynth.driver.answers import from_state, to_state
+from stratsynth.driver.answering import Answerer, tv_error
+from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.noisy import Answerer, distance
-from stratsynth.driver.rows import Rows
-from stratsynth.errors import Unsupported
+from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Peak, Question, Raw, RowVectors, Split, Total, Work
+from stratsynth.questions import Answer, NoisyTable
+from stratsynth.questions.handler import Kept, Rows
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-
-SERVED: frozenset[type[Question]] = frozenset({Counts, Choose, Total, Raw, Split, Work})
-"""The questions that rows in memory can answer."""
+    from stratsynth.accounting.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class PrivateAnswers:
         self._account = account
         self._entropy = entropy
         self._answerer: Answerer | None = None
-        self._moment = 0
+        self._batch = 0
         self._questions = 0
         self.measurements: list[Measurement] = []
         self.unverified: list[str] = []
@@ -55,23 +54,15 @@ class PrivateAnswers:
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Answer everything that was asked at one moment."""
-        moment, self._moment = self._moment, self._moment + 1
-        for a in asked:
-            if type(a.question) not in SERVED:
-                raise Unsupported(f"these rows cannot answer {type(a.question).__name__}.")
-        neighbours = self._account.budget.neighbours
-        name = digest([(a.path, a.question) for a in asked])
-        charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, neighbours)]
-        charges = for_units(charges, self._account.budget)
-        self._account.charge(moment, name, charges, distance(asked, neighbours))
+        moment, self._batch = self._batch, self._batch + 1
+        name, charges, distance = invoice(asked, self._account.budget)
+        self._account.charge(moment, name, charges, distance)
         state = self._account.recall(moment, name)
-        if state is not None:
-            answers = from_state(state)
-        else:
-            answers = self._answer(asked)
-            if not any(isinstance(a.question, Raw) for a in asked):  # rows are kept nowhere
-                self._account.store(moment, name, to_state(answers))
-        self._keep(asked, answers)
+        answers = self._answer(asked) if state is None else from_state(asked, state)
+        kept = to_state(asked, answers) if state is None else None
+        if kept is not None:
+            self._account.store(moment, name, kept)
+        self._note(asked, answers)
         return answers
 
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -79,24 +70,43 @@ class PrivateAnswers:
             self._answerer = Answerer(self._load(), self._account.budget.neighbours, self._entropy)
         return self._answerer.answer(asked)
 
-    def _keep(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
-        """Tables are part of the release."""
+    def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
+        """Tables are part of the release; what nobody has checked is said in its certificate."""
         for a, answer in zip(asked, answers, strict=True):
-            unchecked = _unverified(a.question)
+            unchecked = handler(a.question).unverified(a.question)
             if unchecked and unchecked not in self.unverified:
                 self.unverified.append(unchecked)
-            if isinstance(a.question, Counts):
-                self.measurements.extend(Measurement(a.path, self._questions, table) for table in answer)
+            tables = handler(a.question).released(answer)
+            self.measurements.extend(Measurement(a.path, self._questions, table) for table in tables)
             self._questions += 1
 
 
-def _unverified(question: Question) -> str:
-    """What a reader must be told of a question whose privacy rests on somebody's word."""
-    if isinstance(question, Raw):
-        return f"{question.claim.by}: its own claim of epsilon {question.claim.epsilon:g}"
-    queries = [question.query] if isinstance(question, Total) else []
-    if isinstance(question, Choose):
-        queries = [score.query for score in question.scores if isinstance(score, Peak)]
-    if any(isinstance(query, RowVectors) for query in queries):
-        return "row vectors by a function that was tested for row-locality, not proven"
-    return ""
+def invoice(asked: Sequence[Asked], budget: Budget) -> tuple[str, list[Charge], float]:
+    """What one moment's questions are known by, what they cost a whole unit, and how far noise is from its law."""
+    for a in asked:
+        handler(a.question)  # what no handler knows is refused before anything is charged
+    charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours)]
+    name = digest([(a.path, a.question) for a in asked])
+    return name, for_units(charges, budget), tv_error(asked, budget.neighbours)
+
+
+def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
+    """The answers of one moment for the journal; None where one of them must not be kept."""
+    kept = [handler(a.question).keep(answer) for a, answer in zip(asked, answers, strict=True)]
+    if any(one is None for one in kept):
+        return None
+    parts = [one for one in kept if one is not None]
+    arrays = {f"{i}/{j}": array for i, one in enumerate(parts) for j, array in enumerate(one.arrays)}
+    return State([one.facts for one in parts], arrays)
+
+
+def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
+    """The same answers again."""
+    arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
+    for name in state.arrays:
+        i, j = name.split("/")
+        arrays[int(i)].append((int(j), name))
+    return [
+        handler(a.question).recall(Kept(facts, [state.arrays[name] for _, name in sorted(arrays[i])]))
+        for i, (a, facts) in enumerate(zip(asked, state.facts, strict=True))
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,22 +28,6 @@ if TYPE_CHECKING:
 
 BLOCK = 1 << 16
 """Rows counted at a time: index arithmetic on a block stays in the processor's cache."""
-
-
-class Rows(Protocol):
-    """What a backend must be able to do. Exact answers: nobody but the driver may call it."""
-
-    def counts(self, asked: Sequence[tuple[Path, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """For each path, the exact contingency table of each clique, in one pass for all paths together."""
-
-    def sums(self, asked: Sequence[tuple[Path, Query, float]], entropy: Entropy) -> list[list[NDArray[np.int64]]]:
-        """For each path, query and rate, the exact sum of each block in units of its grid.
-
-        A rate below 1 draws a fresh Poisson sample: a coin of its own for each row.
-        """
-
-    def frame(self, path: Path) -> pd.DataFrame:
-        """All rows of a path, as level numbers: for third-party code only."""
 
 
 class MemoryRows:
@@ -68,7 +52,7 @@ class MemoryRows:
         for path, query, rate in asked:
             rows = self._at(path)._rows  # noqa: SLF001
             chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
-            found.append(exact_sums(query, rows, chosen))
+            found.append([block * rows.schema.row_weight.most for block in exact_sums(query, rows, chosen)])
         return found
 
     def frame(self, path: Path) -> pd.DataFrame:
@@ -128,4 +112,4 @@ def table(rows: PathRows, clique: Clique) -> NDArray[np.int64]:
             cell *= size
             cell += rows.codes[column][block]
         counted += np.bincount(cell, minlength=cells)
-    return counted.reshape(shape)
+    return counted.reshape(shape) * rows.schema.row_weight.most

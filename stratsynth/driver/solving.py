@@ -1,4 +1,4 @@
-"""Solving what strata hand out as `Work`: in this process, or in a pool of others.
+"""Solving what strata hand out as `Work`: in this process, in a pool of others, or wherever the caller's solver does.
 
 Only problems made of noisy answers come here; a row never crosses a process's border. Each problem's solution must
 depend on that problem alone, so that it is the same, bit for bit, whichever of them are solved together. A stratum
@@ -8,92 +8,128 @@ whose problem fails is named, and nothing of the problem is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stratsynth.errors import MechanismError, StratsynthError, UsageError
 from stratsynth.strata import Path, label
 
 if TYPE_CHECKING:
-    from types import TracebackType
+    from stratsynth.questions import Solver
 
-Solver = Callable[[Sequence[Any]], Sequence[Any]]
+Tick = Callable[[], object]
 
 
 class Solving(Protocol):
     """Solves the problems that one solver was handed at one moment, each by the stratum of its path."""
 
-    def __call__(self, solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
         """The solutions, in order."""
 
 
-def together(solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
     """All at once in this process; if that fails, one by one, which finds the stratum or needs less memory."""
     try:
-        return solver(problems)
+        return solver.solve(problems)
     except Exception:
         if len(problems) == 1:
             raise
     return [_raised(_alone(solver, problem), path) for problem, path in zip(problems, paths, strict=True)]
 
 
-def check_workers(workers: int) -> None:
-    """A number of processes is a whole number of at least 1."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise UsageError("workers must be a whole number of at least 1.")
+class Here:
+    """Solves in this process, with one thread for linear algebra; problems that are apart side by side, a core each."""
+
+    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+        """The solutions, in order."""
+        cores = min(len(problems), os.cpu_count() or 1)
+        with self._threads.limit(limits=1, user_api="blas"):
+            if not solver.apart or cores < 2:
+                return together(solver, problems, paths)
+            with ThreadPoolExecutor(cores) as pool:
+                solved = list(pool.map(partial(_alone, solver), problems))
+        return [_raised(solution, path) for solution, path in zip(solved, paths, strict=True)]
+
+    @cached_property
+    def _threads(self) -> Any:
+        from threadpoolctl import ThreadpoolController
+
+        return ThreadpoolController()
 
 
-class Solvers:
-    """Solves in so many processes, which are kept until the fit is over; with one, in this process.
+class Pool:
+    """Solves in other processes, the largest problem first, each with one thread for linear algebra."""
 
-    Each process has one thread for linear algebra, and takes one stratum's problem at a time, the largest first.
-    """
-
-    def __init__(self, workers: int = 1, tick: Callable[[], None] | None = None) -> None:
-        """`tick` is called for every problem that is solved."""
-        check_workers(workers)
-        self._workers, self._tick = workers, tick
+    def __init__(self, workers: int, tick: Tick) -> None:
+        """Processes are started with the first problems, if ever, and kept until `close`."""
+        self._workers = workers
+        self._tick = tick
         self._open = contextlib.ExitStack()
-        self._pool: Any = None
 
-    def __enter__(self) -> Self:
-        """Processes are started with the first problems, if ever."""
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
         """Let the processes go."""
         self._open.close()
 
-    def __call__(self, solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
         """The solutions, in order."""
-        if self._workers == 1 or len(problems) == 1:
-            solved = together(solver, problems, paths)
-            for _ in problems if self._tick is not None else ():
-                self._ticked()
-            return solved
-        largest_first = sorted(range(len(problems)), key=lambda i: -getattr(problems[i], "size", 0))
-        found: dict[int, Any] = {}
-        for i, solution in self._started()(_numbered(solver, i, problems[i]) for i in largest_first):
+        order = range(len(problems))
+        size = solver.size
+        largest_first = order if size is None else sorted(order, key=lambda i: -size(problems[i]))
+        found = {}
+        for i, solution in self._processes(_numbered(solver, i, problems[i]) for i in largest_first):
             found[i] = solution
-            self._ticked()
+            self._tick()
         return [_raised(found[i], path) for i, path in enumerate(paths)]
 
-    def _ticked(self) -> None:
-        if self._tick is not None:
-            self._tick()
+    @cached_property
+    def _processes(self) -> Any:
+        import joblib
 
-    def _started(self) -> Any:
-        if self._pool is None:
-            import joblib
+        self._open.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
+        # one task at a time: strata differ in how long they take; nothing is put into shared memory
+        settings = {"batch_size": 1, "max_nbytes": None, "return_as": "generator_unordered"}
+        return self._open.enter_context(joblib.Parallel(self._workers, **settings))
 
-            self._open.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
-            # one task at a time: strata differ in how long they take; nothing is put into shared memory
-            settings = {"batch_size": 1, "max_nbytes": None, "return_as": "generator_unordered"}
-            self._pool = self._open.enter_context(joblib.Parallel(self._workers, **settings))
-        return self._pool
+
+@contextlib.contextmanager
+def solving(workers: int | Solving = 1, tick: Tick = lambda: None) -> Iterator[Solving]:
+    """What solves for one fit.
+
+    Args:
+        workers: A number of processes, which are let go at the end; 1 solves in this one. Or a solver of the caller's
+            own, any callable of the form of `Solving`, which may hand problems to a cluster and is not closed here.
+        tick: Called for every problem that is solved.
+
+    Raises:
+        UsageError: A number that is no whole number of at least 1.
+    """
+    check_workers(workers)
+    here: Solving = workers if callable(workers) else Here()
+    pool = Pool(workers, tick) if isinstance(workers, int) and workers > 1 else None
+
+    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+        if pool is not None and len(problems) > 1:
+            return pool(solver, problems, paths)
+        solved = here(solver, problems, paths)
+        for _ in problems:
+            tick()
+        return solved
+
+    try:
+        yield solve
+    finally:
+        if pool is not None:
+            pool.close()
+
+
+def check_workers(workers: object) -> None:
+    """A number of processes is a whole number of at least 1; a solver can be called."""
+    if not callable(workers) and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise UsageError(f"workers must be a whole number of at least 1, or a solver, not {workers!r}.")
 
 
 @dataclass(frozen=True)
@@ -105,22 +141,22 @@ class _Failed:
     """The error itself; None where it came from another process and is not ours: not all can be sent."""
 
 
-def _numbered(solver: Solver, i: int, problem: Any) -> Any:
+def _numbered(solver: Solver[Any, Any], i: int, problem: Any) -> Any:
     import joblib
 
     return joblib.delayed(_solved)(solver, i, problem)
 
 
-def _solved(solver: Solver, i: int, problem: Any) -> tuple[int, Any]:
+def _solved(solver: Solver[Any, Any], i: int, problem: Any) -> tuple[int, Any]:
     solution = _alone(solver, problem)
     if isinstance(solution, _Failed) and not isinstance(solution.error, StratsynthError):
         solution = _Failed(solution.kind, None)
     return i, solution
 
 
-def _alone(solver: Solver, problem: Any) -> Any:
+def _alone(solver: Solver[Any, Any], problem: Any) -> Any:
     try:
-        (solution,) = solver([problem])
+        (solution,) = solver.solve([problem])
     except Exception as error:  # noqa: BLE001 - whatever it is, the stratum is named beside its kind
         return _Failed(type(error).__name__, error)
     return solution

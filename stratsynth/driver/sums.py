@@ -16,7 +16,7 @@ norm is at most GRID. Both hold by construction:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import design
 from stratsynth.driver.locality import evaluate
-from stratsynth.errors import MechanismError
 from stratsynth.questions.queries import Columns, Glm, Moments, Norm, Query, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric
@@ -82,7 +81,7 @@ def exact_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None = None)
     """For each block of the query, the exact sum over the rows, or over those chosen by number or by mask."""
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
-        for block, part in enumerate(_sums(query, rows, which)):
+        for block, part in enumerate(SUMS[type(query)](query, rows, which)):
             totals[block] += part
     return totals
 
@@ -130,19 +129,11 @@ def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
     yield from (numbers[start : start + ROWS] for start in range(0, len(numbers), ROWS))
 
 
-def _sums(query: Query, rows: PathRows, which: Which) -> list[Ints]:
-    """The sum of each block over one piece."""
-    if isinstance(query, Columns):
-        return _columns(query, rows, which)
-    if isinstance(query, Moments):
-        return _moments(query, rows.take(which))
-    if isinstance(query, Glm):
-        return _glm(query, rows, which)
-    if isinstance(query, RowVectors):
-        part = rows.take(which)
-        vectors = evaluate(query.function, query.size, part.schema, part.codes, part.numbers, part.size)
-        return _clipped(vectors.T, query.clip, query.norm)
-    raise MechanismError(f"total: {type(query).__name__} is not a query that rows can answer.")
+def _row_vectors(query: RowVectors, rows: PathRows, which: Which) -> list[Ints]:
+    """A user's function, block by block; what it fails at is NaN, and counts as zero."""
+    part = rows.take(which)
+    vectors = evaluate(query.function, query.size, part.schema, part.codes, part.numbers, part.size)
+    return _clipped(vectors.T, query.clip, query.norm)
 
 
 def _clipped(vectors: Floats, clip: float, norm: Norm) -> list[Ints]:
@@ -169,11 +160,12 @@ def _on_scale(column: Column, numbers: Floats) -> Floats:
     return forward(column, numbers)
 
 
-def _moments(query: Moments, rows: PathRows) -> list[Ints]:
+def _moments(query: Moments, rows: PathRows, which: Which) -> list[Ints]:
     """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
 
     Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
     """
+    rows = rows.take(which)
     y = np.rint(np.clip(design.target(query.target, rows) / query.bound, -1, 1) * HALF)
     x = into_ball(design.features(query.design, rows) / query.clip * HALF, HALF).astype(np.float64)
     absent = np.isnan(y)
@@ -230,3 +222,12 @@ def _exp(depth: Floats) -> Ints:
 def _table() -> Ints:
     """exp(-i / STEPS) in units of 1 / GRID."""
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)
+
+
+SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
+    Columns: _columns,
+    Moments: _moments,
+    Glm: _glm,
+    RowVectors: _row_vectors,
+}
+"""How each kind of query is summed over one piece of the rows: the sum of each block."""

@@ -1,28 +1,19 @@
-"""The adapter interface, and the mechanisms that are installed."""
+"""The adapter interface, what of a fit public facts decide, and the mechanisms that are installed."""
 
-from stratsynth.mechanisms.contract import (
-    Mechanism,
-    Public,
-    adaptive,
-    demand,
-    describe,
-    draws_rows,
-    title,
-    typical,
-)
+from stratsynth.mechanisms.contract import UNDECLARED, Mechanism, Public, describe, once
+from stratsynth.mechanisms.prepared import Prepared, prepare
 from stratsynth.mechanisms.registry import GROUP, installed, load, make
 
 __all__ = [
     "GROUP",
+    "UNDECLARED",
     "Mechanism",
+    "Prepared",
     "Public",
-    "adaptive",
-    "demand",
     "describe",
-    "draws_rows",
     "installed",
     "load",
     "make",
-    "title",
-    "typical",
+    "once",
+    "prepare",
 ]

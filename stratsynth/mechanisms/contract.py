@@ -1,27 +1,38 @@
-"""The adapter interface: what a mechanism may know, what it must provide, and how it is found by name.
+"""The adapter interface: what a mechanism may know, and everything that it declares.
 
-A mechanism is a frozen settings object. It gets no rows, only `Public`; it yields questions (see
-`stratsynth.questions`) and returns a model. Third parties register theirs under the entry-point group
-`stratsynth.mechanisms`; the command line then knows it by that name.
+A mechanism is a frozen settings object that inherits `Mechanism`. It gets no rows, only `Public`; it yields questions
+(see `stratsynth.questions`) and returns a model (see `stratsynth.models`). Nothing is probed: what a mechanism does
+not declare has the dearest, least protected, most adaptive meaning, so that a wrapper which forwards too little gets a
+certificate that says too much, or a refusal before anything is charged.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
-from stratsynth.errors import Unsupported
-from stratsynth.questions import Program, Question
+from stratsynth.models.base import Returns
+from stratsynth.questions import Program, Question, Raw
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, within
+from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from stratsynth.layout.layout import Layout
+
+P = ParamSpec("P")
+S = TypeVar("S")
+T = TypeVar("T")
 R_co = TypeVar("R_co", covariant=True)
+UNDECLARED = "undeclared"
+"""What a certificate lists as unprotected where a mechanism does not declare what it discloses without noise."""
 
 
 @dataclass(frozen=True)
@@ -38,34 +49,121 @@ class Public:
     """The columns that the strata above define: a setting may name them, though they may not vary here."""
     exact: bool = True
     """Whether `size` is the declared size times exact shares: those of a sample or of noisy counts are not."""
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """What has been worked out from these facts; see `once`."""
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
-        """What is known of one stratum that has this share of all records."""
+        """What is known of one stratum that has this share of all records; the same object each time."""
+        return self.keep(("within", stratum, share, exact), lambda: self._within(stratum, share, exact))
+
+    def keep(self, key: Any, make: Callable[[], T]) -> T:
+        """The value kept under a key, made when it is first asked for."""
+        if key not in self._kept:
+            self._kept[key] = make()
+        return cast("T", self._kept[key])
+
+    def _within(self, stratum: Stratum, share: float, exact: bool) -> Public:
         size = None if self.size is None else round(self.size * share)
         constant = self.constant.union(stratum.columns)
         return Public(within(self.schema, (stratum,)), size, self.neighbours, constant, self.exact and exact)
 
 
-class Mechanism(Protocol[R_co]):
+def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:
+    """Work a method of public facts out once for each `Public`: price, program, rehearsal and certificate share it.
+
+    The result is handed out again and again, so nobody may change it. Further arguments must be hashable.
+    """
+
+    @wraps(method)
+    def remembered(self: S, public: Public, *args: P.args, **kwargs: P.kwargs) -> T:
+        key = (method, id(self), args, tuple(kwargs.items()))
+        # the settings object is kept too, so that its id is not given to another one
+        return public.keep(key, lambda: (method(self, public, *args, **kwargs), self))[0]
+
+    return cast("Callable[Concatenate[S, Public, P], T]", remembered)
+
+
+class Mechanism(ABC, Generic[R_co]):
     """One way to learn something private. Implementations are frozen dataclasses: the settings are the plug-in.
 
-    A mechanism whose answers decide how much it pays for which kind of question says so by a class variable,
-    `adaptive: ClassVar[bool] = True`; see `adaptive`. `stratsynth.testing.check_contract` finds those that do not.
+    To be declared by every mechanism: `name`, `needs`, `returns`, `price`, `steps`. Class variables will do for the
+    first three. Everything else has a default, and the default is the pessimistic one.
     """
 
     @property
+    @abstractmethod
     def name(self) -> str:
-        """The name in recipes and certificates; usually a class variable."""
+        """The name in recipes and certificates."""
 
     @property
+    @abstractmethod
     def needs(self) -> frozenset[type[Question]]:
-        """The questions it asks; a backend that lacks one refuses before any charge."""
+        """The kinds of questions it asks, `Split` and `Work` among them; any other is refused when it is asked."""
 
+    @property
+    @abstractmethod
+    def returns(self) -> Returns:
+        """Whether its model draws rows, holds estimates, or predicts."""
+
+    @abstractmethod
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What it will spend of a budget, from public facts; raises `Unsupported` with the remedy."""
+        """What it will spend of a budget, from public facts.
 
+        Raises:
+            Unsupported: What it cannot do for this schema or budget, with the remedy. Nothing is charged.
+        """
+
+    @abstractmethod
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[R_co]:
         """The program: yields questions worth at most `allot`, returns a model. `rng` is for post-processing."""
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """A program that asks what an ordinary fit asks, on made-up answers: what a plan goes by.
+
+        By default the fit itself; a mechanism whose fits take time leaves them out, and returns nothing of use.
+        """
+        return self.steps(public, allot, rng)
+
+    @property
+    def adaptive(self) -> bool:
+        """Whether answers decide how much it pays for each kind of question.
+
+        The certificate states what a release would cost if a record moved or were exchanged. Those prices differ from
+        kind to kind: an exchanged record moves a table by sqrt(2), a clipped sum or a score by up to 2. Where kinds
+        and prices of all questions are fixed in advance, as MST's are, the charges that were made are all there can
+        be, and their sum is the price. Where answers decide, as in AIM, another course of the same fit could have been
+        dearer, and neighbouring tables may take different courses; the whole allotment is then priced at the dearest
+        kind in `needs`.
+        """
+        return True
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What it discloses without noise, as the certificate lists it: of weights, say; nothing is `()`."""
+        return (UNDECLARED,)
+
+    @property
+    def takes_row_count(self) -> bool:
+        """Whether it takes the exact number of rows for public, which inside strata would publish every group's."""
+        return Raw in self.needs
+
+    def strata(self, public: Public, budget: Budget) -> Layout | None:
+        """The strata it asks, from public facts; None for everybody together. Strata not among these are refused."""
+        return None
+
+    def relative(self, epsilon: float) -> Mechanism[R_co]:
+        """The same mechanism, with the epsilons that its settings name as parts of this one, to be scaled with it."""
+        return self
+
+    @property
+    def title(self) -> str:
+        """What a reader calls it: `mst`, `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        return self.name
+
+    @property
+    def fitted(self) -> Mechanism[Any]:
+        """What the certificate describes as the mechanism: strata, which it describes apart, taken off."""
+        return self
 
 
 def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
@@ -79,10 +177,10 @@ def describe(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A setting as JSON has it: inner mechanisms are described, weights cited, functions named."""
-    if hasattr(value, "steps"):
+    """A setting as JSON has it: inner mechanisms are described, weights are cited, functions are named."""
+    if isinstance(value, Mechanism):
         return describe(value)
-    if hasattr(value, "citation"):
+    if isinstance(value, Weights):
         return {"source": value.source, "citation": value.citation}
     if callable(value):
         return getattr(value, "__qualname__", type(value).__name__)
@@ -91,50 +189,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     return [_plain(item) for item in value] if isinstance(value, tuple | list) else value
-
-
-def title(mechanism: Mechanism[Any]) -> str:
-    """What a reader calls it: `mst`, `mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
-    inner, by = getattr(mechanism, "inner", None), getattr(mechanism, "by", ())
-    if inner is None:
-        return mechanism.name
-    own = "" if mechanism.name == "stratified" else f"{mechanism.name} "
-    return f"{own}{title(inner)} by {' x '.join(by)}"
-
-
-def typical(mechanism: Mechanism[Any], public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-    """A program that asks what a fit will ask, as far as it can be foreseen: what a plan goes by.
-
-    A mechanism whose questions depend on answers, and whose fits take time, has one of its own, `typical`; it
-    returns nothing of use. All others are simply run.
-    """
-    program: Program[Any] = getattr(mechanism, "typical", mechanism.steps)(public, allot, rng)
-    return program
-
-
-def adaptive(mechanism: Mechanism[Any]) -> bool:
-    """Whether what it pays for each kind of question depends on answers: it says so, or what it is made of does.
-
-    The certificate states what a release would cost if a record moved or were exchanged. Those prices differ from
-    kind to kind: an exchanged record moves a table by sqrt(2), a clipped sum or a score by up to 2. Where kinds and
-    prices of all questions are fixed in advance, as MST's are, the charges that were made are all there can be,
-    and their sum is the price. Where answers decide, as in AIM, another course of the same fit could have been
-    dearer, and neighbouring tables may take different courses. The sum that one course came to is then no bound: a
-    filter stops a fully adaptive mechanism at a bound that was fixed in advance, and ours is fixed for the declared
-    neighbours only. So the whole allotment is priced at the dearest kind that the mechanism can ask.
-    """
-    inner = getattr(mechanism, "inner", None)
-    return bool(getattr(mechanism, "adaptive", False)) or (inner is not None and adaptive(inner))
-
-
-def draws_rows(mechanism: Mechanism[Any]) -> bool:
-    """Whether what it returns draws rows; a mechanism that returns estimates has a class variable `draws_rows`."""
-    inner = getattr(mechanism, "inner", None)
-    return bool(getattr(mechanism, "draws_rows", True)) if inner is None else draws_rows(inner)
-
-
-def demand(mechanism: Mechanism[Any], served: frozenset[type[Question]]) -> None:
-    """Refuse a mechanism that needs a question which these rows cannot answer."""
-    missing = sorted(q.__name__ for q in mechanism.needs - served)
-    if missing:
-        raise Unsupported(f"{mechanism.name} needs {', '.join(missing)}, which these rows cannot answer.")

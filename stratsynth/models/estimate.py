@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from stratsynth.errors import ReleaseError
-from stratsynth.models.base import State
+from stratsynth.models.base import Model, Returns, State
 from stratsynth.models.intervals import half_width
 from stratsynth.schema import Numeric, Schema
 from stratsynth.strata import Stratum, disjoint, within
@@ -23,6 +23,8 @@ from stratsynth.strata import Stratum, disjoint, within
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
+    from stratsynth.weights import Resolved
 
 SURE = 3.0
 """A group whose noisy size is within so many standard deviations of 0 may be empty: its mean is not estimable."""
@@ -68,10 +70,11 @@ class Figures:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Estimate(Model):
     """Means of some columns, over everybody that the schema describes."""
 
     kind: ClassVar[str] = "estimate"
+    returns: ClassVar[Returns] = Returns.ESTIMATES
     schema: Schema
     columns: tuple[str, ...]
     figures: Figures
@@ -178,6 +181,13 @@ class Estimate:
                 "clipped": bool(clip_low > column.lower or clip_high < column.upper),
                 "bias": value - mean_back(column, f.value[i], f.spread[i]) if column.transform else 0.0,
             }
+
+    @classmethod
+    def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Estimate:
+        """The weighted estimate, which carries how far the weights may be off."""
+        from stratsynth.models.weighted import weighted
+
+        return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
     def state(self) -> State:
         """The figures, then the parts' states, arrays named by the part's number."""

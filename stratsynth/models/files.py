@@ -9,8 +9,7 @@ from typing import cast
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files import npz
-from stratsynth.models.base import State, TableModel
-from stratsynth.models.estimate import Estimate
+from stratsynth.models.base import Model, State
 from stratsynth.schema import Schema
 
 FORMAT = "stratsynth-model/1"
@@ -21,17 +20,17 @@ def _kinds() -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group="stratsynth.models")}
 
 
-def restore(kind: str, schema: Schema, state: State) -> TableModel | Estimate:
+def restore(kind: str, schema: Schema, state: State) -> Model:
     """The model of a registered kind that has this state."""
     if kind not in _kinds():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
-        return cast("TableModel | Estimate", _kinds()[kind].load().from_state(schema, state))
+        return cast("Model", _kinds()[kind].load().from_state(schema, state))
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError) as error:
         raise ReleaseError(f"model: the stored {kind} is damaged ({type(error).__name__}).") from None
 
 
-def save(model: TableModel | Estimate, folder: Path) -> None:
+def save(model: Model, folder: Path) -> None:
     """Write `model.npz` and `schema.toml` into a new folder."""
     folder.mkdir()
     state = model.state()
@@ -40,7 +39,7 @@ def save(model: TableModel | Estimate, folder: Path) -> None:
     model.schema.write_toml(folder / "schema.toml")
 
 
-def load(folder: Path) -> TableModel | Estimate:
+def load(folder: Path) -> Model:
     """Read a model back; anything but a sound one is a ReleaseError."""
     stored = npz.read(folder / "model.npz")
     facts = stored.facts

@@ -10,16 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models.base import Codes, State, TableModel, Where
-from stratsynth.models.estimate import Estimate
+from stratsynth.models.base import Codes, Model, State, TableModel, Where
 from stratsynth.models.rules import draw_allowed
-from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.schema import Schema
+    from stratsynth.weights import Resolved
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
@@ -40,7 +39,7 @@ def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[A
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(TableModel):
     """Draws a stratum by its weight, then a row of that stratum's model."""
 
     kind: ClassVar[str] = "mixture"
@@ -109,6 +108,21 @@ class Mixture:
         }
         return {**rows, **own}
 
+    def oneway(self, column: str) -> np.ndarray[Any, Any]:
+        """The parts' shares, weighted."""
+        shares = [self.weights[stratum] * self.inside(stratum, column) for stratum in self.parts]
+        return np.asarray(np.sum(shares, axis=0), dtype=np.float64)
+
+    def inside(self, stratum: Stratum, column: str) -> np.ndarray[Any, Any]:
+        """The same within one part; a column that defines the stratum has one level there, or a few."""
+        part = self.parts[stratum]
+        if column not in stratum.levels:
+            return part.oneway(column)
+        found = np.zeros(self.schema.size(column))
+        codes = [self.schema.index(column, level) for level in stratum.levels[column]]
+        found[codes] = part.oneway(column) if len(codes) > 1 else 1.0
+        return found
+
     def state(self) -> State:
         """The parts' states side by side, arrays named by the part's number."""
         facts, arrays = [], {}
@@ -150,23 +164,13 @@ class Mixture:
         return cls(schema, parts, weights)
 
 
-def mixture(
-    schema: Schema,
-    parts: Mapping[Stratum, Any],
-    weights: Mapping[Stratum, float],
-    covariance: np.ndarray[Any, Any] | None = None,
-    *,
-    of_rows: bool = False,
-) -> Mixture | Estimate:
-    """Combine the strata's results into one: models that draw rows, or estimates.
+def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
+    """The strata's models as one of everybody, by their weights.
 
-    Estimates become the weighted one. `covariance` is that of uncertain weights, in the order of the parts: an
-    estimate carries it into its interval; rows have no place for it. `of_rows` says that the weights are those of
-    the very rows that were fitted.
+    Raises:
+        MechanismError: Models that return different things.
     """
-    if parts and all(isinstance(part, Estimate) for part in parts.values()):
-        return weighted(schema, parts, weights, covariance, of_rows=of_rows)
-    for stratum, part in parts.items():
-        if not isinstance(part, TableModel):
-            raise MechanismError(f"a mixture of {type(part).__name__} is not known (stratum {stratum.label}).")
-    return Mixture(schema, dict(parts), dict(weights))
+    kinds = {type(part): part.returns for part in parts.values()}
+    if len(set(kinds.values())) != 1:
+        raise MechanismError(f"models that return {' and '.join(sorted(set(kinds.values())))} cannot be combined.")
+    return next(iter(kinds)).combined(schema, parts, weights)

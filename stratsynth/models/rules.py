@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from stratsynth.models.base import Codes
+    from stratsynth.models.base import Codes, TableModel
     from stratsynth.schema import Schema
 
 ROUNDS = 50
@@ -175,3 +175,9 @@ def _mend(boxes: Boxes, rows: Codes, rng: Generator, fixed: Collection[str]) -> 
             column = free[int(rng.integers(len(free)))]
             rows[column][inside] = rng.choice(np.flatnonzero(~box[column]), size=inside.size)
     raise MechanismError("the schema's rules contradict each other, or the condition: no row keeps all of them.")
+
+
+def forbidden(model: TableModel) -> float:
+    """At most how much of the model's rows break a structural rule: the sum over the rules' boxes."""
+    boxes = [box for rule in model.schema.rules for box in rule.cells(model.schema)]
+    return min(1.0, float(sum(model.mass(box) for box in boxes if all(box.values()))))

@@ -9,23 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.accounting.prices import by_kind, check_allotment, prices
-from stratsynth.accounting.units import protecting, whole
-from stratsynth.mechanisms import Mechanism, Public, adaptive, title, typical
+from stratsynth.accounting.prices import by_kind, prices
+from stratsynth.accounting.units import whole
+from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.strata import Path, label
-from stratsynth.stratified import Groupwise
-from stratsynth.stratified.layout import Layout
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.simulated import Seen, SimulatedAnswers
+    from stratsynth.driver.lockstep import Asked
+    from stratsynth.driver.simulated import SimulatedAnswers
+    from stratsynth.questions import Answer, Solver
+    from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
 
 NOISE_SIZE = math.sqrt(2 / math.pi)
@@ -110,82 +111,69 @@ class Plan:
 
 
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
-    """Run a mechanism on simulated answers. Reads no data and spends nothing."""
-    layout = _layout(mechanism, schema, budget, declared_size)
-    account, answers, model = _simulate(mechanism, schema, budget, declared_size, layout)
+    """Run a mechanism on simulated answers. Reads no data and spends nothing.
+
+    Raises:
+        UsageError: Whatever a fit would refuse of schema, budget and settings.
+    """
+    prepared = prepare(mechanism, schema, budget, declared_size)
+    layout, (account, answers, model, _) = prepared.strata, rehearse(prepared)
     allot, spending = account.allot, account.spending
     paths: list[Path] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
-    how = mechanism if isinstance(mechanism, Groupwise) else None
-    own = how.weights if how else None
-    noise = [t for s in answers.seen if not s.path for t in s.cliques] if own and own.asked else []
+    noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
-        title(mechanism),
+        mechanism.title,
         budget.epsilon,
         allot.delta,
         str(budget.neighbours),
         str(allot.currency),
         float(spending.spent()),
         allot.amount,
-        prices(spending, budget, allot, mechanism),
-        tuple(
-            _stratum(path, layout, declared_size, answers.seen, account, _noise(model, path), adaptive(mechanism))
-            for path in paths
-        ),
-        own.describe() if own else {"source": "none", "citation": None},
+        prices(spending, budget, allot, prepared.worst),
+        tuple(_stratum(path, prepared, answers.seen, account, _noise(model, path)) for path in paths),
+        layout.weights.describe() if layout else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
-        {"small": how.groups.small, "threshold": how.groups.threshold} if how else {"small": "keep", "threshold": None},
-        {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and how and how.budgets else None,
-        ("declared_size", *(how.unprotected if how else ())),
+        {"small": layout.declared.small, "threshold": layout.declared.threshold}
+        if layout
+        else {"small": "keep", "threshold": None},
+        {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and layout.own_budgets else None,
+        ("declared_size", *mechanism.unprotected),
         account.budget.unit,
         by_kind(spending.charges),
         bool(paths[0]) and _pooled(answers.seen, paths[0]),
-        adaptive(mechanism),
+        prepared.worst is not None,
     )
 
 
-def moments(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> int:
-    """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
-    layout = _layout(mechanism, schema, budget, declared_size)
-    solved: list[int] = []
-    return _simulate(mechanism, schema, budget, declared_size, layout, solved)[1].moments + sum(solved)
-
-
-def _layout(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int) -> Layout | None:
-    """The strata to report on; None for everybody together."""
-    if not isinstance(mechanism, Groupwise):
-        return None
-    return mechanism.layout(Public(schema, declared_size, budget.neighbours), budget)
-
-
-def _simulate(
-    mechanism: Mechanism[Any],
-    schema: Schema,
-    budget: Budget,
-    declared_size: int,
-    layout: Layout | None,
-    solved: list[int] | None = None,
-) -> tuple[Account, SimulatedAnswers, Any]:
+def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Any, int]:
+    """A run on simulated answers: its account, what was asked, what it returned, and how many models it fitted."""
     import numpy as np
 
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
-    from stratsynth.driver.solving import Solver, together
+    from stratsynth.driver.solving import together
 
-    budget = protecting(budget, schema)
-    public = Public(schema, declared_size, budget.neighbours)
-    allot = mechanism.price(public, budget)
-    check_allotment(allot, budget)
-    account = ProcessLedger().open(Request("", title(mechanism), budget, whole(allot), 0))
-    answers = SimulatedAnswers(account, lambda path: _size(path, declared_size, layout), np.random.default_rng(0))
+    how, public, solved = prepared.mechanism, prepared.public, list[int]()
+    account = ProcessLedger().open(Request("", how.title, prepared.budget, whole(prepared.allot), 0))
+    answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
 
-    def solve(solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
-        if solved is not None:
-            solved.append(len(problems))
-        return together(solver, [_hasty(problem) for problem in problems], paths)
+    def answer(asked: Sequence[Asked]) -> list[Answer]:
+        prepared.admit((a.path, type(a.question)) for a in asked)
+        return answers(asked)
 
-    model = run(typical(mechanism, public, allot, np.random.default_rng(0)), schema, answers, solve)
-    return account, answers, model
+    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+        solved.append(len(problems))
+        return together(solver, [solver.hasty(problem) for problem in problems], paths)
+
+    model = run(how.rehearsal(public, prepared.allot, np.random.default_rng(0)), public.schema, answer, solve)
+    return account, answers, model, sum(solved)
+
+
+def moments(prepared: Prepared) -> int:
+    """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
+    _, answers, _, fits = rehearse(prepared)
+    return answers.moments + fits
 
 
 def _noise(model: Any, path: Path) -> str:
@@ -201,28 +189,15 @@ def _noise(model: Any, path: Path) -> str:
     )
 
 
-def _hasty(problem: Any) -> Any:
-    """A problem that need not be solved well, as its answers are made up: one step, where steps are counted."""
-    counted = is_dataclass(problem) and not isinstance(problem, type) and hasattr(problem, "iterations")
-    return replace(problem, iterations=1) if counted else problem
-
-
-def _size(path: Path, declared_size: int, layout: Layout | None) -> float:
+def _size(path: Path, prepared: Prepared) -> float:
     """The public size of a path: declared size times shares."""
-    shares = layout.shares if layout is not None else {}
-    return declared_size * math.prod(shares.get(stratum, 1.0) for stratum in path)
+    shares = prepared.strata.shares if prepared.strata is not None else {}
+    return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(prepared.public.size or 0))
 
 
-def _stratum(
-    path: Path,
-    layout: Layout | None,
-    declared_size: int,
-    seen: Sequence[Seen],
-    account: Account,
-    means: str,
-    chooses: bool,
-) -> StratumPlan:
+def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Account, means: str) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it."""
+    layout, declared_size = prepared.strata, prepared.public.size or 0
 
     def concerns(asked: Path) -> bool:
         return asked[: len(path)] == path or path[: len(asked)] == asked
@@ -232,9 +207,9 @@ def _stratum(
     own = Spending(account.budget.neighbours, [c for c in account.spending.charges if concerns(c.path)])
     spent = replace(account.allot, amount=float(own.spent()))
     tables = [table for s in below for table in s.cliques]
-    size = _size(path, declared_size, layout)
+    size = _size(path, prepared)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
-    alone = chooses and one is not None and not any(s.kind == "choose" for s in mine)
+    alone = prepared.worst is not None and one is not None and not any(s.kind == "choose" for s in mine)
     own_words = _moved(len(tables)) if path and _pooled(seen, path) else ""
     ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
     return StratumPlan(

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import StratumPlan, plan
-from stratsynth.stratified import Stratified
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +36,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
     FigureCanvasAgg(figure)  # no window, no global state
     axes = figure.subplots()
     epsilons = sorted({*EPSILONS, budget.epsilon})
-    if isinstance(mechanism, Stratified) and mechanism.budgets is not None:  # they grow and shrink with the fit's
-        mechanism = replace(mechanism, budgets=mechanism.budgets.relative(budget.epsilon))
+    mechanism = mechanism.relative(budget.epsilon)
     for i, epsilon in enumerate(epsilons):
         strata = plan(mechanism, schema, replace(budget, epsilon=epsilon), declared_size=declared_size).strata
         points = sorted((s.size, s.oneway_error) for s in strata if s.size > 0 and s.oneway_error is not None)

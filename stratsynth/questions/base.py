@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.prices import DEAREST
 from stratsynth.errors import MechanismError
 from stratsynth.strata import Path
 
@@ -19,12 +21,25 @@ Clique = tuple[str, ...]
 """Columns that are counted together, in the order of the table's axes."""
 
 
-class Question(Protocol):
-    """What all questions can do: check themselves against the schema, and say what they will cost."""
+class Question(ABC):
+    """One kind of question: a frozen dataclass that checks itself against the schema, and says what it will cost.
 
+    How rows answer it, and with which noise, says its handler; see `stratsynth.questions.handler`.
+    """
+
+    dearest: ClassVar[Mapping[Currency, int]] = DEAREST
+    """By currency, the largest price factor under replace-one; by default that of a sensitivity that doubles."""
+
+    @abstractmethod
     def check(self, schema: Schema) -> None:
-        """Refuse what cannot be answered, from the schema alone and before anything is charged."""
+        """Refuse what cannot be answered, from the schema alone and before anything is charged.
 
+        Raises:
+            MechanismError: What is malformed.
+            Unsupported: What is sound, and too large.
+        """
+
+    @abstractmethod
     def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
         """What the ledger records when this is asked at a path whose rows have this schema."""
 

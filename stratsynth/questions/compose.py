@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Program, check_clique
+from stratsynth.questions.base import Program, Question, check_clique
 from stratsynth.strata import Path, Stratum, disjoint
 
 if TYPE_CHECKING:
@@ -20,13 +20,14 @@ P = TypeVar("P")
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(Question):
     """Parallel composition as an operation: one program for each stratum, all run in lock-step.
 
     A record lies in at most one stratum, so the charges of different strata do not add up: the split costs
     what its dearest stratum costs.
     """
 
+    dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
     programs: Mapping[Stratum, Program[Any]]
 
     def check(self, schema: Schema) -> None:
@@ -47,26 +48,41 @@ class Split:
         if sum(stratum.size for stratum in strata) > schema.cells(strata[0].columns) or not disjoint(strata):
             raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Nothing by itself."""
         return ()
 
 
+def _same(problem: P) -> P:
+    return problem
+
+
 @dataclass(frozen=True)
-class Work:
+class Solver(Generic[P, R]):
+    """How problems of one kind are solved. Other processes import its functions by name."""
+
+    solve: Callable[[Sequence[P]], Sequence[R]]
+    """Takes problems handed out at one moment; returns their solutions in order, each of its problem alone."""
+    apart: bool = False
+    """Whether it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
+    size: Callable[[P], float] | None = None
+    """About how much work a problem is: the largest are begun first where there are several processes."""
+    hasty: Callable[[P], P] = _same
+    """The same problem, to be solved badly and soon: for plans, whose answers are made up."""
+
+
+@dataclass(frozen=True)
+class Work(Question):
     """Post-processing handed to the driver, so that the same solver's problems are solved together."""
 
-    solver: Callable[[Sequence[Any]], Sequence[Any]]
-    """Takes problems that are asked at the same moment; returns their solutions in order, each of its problem alone.
-
-    A problem may have a `size`, by which the largest are begun first where they are solved in several processes.
-    """
+    dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
+    solver: Solver[Any, Any]
     problem: Any
 
     def check(self, schema: Schema) -> None:
         """There is nothing to check: no row is involved."""
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Nothing."""
         return ()
 
@@ -77,7 +93,7 @@ def split(programs: Mapping[Stratum, Program[R]]) -> Program[dict[Stratum, R]]:
     return cast("dict[Stratum, R]", answer)
 
 
-def work(solver: Callable[[Sequence[P]], Sequence[R]], problem: P) -> Program[R]:
+def work(solver: Solver[P, R], problem: P) -> Program[R]:
     """Have a problem solved together with those that other strata hand out now: `x = yield from work(...)`."""
     answer = yield Work(solver, problem)
     return cast("R", answer)

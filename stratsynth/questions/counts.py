@@ -5,17 +5,31 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
-from stratsynth.accounting.budget import Neighbours
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, Program, check_clique, check_positive, check_weights, shared
+from stratsynth.noise import Entropy, gaussian
+from stratsynth.questions.base import (
+    Answer,
+    Clique,
+    Program,
+    Question,
+    check_clique,
+    check_positive,
+    check_weights,
+    shared,
+)
+from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted, frozen, squared
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from numpy.random import Generator
 
     from stratsynth.schema import Schema
 
@@ -26,10 +40,24 @@ LEAST_RHO = 1e-25
 """Less would ask for noise beyond what samplers can draw."""
 
 TABLE_SENSITIVITY: Mapping[Neighbours, float] = {Neighbours.ADD_REMOVE: 1.0, Neighbours.REPLACE: math.sqrt(2)}
-"""The L2 distance that one neighbouring step can move a contingency table.
+"""The L2 distance that one neighbouring step can move a contingency table, for rows of weight one.
 
 One record more or fewer changes one cell by one; a record exchanged for another changes two cells.
 """
+
+
+def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
+    """The same for rows of the schema's weight."""
+    return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
+
+
+def table_sigma(rho: float, schema: Schema, neighbours: Neighbours) -> float:
+    """The noise that a table's rho pays for, rounded up.
+
+    Discrete Gaussian noise makes an answer of sensitivity D cost rho = D^2 / (2 sigma^2) (Canonne, Kamath and
+    Steinke 2020, Theorem 4), as the continuous law does.
+    """
+    return table_sensitivity(schema, neighbours) / math.sqrt(2 * rho) * (1 + 1e-15)
 
 
 @dataclass(frozen=True)
@@ -44,9 +72,11 @@ class NoisyTable:
 
 
 @dataclass(frozen=True)
-class Counts:
+class Counts(Question):
     """Noisy contingency tables of some cliques, for `rho` altogether."""
 
+    dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 2}
+    """An exchanged row moves a table by sqrt(2), which squared is 2."""
     cliques: tuple[Clique, ...]
     rho: float
     """The price of the whole call; shared among the cliques by `weights`."""
@@ -57,14 +87,9 @@ class Counts:
         """The rho of each clique. They add up to at most `rho`."""
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
-    def sigmas(self, neighbours: Neighbours) -> list[float]:
-        """The noise each clique's share pays for, rounded up.
-
-        Discrete Gaussian noise makes an answer of sensitivity D cost rho = D^2 / (2 sigma^2) (Canonne, Kamath
-        and Steinke 2020, Theorem 4), as the continuous law does.
-        """
-        sensitivity = TABLE_SENSITIVITY[neighbours]
-        return [sensitivity / math.sqrt(2 * rho) * (1 + 1e-15) for rho in self.shares()]
+    def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
+        """The noise of each clique's cells."""
+        return [table_sigma(rho, schema, neighbours) for rho in self.shares()]
 
     def check(self, schema: Schema) -> None:
         """Known columns, none twice, a positive rho, and tables that fit into memory."""
@@ -78,17 +103,17 @@ class Counts:
             check_clique("counts", clique, schema)
         check_cells("counts", self.cliques, schema)
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge for each noise level: k tables of equal sigma are one vector of sensitivity D sqrt(k)."""
         groups: dict[float, list[float]] = {}
-        for rho, sigma in zip(self.shares(), self.sigmas(neighbours), strict=True):
+        for rho, sigma in zip(self.shares(), self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
         return tuple(
             Charge(
                 path=path,
                 kind="counts",
                 amount=math.fsum(rhos),
-                sensitivity={n: d * math.sqrt(len(rhos)) for n, d in TABLE_SENSITIVITY.items()},
+                sensitivity={n: table_sensitivity(schema, n) * math.sqrt(len(rhos)) for n in Neighbours},
                 details={"sigma": sigma, "cliques": len(rhos)},
             )
             for sigma, rhos in groups.items()
@@ -108,3 +133,72 @@ def counts(
     """Ask for the noisy tables of some cliques: `tables = yield from counts(...)`, in the order asked."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)
+
+
+class CountsHandler(Handler[Counts]):
+    """Exact tables plus discrete Gaussian noise."""
+
+    kind = Counts
+    reads = frozenset({"tables"})
+
+    def wanted(self, question: Counts) -> Wanted:
+        """The tables."""
+        return Wanted(cliques=question.cliques)
+
+    def answer(
+        self, question: Counts, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
+    ) -> tuple[NoisyTable, ...]:
+        """Integers plus integers: the noise that each table's share of rho pays for."""
+        sigmas = question.sigmas(at.schema, at.neighbours)
+        return tuple(
+            NoisyTable(clique, frozen(table + gaussian.sample(sigma, table.shape, entropy)), sigma)
+            for clique, table, sigma in zip(question.cliques, exact.tables, sigmas, strict=True)
+        )
+
+    def tv_error(self, question: Counts, at: Setting) -> float:
+        """Every cell's."""
+        sigmas = question.sigmas(at.schema, at.neighbours)
+        cells = [at.schema.cells(clique) for clique in question.cliques]
+        return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
+
+    def simulate(
+        self, question: Counts, at: Setting, path: Path, rows: float, rng: Generator
+    ) -> tuple[tuple[NoisyTable, ...], Seen]:
+        """Every cell is equally full."""
+        sigmas = question.sigmas(at.schema, at.neighbours)
+        cells = [at.schema.cells(clique) for clique in question.cliques]
+        tables = []
+        for clique, size, sigma in zip(question.cliques, cells, sigmas, strict=True):
+            noisy = rows / size + rng.normal(0, sigma, at.schema.shape(clique))
+            tables.append(NoisyTable(clique, frozen(np.rint(noisy).astype(np.int64)), sigma))
+        named = tuple(zip(question.cliques, cells, sigmas, strict=True))
+        return tuple(tables), Seen(path, "counts", named, sum(cells))
+
+    def keep(self, answer: Answer) -> Kept:
+        """Cliques and noise as facts, one array a table."""
+        return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
+
+    def recall(self, kept: Kept) -> tuple[NoisyTable, ...]:
+        """The tables."""
+        return tuple(
+            NoisyTable(tuple(fact["clique"]), frozen(values), fact["sigma"])
+            for fact, values in zip(kept.facts, kept.arrays, strict=True)
+        )
+
+    def released(self, answer: Answer) -> Sequence[NoisyTable]:
+        """All of them."""
+        return cast("Sequence[NoisyTable]", answer)
+
+    def shape(self, answer: Answer) -> Any:
+        """Cliques, shapes, types and noise."""
+        return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
+
+    def cost(self, question: Counts, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Each table's squared distance over twice its noise squared."""
+        distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
+        noise = [Fraction(table.sigma) for table in answer]
+        return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
+
+    def standard_noise(self, question: Counts, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+        """Of every cell, in sigmas."""
+        return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]

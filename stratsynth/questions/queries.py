@@ -8,9 +8,10 @@ missing value, say) contributes zero. A block is a part of the vector with a cli
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.errors import MechanismError, Unsupported
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stratsynth.schema import Schema
+    from stratsynth.schema import Numeric, Schema
 
 Norm = Literal["l1", "l2"]
 
@@ -44,18 +45,25 @@ class Block:
         return self.clip * self.reach(neighbours)
 
 
-class Query(Protocol):
+class Query(ABC):
     """A description of one vector a row."""
 
-    @property
-    def verified(self) -> bool:
-        """Whether row-locality holds by construction; what is only tested is stamped `unverified`."""
+    norm: Norm = "l2"
+    """The norm in which the whole vector is clipped; pure epsilon needs `l1`."""
+    unverified: ClassVar[str] = ""
+    """Empty where row-locality holds by construction; otherwise a reader is told."""
 
+    @abstractmethod
     def check(self, schema: Schema) -> None:
         """Refuse what cannot be computed, from the schema alone."""
 
+    @abstractmethod
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """The parts of the vector, in order."""
+
+    def counts_rows(self, schema: Schema) -> bool:
+        """Whether each row that has a value contributes exactly the clip, as in a count written as a sum."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -82,11 +90,6 @@ class Design:
             found.extend([name] * numeric + [f"{name}={level}" for level in levels])
         return tuple(found)
 
-    def longest(self, schema: Schema) -> float:
-        """The largest L2 norm that a row can have: one nonzero feature a column, of size at most 1."""
-        del schema
-        return math.sqrt(len(self.columns) + self.intercept)
-
     def check(self, what: str, schema: Schema) -> None:
         """Known columns, each once."""
         if not self.columns or len(set(self.columns)) < len(self.columns):
@@ -97,7 +100,7 @@ class Design:
 
 
 @dataclass(frozen=True)
-class Columns:
+class Columns(Query):
     """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
 
     With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs. A column
@@ -115,7 +118,6 @@ class Columns:
     """`l2` for Gaussian noise, `l1` for Laplace noise."""
     square: bool = False
     """Whether each coordinate is squared, before the vector is clipped: what a variance is made of."""
-    verified = True
 
     def check(self, schema: Schema) -> None:
         """Numeric columns, finite centres, positive scales and clip."""
@@ -132,13 +134,20 @@ class Columns:
                 raise MechanismError(f"columns: the centre of {name} must be finite.")
             check_positive(f"columns: the scale of {name}", scale)
 
-    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block."""
         return (Block(len(self.columns), self.clip),)
 
+    def counts_rows(self, schema: Schema) -> bool:
+        """Whether the bounds of the first column are all further from its centre than the clip."""
+        from stratsynth.schema.transforms import bounds
+
+        low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
+        return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
+
 
 @dataclass(frozen=True)
-class Moments:
+class Moments(Query):
     """Sums for least squares: the upper triangle of x x', and x y, for rows clipped to |x| <= clip, |y| <= bound.
 
     Two blocks. |upper(x x')| <= clip^2; exchanging a row moves it by at most sqrt(2) clip^2, because
@@ -151,7 +160,6 @@ class Moments:
     clip: float
     bound: float = 1.0
     """The clip of the scaled target."""
-    verified = True
 
     def check(self, schema: Schema) -> None:
         """A sound design and a numeric target outside it."""
@@ -169,7 +177,7 @@ class Moments:
 
 
 @dataclass(frozen=True, eq=False)
-class Glm:
+class Glm(Query):
     """The gradient of a generalised linear model's loss at given coefficients, clipped a row at a time.
 
     `linear`: (x.theta - y) x. `logistic`: (p - y) x for a target of two levels, y being the second.
@@ -184,7 +192,6 @@ class Glm:
     """Coefficients: one a feature, or one row a feature and one column a level for softmax."""
     clip: float
     """The most L2 norm of a row's gradient."""
-    verified = True
 
     def check(self, schema: Schema) -> None:
         """A design, a target of the right kind, and coefficients of the right shape."""
@@ -202,13 +209,13 @@ class Glm:
         if not real or self.theta.shape != shape or not np.isfinite(self.theta).all():
             raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
 
-    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block, as theta."""
         return (Block(int(self.theta.size), self.clip),)
 
 
 @dataclass(frozen=True)
-class RowVectors:
+class RowVectors(Query):
     """Any function of rows that gives one vector a row. Tested for row-locality on made-up rows, never proven.
 
     The function takes a pandas frame of decoded rows and returns an array with one row for each. What it
@@ -219,7 +226,7 @@ class RowVectors:
     size: int
     clip: float
     norm: Norm = "l2"
-    verified = False
+    unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
 
     def check(self, schema: Schema) -> None:
         """A function, a size and a clip; then the test, on rows made from the schema."""
@@ -233,7 +240,7 @@ class RowVectors:
         check_norm("row vectors", self.norm)
         check_row_local(self.function, self.size, schema)
 
-    def blocks(self, schema: Schema) -> tuple[Block, ...]:  # noqa: ARG002 - the protocol
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block."""
         return (Block(self.size, self.clip),)
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Program, check_positive
+from stratsynth.noise import Entropy
+from stratsynth.questions.base import Answer, Program, Question, check_positive
+from stratsynth.questions.handler import Exact, Handler, Setting, Wanted
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
@@ -46,12 +48,12 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class Raw:
+class Raw(Question):
     """All rows of a path as a pandas frame of level numbers, for code that keeps its own account."""
 
     claim: Claim
 
-    def check(self, schema: Schema) -> None:  # noqa: ARG002 - the protocol
+    def check(self, schema: Schema) -> None:
         """A claim of a positive epsilon, by somebody."""
         check_positive("raw: the claimed epsilon", self.claim.epsilon)
         if not 0 <= self.claim.delta < 1:
@@ -59,7 +61,7 @@ class Raw:
         if not self.claim.by:
             raise MechanismError("raw: a claim needs its author, such as a package and its version.")
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:  # noqa: ARG002
+    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
         """The claim, as it stands."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
@@ -71,3 +73,27 @@ def raw(claim: Claim) -> Program[pd.DataFrame]:
     """Ask for the rows: `frame = yield from raw(claim)`."""
     answer = yield Raw(claim)
     return cast("pd.DataFrame", answer)
+
+
+class RawHandler(Handler[Raw]):
+    """The rows go to code that nobody here has checked, and are kept nowhere."""
+
+    kind = Raw
+    reads = frozenset({"frame"})
+
+    def wanted(self, question: Raw) -> Wanted:
+        """All rows."""
+        return Wanted(frame=True)
+
+    def answer(
+        self, question: Raw, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
+    ) -> pd.DataFrame | None:
+        """As they are."""
+        return exact.frame
+
+    def keep(self, answer: Answer) -> None:
+        """Never."""
+
+    def unverified(self, question: Raw) -> str:
+        """Whose claim it is."""
+        return f"{question.claim.by}: its own claim of epsilon {question.claim.epsilon:g}"

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Program, check_positive, check_weights, shared
+from stratsynth.noise import Entropy, gaussian, laplace
+from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
+from stratsynth.questions.handler import Exact, Handler, Ints, Kept, Seen, Setting, Wanted, frozen, squared
 from stratsynth.questions.queries import Query, check_query
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from numpy.random import Generator
 
     from stratsynth.schema import Schema
 
@@ -48,7 +53,7 @@ class NoisySum:
 
 
 @dataclass(frozen=True)
-class Total:
+class Total(Question):
     """The noisy sum of a query's vectors.
 
     In `zcdp`, `price` is the rho of the whole call, shared among the blocks by `weights`; noise is discrete
@@ -77,11 +82,7 @@ class Total:
                 raise MechanismError("total: the rate must be above 0 and at most 1.")
         elif self.rate != 1:
             raise MechanismError("total: only the currency `sampled` accounts for a Poisson sample.")
-        if (
-            self.currency == Currency.PURE
-            and any(b.size > 1 for b in blocks)
-            and getattr(self.query, "norm", "l2") != "l1"
-        ):
+        if self.currency == Currency.PURE and any(b.size > 1 for b in blocks) and self.query.norm != "l1":
             raise MechanismError("total: pure epsilon needs a query clipped in the l1 norm.")
 
     def shares(self, schema: Schema) -> list[float]:
@@ -94,10 +95,10 @@ class Total:
         With several blocks, `sampled` gives each the multiplier sqrt(blocks) z: a row that fills all of them
         then counts as one query of multiplier z, since 1/z^2 adds up.
         """
-        blocks = self.query.blocks(schema)
-        reach = [GRID * b.reach(neighbours) for b in blocks]
+        blocks, weight = self.query.blocks(schema), schema.row_weight.most
+        reach = [GRID * weight * b.reach(neighbours) for b in blocks]
         if self.currency == Currency.SAMPLED:
-            return [GRID * self.price * math.sqrt(len(blocks)) * (1 + 1e-12) for _ in blocks]
+            return [GRID * weight * self.price * math.sqrt(len(blocks)) * (1 + 1e-12) for _ in blocks]
         shares = self.shares(schema)
         if self.currency == Currency.PURE:
             return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]
@@ -115,7 +116,7 @@ class Total:
                 path,
                 "total",
                 share,
-                {n: b.sensitivity(n) for n in Neighbours},
+                {n: schema.row_weight.most * b.sensitivity(n) for n in Neighbours},
                 {"scale" if self.currency == Currency.PURE else "sigma": scale / GRID * b.clip},
                 self.currency,
             )
@@ -140,3 +141,96 @@ def total(
     (currency, price), parts = given[0], None if weights is None else tuple(map(float, weights))
     answer = yield Total(query, float(price), currency, parts, rate)
     return cast("tuple[NoisySum, ...]", answer)
+
+
+class TotalHandler(Handler[Total]):
+    """Exact sums plus discrete Gaussian noise; for pure epsilon, discrete Laplace noise with its whole tail."""
+
+    kind = Total
+    reads = frozenset({"sums"})
+
+    def wanted(self, question: Total) -> Wanted:
+        """The one sum."""
+        return Wanted(sums=[(question.query, question.rate)])
+
+    def answer(
+        self, question: Total, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
+    ) -> tuple[NoisySum, ...]:
+        """Integers plus integers, a block at a time."""
+        sampler = laplace if question.currency == Currency.PURE else gaussian
+        # int64 wraps around where the tail of Laplace noise is longer: that is post-processing
+        return self._parts(
+            question,
+            at,
+            lambda block, scale: exact.sums[0][block] + sampler.sample(scale, exact.sums[0][block].shape, entropy),
+        )
+
+    def tv_error(self, question: Total, at: Setting) -> float:
+        """Every coordinate's; Laplace noise is exact."""
+        if question.currency == Currency.PURE:
+            return 0.0
+        scales = question.scales(at.schema, at.neighbours)
+        sizes = [block.size for block in question.query.blocks(at.schema)]
+        return math.fsum(n * gaussian.tv_error(scale) for n, scale in zip(sizes, scales, strict=True))
+
+    def simulate(
+        self, question: Total, at: Setting, path: Path, rows: float, rng: Generator
+    ) -> tuple[tuple[NoisySum, ...], Seen]:
+        """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
+        blocks = question.query.blocks(at.schema)
+        middle = rows * GRID if question.query.counts_rows(at.schema) else 0.0
+        made = self._parts(
+            question, at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64)
+        )
+        return made, Seen(path, "total", cells=sum(block.size for block in blocks))
+
+    def _parts(self, question: Total, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
+        """The noisy sums, from their values in units of the grid by block and scale of noise."""
+        spread = math.sqrt(2) if question.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
+        blocks, scales = question.query.blocks(at.schema), question.scales(at.schema, at.neighbours)
+        grids = [block.clip / GRID for block in blocks]
+        return tuple(
+            NoisySum(frozen(units(i, scale)), grid, scale * grid * spread)
+            for i, (scale, grid) in enumerate(zip(scales, grids, strict=True))
+        )
+
+    def keep(self, answer: Answer) -> Kept:
+        """Grid and noise as facts, one array a block."""
+        return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
+
+    def recall(self, kept: Kept) -> tuple[NoisySum, ...]:
+        """The sums."""
+        return tuple(
+            NoisySum(frozen(units), fact["grid"], fact["sigma"])
+            for fact, units in zip(kept.facts, kept.arrays, strict=True)
+        )
+
+    def unverified(self, question: Total) -> str:
+        """Row-locality that is tested, not proven."""
+        return question.query.unverified
+
+    def shape(self, answer: Answer) -> Any:
+        """Shapes, types and noise."""
+        return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
+
+    def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Each block's difference at the noise it got."""
+        blocks = zip(here.sums[0], there.sums[0], answer, strict=True)
+        return sum((self._block_cost(question, x, y, part) for x, y, part in blocks), Fraction(0))
+
+    def _block_cost(self, question: Total, here: Ints, there: Ints, part: NoisySum) -> Fraction:
+        noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
+        if question.currency == Currency.PURE:
+            steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
+            return Fraction(steps) * Fraction(math.sqrt(2)) / noise
+        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip
+            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2
+        return Fraction(squared(here, there)) / (2 * noise**2)
+
+    def standard_noise(self, question: Total, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+        """Of every coordinate, in standard deviations; the exact sum of a sample is known to nobody."""
+        if question.rate != 1:
+            return []
+        return [
+            (part.units - truth) * part.grid / part.sigma for part, truth in zip(answer, exact.sums[0], strict=True)
+        ]

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
-from stratsynth.mechanisms import Mechanism, Public, adaptive, describe
-from stratsynth.stratified import Groupwise, Stratified
-from stratsynth.stratified.layout import Layout
+from stratsynth.layout.layout import Layout
+from stratsynth.mechanisms import Prepared, describe
+from stratsynth.questions import Split
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -32,17 +32,24 @@ COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
 def certificate(
-    mechanism: Mechanism[Any], table: Table, account: Account, *, private: bool, unverified: Sequence[str] = ()
+    prepared: Prepared, table: Table, account: Account, *, private: bool, unverified: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
     In the paths of charges the levels of a merge are joined by `|`; `strata.merged` gives its name in other files.
 
-    `private` says whether the noise was unpredictable.
+    Args:
+        prepared: The mechanism, with the strata it declares.
+        table: What is publicly known of the table.
+        account: What was charged and reserved.
+        private: Whether the noise was unpredictable.
+        unverified: What nobody has checked, in words.
+
+    Raises:
+        MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot = account.budget, account.allot
-    public = Public(table.schema, table.declared_size, budget.neighbours)
-    layout = mechanism.layout(public, budget) if isinstance(mechanism, Groupwise) else None
+    budget, allot, layout = account.budget, account.allot, prepared.strata
+    prepared.admit((charge.path, Split) for charge in account.spending.charges if charge.path)
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     return {
         "format": FORMAT,
@@ -59,17 +66,17 @@ def certificate(
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,
         },
-        "prices": prices(account.spending, budget, allot, mechanism),
+        "prices": prices(account.spending, budget, allot, prepared.worst),
         "ledger": account.standing.to_dict(),
-        "strata": _strata(mechanism, table, layout),
-        "weights": _weights(mechanism, layout),
-        "unprotected": _unprotected(mechanism, table),
+        "strata": _strata(table, layout),
+        "weights": _weights(layout),
+        "unprotected": [*(["declared_size"] * (table.declared_size is not None)), *prepared.mechanism.unprotected],
         "schema": {
             "sha256": table.schema.sha256,
             "origin": table.schema.origin,
             "reviewed_by": table.schema.reviewed_by,
         },
-        "mechanism": _inner(mechanism),
+        "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
     }
@@ -80,41 +87,28 @@ def _unit(table: Table) -> Any:
     return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
 
 
-def _strata(mechanism: Mechanism[Any], table: Table, layout: Layout | None) -> dict[str, Any]:
+def _strata(table: Table, layout: Layout | None) -> dict[str, Any]:
     """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
-    if layout is None or not isinstance(mechanism, Groupwise):
+    if layout is None:
         return {"by": [], "cells": 1, "merged": []}
-    record = {"by": list(mechanism.by), "cells": table.schema.cells(mechanism.by), "merged": layout.merged()}
-    groups = mechanism.groups
-    if groups:
+    record = {"by": list(layout.by), "cells": table.schema.cells(layout.by), "merged": layout.merged()}
+    if layout.declared:
         record["groups"] = len(layout.strata)
         record["small"] = {
-            "policy": groups.small,
-            "threshold": groups.threshold,
+            "policy": layout.declared.small,
+            "threshold": layout.declared.threshold,
             "below": {stratum.label: why for stratum, why in layout.small.items()},
         }
-    if mechanism.budgets is not None:
+    if layout.own_budgets:
         record["epsilon"] = {stratum.label: epsilon for stratum, epsilon in layout.epsilons.items()}
     return record
 
 
-def _weights(mechanism: Mechanism[Any], layout: Layout | None) -> dict[str, Any]:
-    if layout is None or not isinstance(mechanism, Groupwise):
+def _weights(layout: Layout | None) -> dict[str, Any]:
+    if layout is None:
         return {"source": "none", "citation": None}
     total = layout.resolved.total
-    return {**mechanism.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
-
-
-def _unprotected(mechanism: Mechanism[Any], table: Table) -> list[str]:
-    """What was disclosed without noise."""
-    own = mechanism.unprotected if isinstance(mechanism, Groupwise) else ()
-    return [*(["declared_size"] if table.declared_size is not None else []), *own]
-
-
-def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
-    """The mechanism that was fitted: strata and weights have their own keys."""
-    inner = describe(mechanism.mechanism if isinstance(mechanism, Stratified) else mechanism)
-    return {**inner, "adaptive": True} if adaptive(mechanism) else inner
+    return {**layout.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.models import Codes, Estimate, TableModel, Where, files
+from stratsynth.models import Codes, Estimate, Model, TableModel, Where, files
 from stratsynth.models.rules import draw_allowed, watching
 from stratsynth.noise import SystemEntropy
 from stratsynth.release import groups
@@ -41,7 +41,7 @@ SYNTHETIC, ESTIMATES = "synthetic", "estimates"
 class Release:
     """Everything in it may be published: it was made from noisy answers and public facts alone."""
 
-    model: TableModel | Estimate
+    model: Model
     certificate: Mapping[str, Any]
     """What was guaranteed; `json.dumps` writes it as `certificate.json` has it."""
     measurements: pa.Table
@@ -133,7 +133,7 @@ class Release:
     @property
     def table_model(self) -> TableModel:
         """The model, if it draws rows."""
-        if isinstance(self.model, Estimate):
+        if not isinstance(self.model, TableModel):
             raise UsageError("this release holds estimates and draws no rows: see `estimates()`, estimates.parquet.")
         return self.model
 

@@ -17,8 +17,7 @@ import numpy as np
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models import Estimate, Mixture
-from stratsynth.models.marginals import forbidden, inside
-from stratsynth.models.rules import draw_allowed
+from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
 from stratsynth.schema import Numeric
 
@@ -161,7 +160,7 @@ def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) ->
         [
             np.bincount(samples[stratum][column], minlength=kind.size) / DRAWN
             if column in samples.get(stratum, ())
-            else inside(model, stratum, column)
+            else model.inside(stratum, column)
             for stratum in model.parts
         ]
     )

@@ -16,6 +16,7 @@ from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
+from stratsynth.schema.weight import ONE, RowWeight
 
 PUBLIC = "public"
 PRIVATE = "private data"
@@ -58,6 +59,9 @@ class Schema:
 
     rules: tuple[Rule, ...] = ()
     """Combinations of values that cannot occur. No sample of a release holds one."""
+
+    row_weight: RowWeight = ONE
+    """How much a row counts in tables and sums. Files have no word for it yet: every row counts 1."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -154,6 +158,8 @@ class Schema:
         """The hash of what the schema says: of its columns in order, whatever the order of labels."""
         said = toml.to_tables(self)
         said["columns"] = list(said["columns"].items())
+        if self.row_weight != ONE:
+            said["row_weight"] = self.row_weight.most
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
     def ready(self) -> None:

@@ -17,7 +17,7 @@ DECLARED = "declared"
 
 
 @dataclass(frozen=True)
-class Group:
+class MergedGroup:
     """A stratum as it is fitted, and the declared groups it is made of."""
 
     stratum: Stratum
@@ -34,12 +34,14 @@ class Group:
         return min(epsilons[member] for member in self.members)
 
 
-def alone(strata: Sequence[Stratum]) -> list[Group]:
+def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
     """Every declared group by itself."""
-    return [Group(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
+    return [MergedGroup(stratum, (stratum,), DECLARED if stratum.is_merge else "") for stratum in strata]
 
 
-def lacking(group: Group, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float) -> str:
+def lacking(
+    group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
+) -> str:
     """What a small group lacks, in words; empty for one that is large enough."""
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
@@ -53,7 +55,7 @@ def merge_small(
     sizes: Mapping[Stratum, float],
     epsilons: Mapping[Stratum, float],
     threshold: float,
-) -> list[Group]:
+) -> list[MergedGroup]:
     """Merge small groups along the hierarchy, one step after another, until they are small no more.
 
     A merge takes in every group that it has a cell of, large ones too: groups stay boxes, named by levels.
@@ -73,8 +75,12 @@ def merge_small(
 
 
 def _merge(
-    groups: Sequence[Group], small: Group, step: Step, why: str, names: Mapping[tuple[str, tuple[str, ...]], str]
-) -> tuple[list[Group], int]:
+    groups: Sequence[MergedGroup],
+    small: MergedGroup,
+    step: Step,
+    why: str,
+    names: Mapping[tuple[str, tuple[str, ...]], str],
+) -> tuple[list[MergedGroup], int]:
     """The groups with one step taken around a small one, and the place of the merge."""
     box = {**small.stratum.levels, step.column: step.levels}
     while True:
@@ -90,4 +96,4 @@ def _merge(
     first = groups.index(inside[0])
     gone = {id(group) for group in inside}
     kept = [group for group in groups if id(group) not in gone]
-    return [*kept[:first], Group(merged, members, why), *kept[first:]], first
+    return [*kept[:first], MergedGroup(merged, members, why), *kept[first:]], first

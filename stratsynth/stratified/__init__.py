@@ -1,6 +1,6 @@
 """One mechanism for each stratum: how strata come out of what is declared, and the mechanism that is made of them."""
 
-from stratsynth.stratified.layout import Layout
+from stratsynth.layout.layout import Layout
 from stratsynth.stratified.stratified import Groupwise, Stratified, makes_strata, stratify
 
 __all__ = ["Groupwise", "Layout", "Stratified", "makes_strata", "stratify"]

@@ -7,21 +7,22 @@ stratified again, or pooled.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import RecipeError, Unsupported, UsageError
-from stratsynth.mechanisms import Mechanism, Public, draws_rows, load, make, typical
-from stratsynth.models import Estimate, Mixture, mixture
-from stratsynth.questions import Counts, Program, Question, counts, split
+from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.mechanisms import Mechanism, Public, load, make, once
+from stratsynth.models import Returns, combine
+from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
-from stratsynth.strata.budgets import StratumBudgets
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified.layout import Layout, lay_out
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
@@ -30,26 +31,31 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
+R = TypeVar("R")
 ONE_WAY = "independent"
 """What small strata are given under the policy "one-way"."""
 
 
-class Groupwise:
+class Groupwise(Mechanism[R]):
     """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
 
-    name: ClassVar[str]
     by: Sequence[str]
     weights: Weights
     groups: Groups
     budgets: StratumBudgets | None
 
     @property
+    @abstractmethod
     def inner(self) -> Mechanism[Any]:
         """What is fitted in strata, or what they start from."""
-        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def only_strata(self) -> bool:
+        """Whether everybody together is asked nothing, and no stratum is divided again."""
 
     def check_groups(self) -> None:
-        """Refuse what does not declare strata; a single name is a common slip."""
+        """Refuse what does not declare strata; a single name is a common slip. Columns are kept as a tuple."""
         if isinstance(self.by, str):
             raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
         if not isinstance(self.weights, Weights):
@@ -58,22 +64,49 @@ class Groupwise:
             raise UsageError(f"{self.name}: groups are declared by Groups(merge=..., small=...).")
         if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
             raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
+        object.__setattr__(self, "by", tuple(self.by))
+
+    @property
+    def returns(self) -> Returns:
+        """As what is fitted in strata."""
+        return self.inner.returns
+
+    @property
+    def adaptive(self) -> bool:
+        """As what is fitted in strata."""
+        return self.inner.adaptive
 
     @property
     def unprotected(self) -> tuple[str, ...]:
         """What the weights disclose, those of strata within the strata included."""
-        inner: tuple[str, ...] = getattr(self.inner, "unprotected", ())
-        return tuple(dict.fromkeys((*self.weights.unprotected, *inner)))
+        return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
-    def layout(self, public: Public, budget: Budget) -> Layout:
-        """The strata, from public facts."""
+    @property
+    def takes_row_count(self) -> bool:
+        """Never: what does is refused in strata."""
+        return False
+
+    @property
+    def title(self) -> str:
+        """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        own = "" if self.name == "stratified" else f"{self.name} "
+        return f"{own}{self.inner.title} by {' x '.join(self.by)}"
+
+    def strata(self, public: Public, budget: Budget) -> Layout:
+        """The strata, worked out once for all mechanisms that declare the same ones of the same public facts."""
+        declared = (self.by, self.groups, self.weights, self.budgets)
+        key = ("strata", *map(id, declared), budget.epsilon, self.only_strata)
+        return public.keep(key, lambda: (self._lay_out(public, budget), declared))[0]
+
+    def _lay_out(self, public: Public, budget: Budget) -> Layout:
         return lay_out(
-            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon
+            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon,
+            only_strata=self.only_strata,
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Stratified(Groupwise):
+class Stratified(Groupwise[Any]):
     """Fit `mechanism` in each stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "stratified"
@@ -91,17 +124,16 @@ class Stratified(Groupwise):
     def __post_init__(self) -> None:
         """Columns are kept as a tuple; a single name is a common slip."""
         self.check_groups()
-        if getattr(self.mechanism, "counts_rows", False):
+        if self.mechanism.takes_row_count:
             raise Unsupported(
                 f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
                 "publish the size of every group. Fit it on the whole table."
             )
-        if self.groups.small == "one-way" and not draws_rows(self.mechanism):
+        if self.groups.small == "one-way" and self.returns != Returns.ROWS:
             raise Unsupported(
-                f"stratified: {self.mechanism.name} releases numbers, which one-way tables of small groups cannot be "
-                'combined with; take small = "merge" or "keep".'
+                f"stratified: {self.mechanism.name} releases {self.returns}, which one-way tables of small groups "
+                'cannot be combined with; take small = "merge" or "keep".'
             )
-        object.__setattr__(self, "by", tuple(self.by))
 
     @property
     def inner(self) -> Mechanism[Any]:
@@ -110,14 +142,27 @@ class Stratified(Groupwise):
 
     @property
     def needs(self) -> frozenset[type[Question]]:
-        """What the inner mechanism needs, and counts for private weights or one-way tables."""
+        """What the inner mechanism needs, strata, and counts for private weights or one-way tables."""
         own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
-        return self.mechanism.needs | own
+        return self.mechanism.needs | {Split} | own
+
+    @property
+    def only_strata(self) -> bool:
+        """Unless everybody pays for private weights, or the inner mechanism makes strata again."""
+        return not self.weights.asked and Split not in self.mechanism.needs
+
+    def relative(self, epsilon: float) -> Stratified:
+        """The strata's budgets as factors of the fit's."""
+        return self if self.budgets is None else replace(self, budgets=self.budgets.relative(epsilon))
+
+    @property
+    def fitted(self) -> Mechanism[Any]:
+        """What is fitted in each stratum."""
+        return self.mechanism
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""
-        layout = self.layout(public, budget)
-        prices = self._prices(public, budget, layout)
+        prices = self._prices(public, budget)
         dearest = max(prices.values(), key=lambda allot: allot.amount)
         currencies = {allot.currency for allot in prices.values()}
         if len(currencies) > 1:
@@ -146,32 +191,26 @@ class Stratified(Groupwise):
                 )
         return replace(dearest, promise=budget)
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture | Estimate]:
-        """All strata's programs in lock-step, and the mixture of what they return."""
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """All strata's programs in lock-step, and the combination of what they return."""
         parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
-        return self._combined(public, parts, weights)
+        return combine(public.schema, parts, weights)
 
-    def typical(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
-        """The questions of an ordinary fit: what a plan goes by. Estimates say how noisy they will be."""
-        parts, weights = yield from self._split(public, allot, rng, typical)
-        return parts if draws_rows(self) else self._combined(public, parts, weights)
-
-    def _combined(self, public: Public, parts: Mapping[Stratum, Any], weights: Resolved) -> Mixture | Estimate:
-        """The mixture; estimates carry how far the weights may be off."""
-        if draws_rows(self):
-            return mixture(public.schema, parts, weights.shares)
-        return mixture(public.schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """All strata's rehearsals; where these return models, their combination, which says how noisy it will be."""
+        parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.rehearsal(*given))
+        return combine(public.schema, parts, weights) if None not in parts.values() else None
 
     def _split(
         self, public: Public, allot: Allotment, rng: Generator, program: Callable[..., Program[Any]]
     ) -> Program[tuple[Mapping[Stratum, Any], Resolved]]:
         """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
-        layout = self.layout(public, allot.promise)
+        layout = self.strata(public, allot.promise)
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
             (table,) = yield from counts([tuple(self.by)], rho=asked)
             weights, total = counted(table, layout.strata, public.schema)
-            public = replace(public, size=round(total) if public.size is None else public.size)
+            public = public if public.size is not None else replace(public, size=round(total))
         allots = self._allots(public, allot, layout, asked)
         streams = rng.spawn(len(layout.strata))
         programs = {
@@ -186,8 +225,10 @@ class Stratified(Groupwise):
     def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
         return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism
 
-    def _prices(self, public: Public, budget: Budget, layout: Layout) -> dict[Stratum, Allotment]:
+    @once
+    def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
         """What each stratum would spend of its own budget."""
+        layout = self.strata(public, budget)
         return {
             s: self._inner(layout, s).price(
                 self._public(public, s, layout.resolved), replace(budget, epsilon=layout.epsilons[s])
@@ -200,14 +241,14 @@ class Stratified(Groupwise):
         if self.budgets is None:
             left = replace(allot, amount=_left(allot.amount, asked)) if asked else allot
             return dict.fromkeys(layout.strata, left)
-        prices = self._prices(public, allot.promise, layout)
+        prices = self._prices(public, allot.promise)
         part = allot.amount / max(price.amount for price in prices.values())
         return {s: replace(price, amount=_left(price.amount * part, asked)) for s, price in prices.items()}
 
 
 def makes_strata(name: str) -> bool:
-    """Whether a registered mechanism makes strata itself: it has the fields `by` and `weights`, as Pooled has."""
-    return {"by", "weights"} <= _fields(name)
+    """Whether a registered mechanism makes strata itself, as Pooled does: then it inherits `Groupwise`."""
+    return issubclass(load(name), Groupwise)
 
 
 def stratify(

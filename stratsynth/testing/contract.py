@@ -18,7 +18,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanisms import Mechanism, adaptive
+from stratsynth.mechanisms import Mechanism
 from stratsynth.testing.moved import exact_answers, moved, standard_noise
 from stratsynth.testing.record import Driver, Run, record, same
 from stratsynth.testing.worlds import World, worlds
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from stratsynth.driver.rows import Rows
     from stratsynth.questions import Answer
+    from stratsynth.questions.handler import Rows
 
 Build = Callable[[World, "pd.DataFrame"], Mechanism[Any]]
 """Makes the mechanism for a world. It is handed the private rows so that tests can build one that cheats."""
@@ -78,8 +78,8 @@ def check_contract(
         if wrong:
             continue
         usual = courses.setdefault(i % len(settings), _course(first))
-        if usual != _course(first) and not adaptive(build(world, rows)):
-            detail = "what it pays for which kind of question depends on answers: say adaptive = True"
+        if usual != _course(first) and not build(world, rows).adaptive:
+            detail = "what it pays for which kind of question depends on answers: do not say adaptive = False"
             found[Finding("adaptive", detail)] = None
         asked = [a for a, _ in _asked(first)]
         exact = exact_answers(load(world.schema, open_source(rows)), asked)

@@ -14,23 +14,24 @@ import numpy as np
 
 from stratsynth.accounting.account import Account
 from stratsynth.accounting.ledger import ProcessLedger, Request
-from stratsynth.data.load import load_rows
+from stratsynth.accounting.units import whole
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.mechanisms import Mechanism, prepare
+from stratsynth.models import Model
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import NoisyTable
+from stratsynth.testing.moved import shape
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.accounting.budget import Budget
     from stratsynth.accounting.charges import Charge
-    from stratsynth.driver.rows import Rows
     from stratsynth.noise import Entropy
     from stratsynth.questions import Answer
+    from stratsynth.questions.handler import Rows
     from stratsynth.testing.worlds import World
 
 Driver = Callable[[Callable[[], "Rows"], Account, "Entropy"], "PrivateAnswers"]
@@ -72,16 +73,16 @@ def record(
 
     def fit() -> None:
         table = open_table(rows, schema=world.schema, declared_size=world.declared_size)
-        public = Public(world.schema, world.declared_size, budget.neighbours)
-        allot = mechanism.price(public, budget)
-        account = ProcessLedger().open(Request("", mechanism.name, budget, allot, 0))
-        answers = driver(lambda: load_rows(table.schema, table.source), account, SeededEntropy(seed))
+        prepared = prepare(mechanism, world.schema, budget, world.declared_size)
+        account = ProcessLedger().open(Request("", mechanism.name, prepared.budget, whole(prepared.allot), 0))
+        answers = driver(table.backend.rows, account, SeededEntropy(seed))
 
         def answer(asked: Sequence[Asked]) -> Sequence[Answer]:
+            prepared.admit((a.path, type(a.question)) for a in asked)
             given = answers(asked)
             seen.batches.append(list(asked))
             seen.charges = list(account.spending.charges)
-            seen.shapes.append([_shape(g) for g in given])
+            seen.shapes.append([shape(a, g) for a, g in zip(asked, given, strict=True)])
             if frozen is not None:
                 at = len(seen.batches) - 1
                 if at >= len(frozen.batches) or _what(asked) != _what(frozen.batches[at]):
@@ -90,8 +91,8 @@ def record(
             seen.answers.append(list(given))
             return given
 
-        model = run(mechanism.steps(public, allot, np.random.default_rng(0)), world.schema, answer)
-        seen.result = model.state() if hasattr(model, "state") else model
+        model = run(mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0)), world.schema, answer)
+        seen.result = model.state() if isinstance(model, Model) else model
 
     seen.heard = _listen(fit, seen)
     return seen
@@ -121,18 +122,6 @@ def _listen(fit: Callable[[], None], seen: Run) -> str:
 
 def _what(asked: Sequence[Asked]) -> str:
     return digest([(a.path, a.schema.sha256, a.question) for a in asked])
-
-
-def _shape(answer: Answer) -> Any:
-    """What may be known of an answer without its values."""
-    if isinstance(answer, int):
-        return "a candidate"
-    return [
-        (part.clique, part.values.shape, str(part.values.dtype), part.sigma)
-        if isinstance(part, NoisyTable)
-        else (part.units.shape, str(part.units.dtype), part.grid, part.sigma)
-        for part in answer
-    ]
 
 
 def same(a: Any, b: Any) -> bool:

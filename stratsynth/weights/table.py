@@ -64,7 +64,7 @@ class ShareTable:
         have = [column for column, _ in self.rows[0].items]
         return tuple(column for column in by if column in have)
 
-    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:  # noqa: ARG002 - names suffice
+    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
         """The share of each stratum; refuses shares that miss one, name an unknown one, or do not add up."""
         found = match(((row.items, row) for row in self.rows), strata, "weights", "share")
         sums = {s: math.fsum(row.value or 0.0 for row in rows) for s, rows in found.items()}

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pandas as pd
+from stratsynth.driver.choosing import away, weigh
 
 from helpers.small import BUDGET
 from stratsynth import Categorical, Neighbours, Schema
 from stratsynth.accounting.budget import Allotment, Currency
-from stratsynth.driver.choosing import away, weigh
 from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Counts, NoisyTable, Work
 

@@ -223,7 +223,7 @@ def reserve(path, *, times, name, epsilon=1e-3, cap=0.1, unlocked=False):
 
 def watch_reads(folder):
     """Leave a line for each look at the rows: the moment, and how many charges the ledger file holds by then."""
-    from stratsynth.driver.noisy import Answerer
+    from stratsynth.driver.answering import Answerer
 
     answer = Answerer.answer
 

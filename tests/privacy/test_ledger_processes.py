@@ -63,7 +63,7 @@ def test_of_processes_that_run_the_same_fit_at_once_one_runs_and_the_others_are_
     small.people().to_csv(tmp_path / "people.csv", index=False)
     # The first one waits, in the middle of its work, until the others have been refused.
     first, *others = nursery.together(
-        (fit, [tmp_path], {"faults": [Fault("stratsynth.driver.noisy:Answerer.answer", 2, signal=None, wait=1.0)]}),
+        (fit, [tmp_path], {"faults": [Fault("stratsynth.driver.answering:Answerer.answer", 2, signal=None, wait=1.0)]}),
         *[(fit, [tmp_path], {"wait": 0.3}) for _ in range(3)],
     )
     assert first.code == 0, first.said

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from helpers.small import SCHEMA, people
 from stratsynth import Categorical, Groups, Numeric, Schema, StratumBudgets, Weights
 from stratsynth.errors import UsageError, WeightsError
+from stratsynth.layout.layout import lay_out
 from stratsynth.strata import Stratum, crossing, disjoint
 from stratsynth.strata.groups import Step
 from stratsynth.strata.small import alone, lacking, merge_small
-from stratsynth.stratified.layout import lay_out
 
 RACES = Schema({
     "SEX": Categorical(levels=("1", "2")),

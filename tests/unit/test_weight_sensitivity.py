@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
+from stratsynth.models.marginals import forbidden, oneway
 
 import stratsynth as ss
 from helpers import small
@@ -17,7 +18,6 @@ from stratsynth import cli
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 from stratsynth.models import Mixture
-from stratsynth.models.marginals import forbidden, oneway
 from stratsynth.release.reweigh import Quotient, extreme, heaviest, root, spread, together
 from stratsynth.release.sensitivity_text import describe
 from stratsynth.schema import Categorical, Numeric, Rule, Schema

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from stratsynth.errors import UsageError, WeightsError
+from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, crossing
-from stratsynth.strata.budgets import StratumBudgets
 from stratsynth.strata.groups import Groups
-from stratsynth.strata.small import Group, alone, lacking, merge_small
+from stratsynth.strata.small import MergedGroup, alone, lacking, merge_small
 from stratsynth.weights import Resolved, Weights
 
 
@@ -19,14 +20,29 @@ from stratsynth.weights import Resolved, Weights
 class Layout:
     """Who is in which stratum, why, and what each gets. Public, all of it."""
 
-    groups: tuple[Group, ...]
+    by: tuple[str, ...]
+    """The columns whose levels, fully crossed, are the groups."""
+    weights: Weights
+    """Where the strata's shares come from."""
+    declared: Groups
+    """The merges, and what becomes of small groups."""
+    groups: tuple[MergedGroup, ...]
     """The strata in order, with the groups that were merged into them."""
     resolved: Resolved
     """Their shares; with private weights, those to plan with."""
     epsilons: Mapping[Stratum, float]
+    """The epsilon of each stratum, at most the fit's."""
+    own_budgets: bool
+    """Whether strata have budgets of their own."""
     small: Mapping[Stratum, str]
     """The strata that are small, with what they lack. Under "one-way" they get one-way tables only."""
-    one_way: bool
+    only_strata: bool = False
+    """Whether everybody together is asked nothing, and no stratum is divided again."""
+
+    @cached_property
+    def members(self) -> frozenset[Stratum]:
+        """The strata as a set."""
+        return frozenset(self.strata)
 
     @property
     def strata(self) -> tuple[Stratum, ...]:
@@ -40,7 +56,7 @@ class Layout:
 
     def plainly(self, stratum: Stratum) -> bool:
         """Whether a stratum is asked for one-way tables only."""
-        return self.one_way and stratum in self.small
+        return self.declared.small == "one-way" and stratum in self.small
 
     def merged(self) -> list[dict[str, Any]]:
         """The strata that are merges: their label, what they are made of, and why."""
@@ -63,8 +79,14 @@ def lay_out(
     budgets: StratumBudgets | None,
     size: int | None,
     epsilon: float,
+    *,
+    only_strata: bool = False,
 ) -> Layout:
-    """The strata of some columns. Nothing here has seen a row."""
+    """The strata of some columns. Nothing here has seen a row.
+
+    Raises:
+        UsageError: Merges, budgets or shares that do not fit the strata.
+    """
     base = crossing(schema, by, groups.together(schema, by))
     labels = {stratum.label for stratum in base}
     if len(labels) < len(base):
@@ -90,9 +112,13 @@ def lay_out(
             made = merge_small(base, groups.ladder(schema, by), sizes, epsilons, groups.threshold)
         small = {g.stratum: why for g in made if (why := lacking(g, sizes, epsilons, groups.threshold))}
     return Layout(
-        tuple(made),
-        resolved.merged({group.stratum: group.members for group in made}),
-        {group.stratum: group.epsilon(epsilons) for group in made},
-        small,
-        groups.small == "one-way",
+        by=tuple(by),
+        weights=weights,
+        declared=groups,
+        groups=tuple(made),
+        resolved=resolved.merged({group.stratum: group.members for group in made}),
+        epsilons={group.stratum: group.epsilon(epsilons) for group in made},
+        own_budgets=budgets is not None,
+        small=small,
+        only_strata=only_strata,
     )

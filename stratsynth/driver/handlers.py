@@ -1,0 +1,35 @@
+"""The kinds of questions there are: one handler each. A new kind is a file of its own and a line here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Question, Split, Work
+from stratsynth.questions.choose import ChooseHandler
+from stratsynth.questions.counts import CountsHandler
+from stratsynth.questions.handler import Handler
+from stratsynth.questions.raw import RawHandler
+from stratsynth.questions.total import TotalHandler
+
+HANDLERS: dict[type[Question], Handler[Any]] = {
+    handler.kind: handler for handler in (CountsHandler(), ChooseHandler(), TotalHandler(), RawHandler())
+}
+"""By the exact class of the question: a class derived from one could restate its sensitivity."""
+WITHOUT_ROWS: frozenset[type[Question]] = frozenset({Split, Work})
+"""The questions that `lockstep` answers, from no row."""
+
+
+def served(reads: Iterable[str]) -> frozenset[type[Question]]:
+    """The kinds of questions that a backend with these reads can answer."""
+    able = frozenset(reads)
+    return WITHOUT_ROWS.union(kind for kind, handler in HANDLERS.items() if handler.reads <= able)
+
+
+def handler(question: Question) -> Handler[Any]:
+    """The handler of a question's exact class."""
+    found = HANDLERS.get(type(question))
+    if found is None:
+        raise MechanismError(f"{type(question).__name__} is no kind of question that rows can answer.")
+    return found

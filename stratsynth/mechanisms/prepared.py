@@ -1,0 +1,88 @@
+"""A fit as far as public facts decide it: what may be known, spent and asked. Worked out once, before anything is read.
+
+A plan, a fit and its certificate hold the same `Prepared`, so that strata, weights, candidates and prices are worked
+out once for all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.prices import Worst, check_allotment
+from stratsynth.accounting.units import protecting
+from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.mechanisms.contract import Mechanism, Public
+from stratsynth.questions import Question, Split
+from stratsynth.strata import Path, label
+
+if TYPE_CHECKING:
+    from stratsynth.layout.layout import Layout
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A mechanism with the facts, the budget and the allotment of one fit."""
+
+    mechanism: Mechanism[Any]
+    public: Public
+    budget: Budget
+    """What protects the schema's unit, as `protecting` made it."""
+    allot: Allotment
+    """What the mechanism may spend on one row."""
+
+    @cached_property
+    def strata(self) -> Layout | None:
+        """The strata that the mechanism declares; None for everybody together."""
+        return self.mechanism.strata(self.public, self.budget)
+
+    @cached_property
+    def worst(self) -> Worst | None:
+        """How a fit could have been dearest; None where kinds and prices of questions are fixed in advance."""
+        if not self.mechanism.adaptive:
+            return None
+        factor = max((kind.dearest[self.allot.currency] for kind in self.mechanism.needs), default=0)
+        return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
+
+    def admit(self, asked: Iterable[tuple[Path, type[Question]]]) -> None:
+        """Refuse questions of kinds or strata that nobody declared: certificates state prices by what is declared."""
+        for path, kind in asked:
+            if kind not in self.mechanism.needs:
+                raise MechanismError(
+                    f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`."
+                )
+            declared = self.strata.members if self.strata is not None else frozenset()
+            if path and (path[0] not in declared or Split not in self.mechanism.needs):
+                raise MechanismError(
+                    f"{self.mechanism.name} asks stratum {label(path)}, which it does not declare in `strata`. A "
+                    "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
+                )
+
+
+def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int | None) -> Prepared:
+    """Everything that public facts decide of a fit; refuses all that can be refused without data.
+
+    Raises:
+        UsageError: What is no `Mechanism`, with the remedy.
+        Unsupported: What the mechanism cannot do for this schema, size or budget.
+    """
+    if not isinstance(mechanism, Mechanism):
+        raise UsageError(
+            f"{type(mechanism).__name__} is no mechanism: a mechanism inherits stratsynth.mechanisms.Mechanism, and "
+            "declares what that class lists."
+        )
+    budget = protecting(budget, schema)
+    public = Public(schema, declared_size, budget.neighbours)
+    allot = mechanism.price(public, budget)
+    check_allotment(allot, budget)
+    prepared = Prepared(mechanism, public, budget, allot)
+    if Split in mechanism.needs and prepared.strata is None:
+        raise Unsupported(
+            f"{mechanism.name} asks by strata and declares none: its certificate could not say which. A mechanism that "
+            "wraps another forwards its `strata`, `unprotected` and `adaptive` too."
+        )
+    return prepared

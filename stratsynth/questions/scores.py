@@ -1,0 +1,221 @@
+"""Scores of candidates: what to count or sum, and what to compare it with, as data.
+
+A mechanism describes its scores and cannot misstate a sensitivity: the core computes scores from the rows in exact
+integers, and the bound on how far one record moves them from the same integers.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.digest import digest
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import Clique, check_clique, check_positive
+from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
+from stratsynth.questions.queries import Query, check_query
+from stratsynth.questions.total import GRID
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+REFERENCE_UNIT = 2**16
+"""Reference tables and offsets are taken to the nearest 1/65,536 of a count."""
+WEIGHT_UNIT = 2**20
+"""Weights are taken relative to the largest one, to about a millionth."""
+_SLOPE_UNIT = 2**30
+"""Slopes are taken relative to the largest, to about a billionth."""
+_LARGEST = 2.0**42
+"""What a reference table may add up to: sums stay exact in 64 bits."""
+
+
+class Score(ABC):
+    """What the candidates of one choice are compared by: a description, from which the core computes the score."""
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """Refuse what cannot be computed, from the schema alone."""
+
+    @abstractmethod
+    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+        """The most that one neighbouring step can move the score, in its own unit."""
+
+    @property
+    def unverified(self) -> str:
+        """What a reader must be told where privacy rests on somebody's word; empty otherwise."""
+        return ""
+
+    @classmethod
+    @abstractmethod
+    def wanted(cls, scores: Sequence[Self]) -> Wanted:
+        """What has to be read for all candidates."""
+
+    @classmethod
+    @abstractmethod
+    def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        """All candidates' scores as exact integers, and the most that one neighbouring step can move any of them.
+
+        References, offsets, slopes and weights are public numbers; they are rounded to integers first, and the bound
+        is computed from the rounded ones. After that there is no rounding at all.
+        """
+
+
+@dataclass(frozen=True, eq=False)
+class Distance(Score):
+    """weight x (distance between a clique's counts and a reference table, less an offset)."""
+
+    clique: Clique
+    reference: NDArray[np.float64]
+    """What to compare the counts with, in records; of the clique's shape."""
+    weight: float = 1.0
+    offset: float = 0.0
+    """Subtracted before weighting: the expected noise, in AIM."""
+    norm: Literal["l1", "largest"] = "l1"
+    """The sum of the cells' absolute differences, or the largest of them."""
+
+    @cached_property
+    def digest(self) -> str:
+        """Its own digest, computed once: a candidate is asked about again and again."""
+        return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
+
+    def check(self, schema: Schema) -> None:
+        """A reference of the right shape and size, a positive weight."""
+        check_clique("choose", self.clique, schema)
+        check_positive("choose: a weight", self.weight)
+        if self.norm not in ("l1", "largest"):
+            raise MechanismError(f"choose: there is no norm {self.norm!r}.")
+        # in another type, its size could wrap around, and with it the exact arithmetic of scores
+        if not isinstance(self.reference, np.ndarray) or self.reference.dtype != np.float64:
+            raise MechanismError("choose: a reference must be a numpy array of float64.")
+        if np.shape(self.reference) != schema.shape(self.clique):
+            raise MechanismError(f"choose: the reference of {','.join(self.clique)} has not the clique's shape.")
+        if not (np.abs(self.reference).sum() < _LARGEST and abs(self.offset) < _LARGEST):
+            raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
+
+    def reach(self, schema: Schema, neighbours: Neighbours) -> int:
+        """How far one neighbouring step can move the distance, in records.
+
+        A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells:
+        twice the sum, but the largest cell still moves by no more than one weight.
+        """
+        both = neighbours == Neighbours.REPLACE and self.norm == "l1"
+        return schema.row_weight.most * (2 if both else 1)
+
+    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+        """The reach, weighted."""
+        return self.weight * self.reach(schema, neighbours)
+
+    @classmethod
+    def wanted(cls, scores: Sequence[Self]) -> Wanted:
+        """Each candidate's table, which later rounds are likely to ask for again."""
+        return Wanted(cliques=[score.clique for score in scores], again=True)
+
+    @classmethod
+    def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        """Score = weight x (distance - offset), weights in units of the heaviest; a distance is computed once."""
+        heaviest = max(score.weight for score in scores)
+        units, reach = [], 1
+        for score, table in zip(scores, exact.tables, strict=True):
+            if score.digest not in memory:
+                memory[score.digest] = score.away(table)
+            weight = max(1, round(score.weight / heaviest * WEIGHT_UNIT))
+            units.append(weight * (memory[score.digest] - round(score.offset * REFERENCE_UNIT)))
+            reach = max(reach, weight * score.reach(at.schema, at.neighbours) * REFERENCE_UNIT)
+        return units, reach
+
+    def away(self, table: Ints) -> int:
+        """The distance between a table and the reference, in units of 1/65,536 of a record."""
+        reference = np.rint(np.asarray(self.reference, dtype=np.float64) * REFERENCE_UNIT).astype(np.int64)
+        cells = np.abs(table * REFERENCE_UNIT - reference)
+        return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
+
+
+@dataclass(frozen=True, eq=False)
+class Peak(Score):
+    """sign x the largest of some affine functions of a sum over rows: max over j of (slopes_j . sum + offsets_j).
+
+    With one row of slopes it is linear; with several, any convex piecewise linear function, such as a loss
+    plus a multiple of max(0, violation). The query clips each row, so that one row moves the sum by at most
+    its clip, and the maximum by at most the clip times the longest slope.
+    """
+
+    query: Query
+    """The clipped per-row vectors that are summed; all its blocks side by side."""
+    slopes: NDArray[np.float64]
+    """One row for each affine function, one column for each coordinate of the sum."""
+    offsets: NDArray[np.float64]
+    sign: Literal[1, -1] = 1
+    """-1 prefers small values, as of a loss."""
+
+    def check(self, schema: Schema) -> None:
+        """Finite slopes and offsets of matching shapes."""
+        check_query("choose", self.query, schema)
+        size = sum(block.size for block in self.query.blocks(schema))
+        if np.ndim(self.slopes) != 2 or np.shape(self.slopes)[1] != size or not np.shape(self.slopes)[0]:
+            raise MechanismError(f"choose: slopes must be a table of {size} columns.")
+        if np.shape(self.offsets) != np.shape(self.slopes)[:1]:
+            raise MechanismError("choose: one offset for each row of slopes.")
+        if not (np.isfinite(self.slopes).all() and np.isfinite(self.offsets).all() and np.any(self.slopes)):
+            raise MechanismError("choose: slopes and offsets must be finite, and not all slopes 0.")
+        if self.sign not in (1, -1):
+            raise MechanismError("choose: sign is 1 or -1.")
+
+    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+        """The sum over blocks of the longest slopes times the block's sensitivity."""
+        start, lengths = 0, np.zeros(np.shape(self.slopes)[0])
+        for block in self.query.blocks(schema):
+            part = np.asarray(self.slopes)[:, start : start + block.size]
+            lengths += np.sqrt((part**2).sum(axis=1)) * block.sensitivity(neighbours)
+            start += block.size
+        return schema.row_weight.most * float(lengths.max())
+
+    @property
+    def unverified(self) -> str:
+        """The query's."""
+        return self.query.unverified
+
+    @classmethod
+    def wanted(cls, scores: Sequence[Self]) -> Wanted:
+        """Each candidate's sum, over all rows."""
+        return Wanted(sums=[(score.query, 1.0) for score in scores])
+
+    @classmethod
+    def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        """Score = sign x max over j of slopes_j . sum + offsets_j, slopes and offsets in one public unit."""
+        worth = [score.grid(at.schema) for score in scores]
+        unit = max(float(np.abs(score.slopes * w).max()) for score, w in zip(scores, worth, strict=True)) / _SLOPE_UNIT
+        units, reach = [], 1
+        for score, w, blocks in zip(scores, worth, exact.sums, strict=True):
+            slopes = [[int(x) for x in row] for row in np.rint(score.slopes * w / unit)]
+            offsets = [round(Fraction(float(o)) / Fraction(unit)) for o in score.offsets]
+            total = [int(x) for block in blocks for x in block]
+            values = (
+                sum(a * s for a, s in zip(row, total, strict=True)) + o for row, o in zip(slopes, offsets, strict=True)
+            )
+            units.append(score.sign * max(values))
+            reach = max(reach, *(score.steps(row, at) for row in slopes))
+        return units, reach
+
+    def grid(self, schema: Schema) -> NDArray[np.float64]:
+        """What one grid unit of each coordinate of the sum is worth."""
+        return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
+
+    def steps(self, slopes: Sequence[int], at: Setting) -> int:
+        """How far one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
+        start, moved = 0, 0
+        for block in self.query.blocks(at.schema):
+            part = slopes[start : start + block.size]
+            start += block.size
+            # an L1 clip is an L2 clip too; isqrt rounds down, hence the 1
+            length = math.isqrt(sum(a * a for a in part)) + 1
+            moved += math.ceil(length * GRID * at.schema.row_weight.most * Fraction(block.reach(at.neighbours)))
+        return moved
