@@ -40,8 +40,8 @@ _PROCESS: dict[Path, ProcessLedger] = {}
 
 
 def _process_ledger(source: Source, cap: float | None) -> ProcessLedger:
-    path = getattr(source, "path", None)
-    if not isinstance(path, Path):
+    path = source.path
+    if path is None:
         return ProcessLedger(cap)
     ledger = _PROCESS.setdefault(path.resolve(), ProcessLedger(cap))
     if cap is not None and ledger.cap_epsilon != cap:

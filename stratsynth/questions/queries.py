@@ -230,7 +230,7 @@ class RowVectors(Query):
 
     def check(self, schema: Schema) -> None:
         """A function, a size and a clip; then the test, on rows made from the schema."""
-        from stratsynth.driver.locality import check_row_local
+        from stratsynth.questions.locality import check_row_local
 
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")

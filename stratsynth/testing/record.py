@@ -19,6 +19,7 @@ from stratsynth.data.table import open_table
 from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
+from stratsynth.files.npz import State
 from stratsynth.mechanisms import Mechanism, prepare
 from stratsynth.models import Model
 from stratsynth.noise import SeededEntropy
@@ -137,6 +138,6 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if type(a) is not type(b):
         return False
-    if hasattr(a, "facts") and hasattr(a, "arrays"):
+    if isinstance(a, State):
         return same(a.facts, b.facts) and same(a.arrays, b.arrays)
     return bool(a == b)

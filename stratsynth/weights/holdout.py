@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.digest import Digested
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
@@ -25,12 +26,16 @@ Z = 1.96
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Digested):
     """A sample with the strata's columns, in the schema's levels."""
 
     source: Source = field(repr=False)
     digest: str = field(repr=False)
     """The hash of its content, which makes it part of a fit's identity. Never published: it confirms guesses."""
+
+    def digested(self) -> str:
+        """The hash of its content."""
+        return self.digest
 
     @classmethod
     def read(cls, data: Any) -> Sample:
