@@ -16,7 +16,7 @@ MOST_EPSILON = 25.0
 """Above it a guarantee means nothing, and cut-off tails would no longer fit into their share of delta."""
 LEAST_DELTA = 1e-100
 UNIT_SLACK = 1e-12
-"""How much less than 1/k^2 of rho, or 1/k of epsilon, a row of a unit of k rows is given: more than rounding takes."""
+"""The relative part by which a row's amount stays below 1/k^2 of rho, or 1/k of epsilon: more than rounding takes."""
 
 
 class Neighbours(StrEnum):
@@ -51,7 +51,7 @@ class Budget:
     """The (epsilon, delta) that one fit may spend, for the declared neighbours. There is no default delta."""
 
     epsilon: float
-    """The most that any event's log-probability may move, up to delta."""
+    """The most by which the log-probability of any event may change between neighbouring tables, up to delta."""
     delta: float
     """The probability with which epsilon may fail; well below one over the number of people."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
@@ -93,7 +93,7 @@ class Budget:
         return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
-        """So many steps on Poisson samples, with the least noise that keeps to the budget."""
+        """A number of steps on Poisson samples, with the least noise multiplier that keeps to the budget."""
         from stratsynth.accounting.sampled import least_noise
 
         self._single("steps on samples are")

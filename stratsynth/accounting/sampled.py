@@ -25,7 +25,7 @@ _NARROWER = 1 - 1e-9
 def epsilon_sampled(
     noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> float:
-    """The epsilon at `delta` of so many steps, each row taking part in each with probability `rate`."""
+    """The epsilon at `delta` of a number of steps, in each of which each row takes part with probability `rate`."""
     if steps == 0:
         return 0.0
     return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours)

@@ -34,7 +34,7 @@ class Block:
     clip: float
     """The most that one row can contribute, in the norm that the noise is for; larger rows are scaled down."""
     exchange: float = 2.0
-    """How many times the clip a sum can move when one row is exchanged for another."""
+    """The most that a sum can move when one row is exchanged for another, in clips."""
 
     def reach(self, neighbours: Neighbours) -> float:
         """How far one neighbouring step can move this block's sum, in clips."""
@@ -61,7 +61,7 @@ class Query(ABC):
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """The parts of the vector, in order."""
 
-    def counts_rows(self, schema: Schema) -> bool:
+    def each_row_adds_clip(self, schema: Schema) -> bool:
         """Whether each row that has a value contributes exactly the clip, as in a count written as a sum."""
         return False
 
@@ -138,7 +138,7 @@ class Columns(Query):
         """One block."""
         return (Block(len(self.columns), self.clip),)
 
-    def counts_rows(self, schema: Schema) -> bool:
+    def each_row_adds_clip(self, schema: Schema) -> bool:
         """Whether the bounds of the first column are all further from its centre than the clip."""
         from stratsynth.schema.transforms import bounds
 

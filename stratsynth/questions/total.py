@@ -178,7 +178,7 @@ class TotalHandler(Handler[Total]):
     ) -> tuple[tuple[NoisySum, ...], Seen]:
         """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
         blocks = question.query.blocks(at.schema)
-        middle = rows * GRID if question.query.counts_rows(at.schema) else 0.0
+        middle = rows * GRID if question.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(
             question, at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64)
         )
