@@ -49,7 +49,7 @@ class Prepared:
         return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
 
     def admit(self, asked: Iterable[tuple[Path, type[Question]]]) -> None:
-        """Refuse kinds of questions and strata that the mechanism does not declare: prices are stated for the declared."""
+        """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
         for path, kind in asked:
             if kind not in self.mechanism.needs:
                 raise MechanismError(
