@@ -13,42 +13,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stratsynth.evaluation.associations import correlations
-    from stratsynth.evaluation.baseline import Baseline, baseline_errors, baselines
-    from stratsynth.evaluation.comparing import compare
-    from stratsynth.evaluation.consistency import inconsistencies, levels_lost
-    from stratsynth.evaluation.disparity import mean_disparity
-    from stratsynth.evaluation.learning import downstream
-    from stratsynth.evaluation.matching import matches
-    from stratsynth.evaluation.parity import parity_error
-    from stratsynth.evaluation.rates import prediction_rates
-    from stratsynth.evaluation.tasks import Task
-    from stratsynth.evaluation.telling import principal_components, propensity
-    from stratsynth.evaluation.whole import Evaluation, evaluate
-    from stratsynth.evaluation.workload import clique_errors, k_marginal_score, workload_error
+    from stratsynth.evaluation.comparisons.compare import compare
+    from stratsynth.evaluation.evaluations.evaluate import Evaluation, evaluate
+    from stratsynth.evaluation.learning.downstream import downstream
+    from stratsynth.evaluation.learning.propensity import principal_components, propensity
+    from stratsynth.evaluation.learning.rates import prediction_rates
+    from stratsynth.evaluation.learning.tasks import Task
+    from stratsynth.evaluation.scores.associations import correlations
+    from stratsynth.evaluation.scores.baseline import Baseline, baseline_errors, baselines
+    from stratsynth.evaluation.scores.consistency import inconsistencies, levels_lost
+    from stratsynth.evaluation.scores.disparity import mean_disparity
+    from stratsynth.evaluation.scores.matching import matches
+    from stratsynth.evaluation.scores.parity import parity_error
+    from stratsynth.evaluation.scores.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
 _HOME = {
-    "Baseline": "baseline",
-    "Evaluation": "whole",
-    "Task": "tasks",
-    "baseline_errors": "baseline",
-    "baselines": "baseline",
-    "clique_errors": "workload",
-    "compare": "comparing",
-    "correlations": "associations",
-    "downstream": "learning",
-    "evaluate": "whole",
-    "inconsistencies": "consistency",
-    "k_marginal_score": "workload",
-    "levels_lost": "consistency",
-    "matches": "matching",
-    "mean_disparity": "disparity",
-    "parity_error": "parity",
-    "prediction_rates": "rates",
-    "principal_components": "telling",
-    "propensity": "telling",
-    "workload_error": "workload",
+    "Baseline": "scores.baseline",
+    "Evaluation": "evaluations.evaluate",
+    "Task": "learning.tasks",
+    "baseline_errors": "scores.baseline",
+    "baselines": "scores.baseline",
+    "clique_errors": "scores.workload",
+    "compare": "comparisons.compare",
+    "correlations": "scores.associations",
+    "downstream": "learning.downstream",
+    "evaluate": "evaluations.evaluate",
+    "inconsistencies": "scores.consistency",
+    "k_marginal_score": "scores.workload",
+    "levels_lost": "scores.consistency",
+    "matches": "scores.matching",
+    "mean_disparity": "scores.disparity",
+    "parity_error": "scores.parity",
+    "prediction_rates": "learning.rates",
+    "principal_components": "learning.propensity",
+    "propensity": "learning.propensity",
+    "workload_error": "scores.workload",
 }
 
 __all__ = [

@@ -16,14 +16,14 @@ BY = ("SEX", "RAC1P")
 def run() -> list[Figure]:
     """Score as many other simulated people as if they were a release."""
     from stratsynth.evaluation import parity_error, workload_error
-    from stratsynth.evaluation.tables import Table
+    from stratsynth.evaluation.tables import EncodedRows
 
     schema = census.schema()
     schema = schema.restrict(schema.names[:COLUMNS])
     frames = census.make(ROWS), census.holdout(ROWS)
     before = peak_megabytes()
-    reading = timed(lambda: [Table.read(frame, schema) for frame in frames], 3)
-    real, other = (Table.read(frame, schema) for frame in frames)
+    reading = timed(lambda: [EncodedRows.read(frame, schema) for frame in frames], 3)
+    real, other = (EncodedRows.read(frame, schema) for frame in frames)
     groups = timed(lambda: workload_error(real, other, schema, 3, BY), 3, warm=False)
     alone = timed(lambda: workload_error(real, other, schema, 3), 3, warm=False)
     peak = peak_megabytes()

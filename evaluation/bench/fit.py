@@ -74,7 +74,7 @@ def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.
 
 def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:
     """The mean L1 distance (0 to 2) over 64 fixed triples of columns."""
-    from stratsynth.evaluation.marginals import coded, mean_l1, some_cliques
+    from stratsynth.evaluation.scores.marginals import coded, mean_l1, some_cliques
 
     return mean_l1(coded(real, schema), coded(synthetic, schema), schema, some_cliques(schema.names, 3, TRIPLES))
 

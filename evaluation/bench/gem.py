@@ -86,7 +86,7 @@ def _fit(acs: str | None, **wanted: Any) -> dict[str, Any]:
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """Fit what is wanted and measure it."""
     from stratsynth.evaluation.bench.figures import peak_megabytes
-    from stratsynth.evaluation.marginals import coded, mean_l1
+    from stratsynth.evaluation.scores.marginals import coded, mean_l1
 
     import stratsynth as ss
     from stratsynth.mechanisms import make
@@ -156,7 +156,7 @@ def _spelled(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 def _places(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     import pandas as pd
-    from stratsynth.evaluation.marginals import coded
+    from stratsynth.evaluation.scores.marginals import coded
 
     return pd.DataFrame({column: codes.astype(float) + 1 for column, codes in coded(frame, schema).items()})
 

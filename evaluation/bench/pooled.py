@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.evaluation.bench.fit import data
-from stratsynth.evaluation.marginals import coded, mean_l1, members, some_cliques
+from stratsynth.evaluation.scores.marginals import coded, mean_l1, members, some_cliques
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.tables import Codes

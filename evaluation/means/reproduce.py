@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation import theory
 from stratsynth.evaluation.bench.figures import Figure, show
-from stratsynth.evaluation.means import columns, coverage, mixtures
+from stratsynth.evaluation.means import columns, coverage, mixtures, theory
 
 from stratsynth.errors import StratsynthError, UsageError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from stratsynth.evaluation import cells
+from stratsynth.evaluation.comparisons import cells
 
 from helpers import small
 from helpers.command import STRATSYNTH, complaint, stratsynth
@@ -321,7 +321,7 @@ def test_a_damaged_cell_is_named_and_never_taken_for_one(recipe, capsys):
 
 
 def test_two_processes_do_not_work_in_one_folder(recipe, capsys):
-    from stratsynth.evaluation.comparing import opened
+    from stratsynth.evaluation.comparisons.compare import opened
 
     with opened(recipe.parent / "out"):
         assert compare() == 2

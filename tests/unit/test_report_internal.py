@@ -6,10 +6,9 @@ import math
 import pandas as pd
 import pytest
 from stratsynth.evaluation import evaluate
-from stratsynth.evaluation.output import write
-from stratsynth.evaluation.report import write_page
-from stratsynth.evaluation.report.compared import comparison_page
-from stratsynth.evaluation.report.evaluated import evaluation_page, in_a_paragraph
+from stratsynth.evaluation.comparisons.page import comparison_page
+from stratsynth.evaluation.evaluations.output import write
+from stratsynth.evaluation.evaluations.page import evaluation_page, in_a_paragraph
 from stratsynth.evaluation.report.scored import Score, Scored, series_of, smallest, verdict
 
 from helpers.pages import Page
@@ -92,15 +91,12 @@ def test_it_is_written_beside_the_figures_but_never_into_a_release(evaluation, t
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8") == evaluation_page(evaluation, name="mine")
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "certificate.json").write_text("{}", encoding="utf-8")
-    for place in (tmp_path / "release" / "page.html", tmp_path / "release" / "a" / "page.html"):
+    for place in (tmp_path / "release" / "out", tmp_path / "release" / "a" / "out"):
         with pytest.raises(UsageError, match="release"):
-            write_page("page", place)
-    with pytest.raises(UsageError, match="release"):
-        write(evaluation, tmp_path / "release" / "out")
+            write(evaluation, place)
     assert [p.name for p in (tmp_path / "release").iterdir()] == ["certificate.json"]
-    assert write_page("page", tmp_path / "page.html").read_text(encoding="utf-8") == "page"
     with pytest.raises(UsageError, match="exists already"):
-        write_page("other", tmp_path / "page.html")
+        write(evaluation, tmp_path / "out")
 
 
 def test_hostile_labels_are_shown_as_they_are():

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.evaluation import theory
-from stratsynth.evaluation.theory import NY_2018, NY_2018_PEOPLE
+from stratsynth.evaluation.means import theory
+from stratsynth.evaluation.means.theory import NY_2018, NY_2018_PEOPLE
 
 from stratsynth.errors import UsageError
 

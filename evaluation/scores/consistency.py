@@ -1,0 +1,115 @@
+"""INTERNAL. What a release says that cannot be, and which levels it has lost or invented, in every group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.scores.intervals import wilson
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, stamped
+
+from stratsynth.schema import Rule, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ANY = "(any)"
+"""The `rule` of the row that is about all rules."""
+
+
+def inconsistencies(
+    real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
+) -> pd.DataFrame:
+    """The share of the release's rows that break each rule of the schema, and `(any)` of them.
+
+    `real` is the same share of the real rows: a rule that real rows break says more about the rule. `synthetic_rows`
+    and `real_rows` are how many break it. A schema without rules has the row `(any)` alone.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return inconsistency_frame(pair)
+
+
+def inconsistency_frame(pair: Pair) -> pd.DataFrame:
+    """The frame of `inconsistencies`."""
+    texts = [said(rule) for rule in pair.schema.rules]
+    broken = []  # rules x tables x scopes
+    for table, group in zip(pair.tables, pair.members, strict=True):
+        each = [_breaks(table, rule) for rule in pair.schema.rules]
+        each.append(np.logical_or.reduce(each) if each else np.zeros(table.rows, bool))
+        counted = [np.bincount(group, rows, len(pair.groups)) for rows in each]
+        broken.append([pair.spread(rows, rows.sum()) for rows in counted])
+    there, made = np.array(broken)
+    low, high = wilson(made, pair.counts[1])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = [np.where(n > 0, rows / n, np.nan) for rows, n in zip((there, made), pair.counts, strict=True)]
+    more = {"real": shares[0], "real_rows": there.astype(int), "synthetic_rows": made.astype(int)}
+    return pair.frame(shares[1], low, high, items={"rule": [*texts, ANY]}, more=more)
+
+
+def said(rule: Rule) -> str:
+    """A rule in one line."""
+    return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
+
+
+def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
+    texts = []
+    for name, condition in conditions.items():
+        levels = (condition,) if isinstance(condition, str) else condition
+        shown = ", ".join(levels[:4]) + (f", ... ({len(levels)} levels)" if len(levels) > 4 else "")
+        texts.append(f"{name} {shown}")
+    return joined.join(texts)
+
+
+def _breaks(table: EncodedRows, rule: Rule) -> Array:
+    """Which rows lie in a box that the rule forbids."""
+    broken = np.zeros(table.rows, bool)
+    for box in rule.cells(table.schema):
+        inside = np.ones(table.rows, bool)
+        for name, codes in box.items():
+            wanted = np.zeros(table.schema.size(name), bool)
+            wanted[list(codes)] = True
+            inside &= wanted[table.codes[name]]
+        broken |= inside
+    return broken
+
+
+def levels_lost(
+    real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
+) -> pd.DataFrame:
+    """Which levels of each column a group has in only one of the two tables.
+
+    Returns:
+        For each column and `kind`, a row for each declared group and one for everybody. "lost": levels that only
+        real rows have, `value` the share of real rows that hold one. "invented": levels that only synthetic rows
+        have, `value` the share of those. `levels` is how many, `names` which, joined by `|`.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return level_frame(pair)
+
+
+def level_frame(pair: Pair) -> pd.DataFrame:
+    """The frame of `levels_lost`."""
+    import pandas as pd
+
+    parts = []
+    known = pair.counts.min(axis=0) > 0
+    for name in pair.variables(None):
+        shape = (len(pair.groups), pair.schema.size(name))
+        tables = []
+        for table, group in zip(pair.tables, pair.members, strict=True):
+            cells = group * shape[1] + table.codes[name]
+            counted = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
+            tables.append(np.concatenate([counted, counted.sum(axis=0, keepdims=True)])[0 if pair.by else -1 :])
+        gone = [(tables[0] > 0) & (tables[1] == 0), (tables[1] > 0) & (tables[0] == 0)]
+        held = np.array([(counts * only).sum(axis=1) for counts, only in zip(tables, gone, strict=True)])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            value = np.where(known, held / pair.counts, np.nan)
+        low, high = wilson(held, pair.counts)
+        levels = np.where(known, [only.sum(axis=1) for only in gone], 0)
+        every = np.array(pair.schema.levels(name), object)
+        names = np.array(["|".join(every[row]) for only in gone for row in only & known[:, None]], object)
+        items = {"column": [name] * 2, "kind": ["lost", "invented"]}
+        parts.append(pair.frame(value, low, high, items=items, more={"levels": levels, "names": names}))
+    return stamped(pd.concat(parts, ignore_index=True))

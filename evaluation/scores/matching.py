@@ -1,0 +1,129 @@
+"""INTERNAL. Rows of a release that look like real people: a reason to look, and no measure of privacy.
+
+A release can match many people by being good at what many have in common, and a leak need not show as a match. What
+protects people is the guarantee on the certificate. With a hold-out, compare the figures of people who were in the
+data with those of people who were not: only what the first have more of can come from their rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.scores.intervals import wilson
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, statuses, tidy
+
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WARNING = "matches are a reason to look, not a measure of privacy: what protects people is the certificate's guarantee"
+KNOWN = ("AGEP", "SEX", "RAC1P", "HISP", "MAR", "MSP", "AREA", "PUMA", "HOUSING_TYPE")
+"""Columns of a census that neighbours know of each other: quasi-identifiers, where none are named."""
+
+
+def matches(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    by: By = None,
+    *,
+    quasi: Sequence[str] | None = None,
+    few: int = FEW,
+) -> pd.DataFrame:
+    """NIST's two counts of real people whom a release seems to show.
+
+    - "unique_exact_match": of the real rows that nobody else equals in all columns (`base`), the share that some
+      synthetic row equals. Numbers are compared by their bins.
+    - "apparent_match": of the real rows that nobody else equals in the quasi-identifiers, the share that exactly one
+      synthetic row equals in them. `similarity` is the mean share of the other columns in which the two agree.
+
+    Args:
+        real: The private table, or people who were not in it, to compare with.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; people are unique among all, not within their group.
+        quasi: The quasi-identifiers; by default those of `KNOWN` that there are, and `by`.
+        few: A share of fewer people is `small`.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return match_frame(pair, quasi)
+
+
+def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
+    """The frame of `matches`."""
+    names = pair.schema.names
+    if quasi is None:
+        quasi = [name for name in names if name in KNOWN or name in pair.by]
+    quasi = chosen(pair.schema, quasi)  # of none at all, everybody is equal and nobody alone
+    exact, once, _ = _met(pair, names, only_one=False)
+    apparent, once_quasi, partner = _met(pair, quasi, only_one=True)
+    people = np.array([_counted(pair, once), _counted(pair, once_quasi)])
+    met = np.array([_counted(pair, exact), _counted(pair, apparent)])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.where(people > 0, met / people, np.nan)
+    value = np.where(pair.counts[1] > 0, value, np.nan)  # an empty release shows nobody, and is no release
+    low, high = wilson(met, people)
+    alike = _similarity(pair, apparent, partner, [name for name in names if name not in quasi])
+    rows = [np.broadcast_to(n, value.shape) for n in pair.counts]
+    frame = tidy(
+        pair.by, pair.groups, value, low, high, counts={"n": rows[0], "n_synthetic": rows[1]},
+        status=statuses(value, people, pair.few), items={"measure": ["unique_exact_match", "apparent_match"]},
+        more={
+            "base": people, "matches": met, "similarity": np.stack([np.where(met[0] > 0, 1.0, np.nan), alike]),
+        },
+    )  # fmt: skip
+    frame.attrs |= {"warning": WARNING, "quasi": list(quasi)}
+    return frame
+
+
+def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
+    """Of each real row: is it alone in these columns and in the release, is it alone, and which row is it there.
+
+    In the release: some row equals it, or with `only_one`, one alone does.
+    """
+    keys = row_keys(pair.tables, names)
+    count = max((int(key.max(initial=-1)) for key in keys), default=-1) + 1
+    real, synthetic = (np.bincount(key, minlength=count) for key in keys)
+    alone = real[keys[0]] == 1
+    there = synthetic[keys[0]] == 1 if only_one else synthetic[keys[0]] > 0
+    place = np.zeros(count, np.int64)
+    place[keys[1]] = np.arange(len(keys[1]))
+    return alone & there, alone, place[keys[0]]
+
+
+def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]:
+    """A number for each row, equal for rows of any of the tables that are equal in these columns."""
+    ends = np.cumsum([table.rows for table in tables])[:-1]
+    keys, size = np.zeros(sum(table.rows for table in tables), np.int64), 1
+    for name in names:
+        levels = tables[0].schema.size(name)
+        if size * levels >= 1 << 62:
+            _, keys = np.unique(keys, return_inverse=True)
+            size = len(keys) + 1
+        keys = keys * levels + np.concatenate([table.codes[name] for table in tables])
+        size *= levels
+    _, keys = np.unique(keys, return_inverse=True)
+    return list(np.split(keys, ends))
+
+
+def _counted(pair: Pair, rows: Array) -> Array:
+    counted = np.bincount(pair.members[0][rows], minlength=len(pair.groups))
+    return pair.spread(counted, counted.sum())
+
+
+def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
+    """The mean share of columns in which a matched real row and its partner agree, in each scope."""
+    real, synthetic = np.flatnonzero(met), partner[met]
+    alike = np.zeros(len(real))
+    for name in names:
+        alike += pair.real.codes[name][real] == pair.synthetic.codes[name][synthetic]
+    group = pair.members[0][real]
+    sums = [np.bincount(group, figures, len(pair.groups)) for figures in (alike, np.ones(len(real)))]
+    scoped = [pair.spread(figures, figures.sum()) for figures in sums]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Array = np.where(scoped[1] > 0, scoped[0] / (scoped[1] * max(len(names), 1)), np.nan)
+    return share
