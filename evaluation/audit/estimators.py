@@ -13,15 +13,12 @@ so that a statement below is wrong with probability at most alpha.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.random import Generator
     from numpy.typing import NDArray
 
@@ -74,11 +71,6 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
     return found[()]
 
 
-def lower(count: Any, runs: int, alpha: float) -> Any:
-    """One-sided Clopper-Pearson from below: the true p is below it with probability at most alpha."""
-    return 1 - upper(runs - np.asarray(count), runs, alpha)
-
-
 def mu_of(positive: Any, negative: Any) -> Any:
     """The mu of Gaussian DP that error rates F and N refute below: z(1 - F) - z(N), z the normal quantile.
 
@@ -96,70 +88,3 @@ def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
     power = np.maximum(1 - np.asarray(negative) - delta, 0.0)
     with np.errstate(divide="ignore"):
         return np.maximum(0.0, np.log(power / positive))
-
-
-def mu_bound(found: Errors, alpha: float) -> Any:
-    """The lower bound on mu that a test's errors give, at confidence 1 - alpha."""
-    return mu_of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
-
-
-def epsilon_bound(found: Errors, delta: float, alpha: float) -> Any:
-    """The lower bound on epsilon at delta that a test's errors give, at confidence 1 - alpha."""
-    positive, negative = (upper(count, found.runs, alpha / 2) for count in (found.positives, found.negatives))
-    return epsilon_of_errors(positive, negative, delta)
-
-
-def mu_lower(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float) -> float:
-    """A lower bound on mu, wrong with probability at most alpha; the threshold was fixed before the scores."""
-    return float(mu_bound(errors(scores0, scores1, threshold), alpha))
-
-
-def epsilon_lower(
-    scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float, *, delta: float
-) -> float:
-    """A lower bound on epsilon at delta, wrong with probability at most alpha; the threshold was fixed before."""
-    return float(epsilon_bound(errors(scores0, scores1, threshold), delta, alpha))
-
-
-def profile_lower(
-    scores0: NDArray[np.float64], scores1: NDArray[np.float64], thresholds: Mapping[float, float], alpha: float
-) -> dict[float, float]:
-    """For each delta a lower bound on epsilon, by the test at that delta's threshold; all right together.
-
-    A whole curve of claims, epsilon at every delta, is far easier to refute than its one point at a tiny delta.
-    alpha is shared among the deltas.
-    """
-    each = alpha / len(thresholds)
-    return {d: epsilon_lower(scores0, scores1, t, each, delta=d) for d, t in thresholds.items()}
-
-
-def delta_of_mu(mu: float, epsilon: float) -> float:
-    """The exact delta of mu-GDP: Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
-    if mu <= 0:
-        return 0.0
-    first = float(special.ndtr(mu / 2 - epsilon / mu))
-    return max(0.0, first - math.exp(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))))
-
-
-def epsilon_of_mu(mu: float, delta: float) -> float:
-    """The least epsilon with which mu-GDP is (epsilon, delta)-private, by bisection."""
-    low, high = 0.0, 1.0
-    if delta_of_mu(mu, 0.0) <= delta:
-        return 0.0
-    while delta_of_mu(mu, high) > delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of_mu(mu, middle) > delta else (low, middle)
-    return high
-
-
-def mu_of_epsilon(epsilon: float, delta: float) -> float:
-    """The largest mu with which mu-GDP is (epsilon, delta)-private, by bisection."""
-    low, high = 0.0, 1.0
-    while delta_of_mu(high, epsilon) <= delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of_mu(middle, epsilon) <= delta else (low, middle)
-    return low

@@ -18,6 +18,8 @@ from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.evaluation.bench.fit import data
 from stratsynth.evaluation.scores.marginals import coded, mean_l1, members, some_cliques
 
+from stratsynth.models.intervals import NORMAL_95
+
 if TYPE_CHECKING:
     from stratsynth.evaluation.tables import Codes
 
@@ -104,7 +106,7 @@ def _figures(what: str, found: dict[str, list[tuple[float, ...]]], seconds: dict
         better = min(means["vanilla"], means["stratified"])
         for kind, runs in found.items():
             values = [s[i] for s in runs]
-            half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+            half = NORMAL_95 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
             against = f"{means[kind] / better:.2f} of the better one" if kind.startswith("pooled") else ""
             figures.append(Figure(f"{what}: {score}, {kind}", means[kind], "", len(values), half, against))
     ratio = float(np.median(seconds["pooled"]) / np.median(seconds["vanilla"]))

@@ -71,37 +71,6 @@ def log_sizes(sizes: Sequence[float]) -> float:
     return float(np.log(np.maximum(_sizes(sizes), 1)).sum())
 
 
-def laplace_deviation(
-    sizes: Sequence[float], radius: float, epsilon: float, gamma: float, *, sensitivity: float = 2
-) -> float:
-    """The standard deviation of the noise in the stratified clipped mean, eq. (2) and (3), exactly.
-
-    Each group's noise is Laplace of scale sensitivity (R + sqrt(log(|G_i| / gamma))) / (|G_i| epsilon); weighted
-    by |G_i| / n the sizes cancel. `sensitivity` is 2 where a record is exchanged, as printed, and 1 where one is
-    added or removed. With one group this is the noise of the plain mean, eq. (1).
-    """
-    groups = _sizes(sizes)
-    groups = groups[groups > 0]
-    _check_bound(radius, epsilon, gamma)
-    reach = radius + np.sqrt(np.log(groups / gamma))
-    return float(math.sqrt(2) * sensitivity * np.linalg.norm(reach) / (groups.sum() * epsilon))
-
-
-def stratified_bound(n: float, k: int, radius: float, epsilon: float, gamma: float) -> float:
-    """Proposition 8, eq. (4), without its constant: log(1/gamma) sqrt(k) (R + sqrt(log(n / (k gamma)))) / (n epsilon).
-
-    sqrt(k) multiplies R as well, and that part is there however uneven the groups are.
-    """
-    _check(n, k)
-    _check_bound(radius, epsilon, gamma)
-    return math.log(1 / gamma) * math.sqrt(k) * (radius + math.sqrt(math.log(n / (k * gamma)))) / (n * epsilon)
-
-
-def pooled_bound(n: float, radius: float, epsilon: float, gamma: float) -> float:
-    """Eq. (1), without its constant: Proposition 8 with one group."""
-    return stratified_bound(n, 1, radius, epsilon, gamma)
-
-
 def alpha_by_moments(sizes: Sequence[float]) -> float:
     """The symmetric Dirichlet parameter whose E sum g_i^2 = (1 + alpha) / (1 + k alpha) is that of these shares.
 
@@ -115,25 +84,6 @@ def alpha_by_moments(sizes: Sequence[float]) -> float:
     if second > 1 - 1e-12:
         raise UsageError("theory: one group has everybody; alpha is 0.")
     return (1 - second) / excess
-
-
-def alpha_by_likelihood(sizes: Sequence[float]) -> float:
-    """The symmetric Dirichlet parameter that makes these shares likeliest; every group needs people.
-
-    It solves psi(k alpha) - psi(alpha) + mean log g_i = 0, whose left side falls with alpha.
-    """
-    from scipy.optimize import brentq
-    from scipy.special import digamma
-
-    shares = _shares(sizes)
-    if shares.min() <= 0:
-        raise UsageError("theory: an empty group has no likelihood; leave it out, or fit by moments.")
-    logs, k = float(np.log(shares).mean()), len(shares)
-    if logs > math.log(1 / k) - 1e-12:
-        raise UsageError("theory: equal shares fit no Dirichlet parameter; alpha is infinite.")
-    # the solution is searched for on the scale of log alpha
-    at = brentq(lambda t: digamma(k * math.exp(t)) - digamma(math.exp(t)) + logs, -30.0, 30.0, xtol=1e-13)
-    return math.exp(at)
 
 
 @dataclass(frozen=True)
@@ -188,8 +138,3 @@ def _check(n: float, k: int, alpha: float | None = None) -> None:
         raise UsageError("theory: there must be at least one group, and more people than groups.")
     if alpha is not None and not (alpha > 0 and k >= 2):
         raise UsageError("theory: a Dirichlet law needs alpha above 0 and at least two groups.")
-
-
-def _check_bound(radius: float, epsilon: float, gamma: float) -> None:
-    if not (radius >= 0 and epsilon > 0 and 0 < gamma < 1):
-        raise UsageError("theory: radius must be at least 0, epsilon above 0, and gamma between 0 and 1.")

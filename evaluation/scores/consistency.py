@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.intervals import wilson
 from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, stamped
 
+from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule, Schema
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.intervals import Z
 from stratsynth.evaluation.scores.parity_terms import mean_terms
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, spelt, stamped
 
 from stratsynth.errors import UsageError
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
     value = gaps[1] - gaps[0]
     return {
         "variable": name, "n": int(terms.rows[0, -1]), "n_synthetic": int(terms.rows[1, -1]), "real": gaps[0],
-        "synthetic": gaps[1], "value": value, "low": value - Z * np.sqrt(variance),
-        "high": value + Z * np.sqrt(variance), "status": NOT_ESTIMABLE if np.isnan(value) else OK,
+        "synthetic": gaps[1], "value": value, "low": value - NORMAL_95 * np.sqrt(variance),
+        "high": value + NORMAL_95 * np.sqrt(variance), "status": NOT_ESTIMABLE if np.isnan(value) else OK,
         "left_out": int((~kept).sum()),
     }  # fmt: skip
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.intervals import wilson
 from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, statuses, tidy
 
+from stratsynth.models.intervals import wilson
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

@@ -82,11 +82,6 @@ class Design:
             found.extend([name] * numeric + [f"{name}={level}" for level in levels])
         return tuple(found)
 
-    def longest(self, schema: Schema) -> float:
-        """The largest L2 norm that a row can have: one nonzero feature a column, of size at most 1."""
-        del schema
-        return math.sqrt(len(self.columns) + self.intercept)
-
     def check(self, what: str, schema: Schema) -> None:
         """Known columns, each once."""
         if not self.columns or len(set(self.columns)) < len(self.columns):

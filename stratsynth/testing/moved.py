@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stratsynth.questions import Answer
 
 Exact = list[Any]
-Load = Callable[[], "Rows"]
 
 
 def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:

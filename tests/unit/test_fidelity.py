@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from scipy import stats
 from stratsynth.evaluation import correlations, inconsistencies, levels_lost, matches, principal_components, propensity
 from stratsynth.evaluation.scores.associations import cramers_v, tau_b
-from stratsynth.evaluation.scores.intervals import wilson
 from stratsynth.evaluation.tables import EncodedRows
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
+from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule
 
 SCHEMA = Schema(
