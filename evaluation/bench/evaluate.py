@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import comb
 
-from stratsynth.evaluation.bench.figures import Figure, peak_megabytes, seconds, timed
+from stratsynth.evaluation.bench.figures import Figure, limited, peak_megabytes, seconds, timed
 
 from stratsynth import census
 
@@ -33,7 +33,7 @@ def run() -> list[Figure]:
         seconds(f"two frames of {ROWS:,} rows x {COLUMNS} columns to level numbers", reading),
         seconds(f"{what}, everybody and 18 groups", groups, at_most=20),
         seconds("  the same for everybody alone", alone),
-        Figure("  peak memory, the frames included", peak, "MB", 3, None, "at most 1000", peak <= 1000),
+        limited("  peak memory, the frames included", peak, 1000, "MB", 3),
         Figure("  of which before the scores were begun", before, "MB"),
         seconds("parity error of all means by 18 groups", means),
     ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.scores.baseline import baselines
 from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, measured, score_frame, workload_frame
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
 
 from stratsynth.errors import StratsynthError
 from stratsynth.fitting import fitted
@@ -149,13 +149,6 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
     texts = ("mechanism", "stratification", "metric", "scope", *by, "group", "clique", "status", "stamp")
     numbers = dict.fromkeys(("epsilon", "value", "low", "high", "seconds"), "float64")
     return tidy.astype({**dict.fromkeys(texts, "string"), **numbers, "seed": "int64", "n": "int64"})
-
-
-def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """One frame out of several."""
-    import pandas as pd
-
-    return pd.concat(frames, ignore_index=True)
 
 
 def keep(frame: pd.DataFrame, file: Path) -> None:

@@ -25,13 +25,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.comparisons import pool
-from stratsynth.evaluation.comparisons.cells import PUBLIC, joined, keep, recall
+from stratsynth.evaluation.comparisons.cells import PUBLIC, keep, recall
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
 from stratsynth.evaluation.comparisons.grid_page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, paired
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
-from stratsynth.evaluation.tables import STAMP
+from stratsynth.evaluation.tables import STAMP, joined
 
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 from stratsynth.evaluation.comparisons.cells import BASELINE
 from stratsynth.evaluation.comparisons.compare import read_facts
 from stratsynth.evaluation.comparisons.paired import mean_interval, named
+from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
 
@@ -124,11 +125,6 @@ def _settings(frame: pd.DataFrame) -> list[str]:
     return [*lines, f"  without privacy: {', '.join(known)}"] if known else lines
 
 
-def shown(value: Any) -> str:
-    """A figure in as many digits as are read."""
-    return "-" if np.isnan(value) else f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
-
-
 def _ends(mean: Any, low: Any, high: Any) -> str:
     ends = "" if np.isnan(low) else f" ({shown(low)} to {shown(high)})"
     return shown(mean) + ends
@@ -176,12 +172,6 @@ def _difference(row: Mapping[Hashable, Any], first: str) -> str:
     if word and not str(row["verdict"]).startswith(f"{first} is "):
         word = {"better": "worse", "higher": "lower"}[word]
     return f"{_ends(row['difference'], row['low'], row['high'])} {word}".rstrip()
-
-
-def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns of one width, from the left."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(f"{c:{w}}" for c, w in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _times(number: int) -> str:

@@ -15,6 +15,7 @@ from stratsynth.evaluation.report.scored import (
     series_of,
     smallest,
     with_people,
+    worst_first,
 )
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 
@@ -113,7 +114,7 @@ def _lead(runs: Runs) -> Iterator[str]:
 def _cards(runs: Runs) -> Iterator[Figure]:
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
         groups, everybody = runs.scored(mechanism, runs.epsilon)
-        kept = sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)[:GROUPS]
+        kept = worst_first(groups)[:GROUPS]
         hidden = len(groups) - len(kept)
         yield card(
             kept, everybody, title=f"Disparity card: {mechanism}",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
 
 if TYPE_CHECKING:
@@ -65,20 +66,20 @@ def _card(evaluation: Evaluation) -> str:
     card = disparity_card(evaluation)
     groups = card[card["scope"] == GROUP]
     hidden = len(groups) - GROUPS
-    shown = card if hidden <= 0 else card[(card["scope"] == EVERYBODY) | (card.index < GROUPS)]
+    kept = card if hidden <= 0 else card[(card["scope"] == EVERYBODY) | (card.index < GROUPS)]
     others = [*evaluation.facts["beside"], "subsample", "independent"]
     head = [*evaluation.by, "real", "synthetic", "error", "95 % interval", *others, "excess"]
     means = "means" in card
     rows = [[*head, *(["means"] if means else []), "status"]]
-    for row in shown.to_dict("records"):
+    for row in kept.to_dict("records"):
         names = [str(row[name]) for name in evaluation.by] if row["scope"] == GROUP else _everybody(evaluation.by)
-        ends = f"{_number(row['low'])} to {_number(row['high'])}" if not np.isnan(row["low"]) else "-"
-        figures = [_number(row[name]) for name in others]
+        ends = f"{shown(row['low'])} to {shown(row['high'])}" if not np.isnan(row["low"]) else "-"
+        figures = [shown(row[name]) for name in others]
         excess = "-" if np.isnan(row["excess"]) else f"{row['excess']:.1f} x"
-        more = [_number(row["means"])] if means else []
+        more = [shown(row["means"])] if means else []
         counts = [f"{row['n']:,}", f"{row['n_synthetic']:,}"]
-        rows.append([*names, *counts, _number(row["error"]), ends, *figures, excess, *more, row["status"]])
-    lines = _aligned(rows, len(evaluation.by))
+        rows.append([*names, *counts, shown(row["error"]), ends, *figures, excess, *more, row["status"]])
+    lines = aligned(rows, len(evaluation.by))
     if hidden > 0:
         lines.append(f"... and {hidden:,} more groups in workload.csv.")
     lines += [
@@ -99,7 +100,7 @@ def _parity(evaluation: Evaluation) -> Iterator[str]:
         if frame is None:
             continue
         rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")].set_index("table")
-        figures = ", ".join(f"{name} {_number(rows.loc[name, 'value'])}" for name in rows.index)
+        figures = ", ".join(f"{name} {shown(rows.loc[name, 'value'])}" for name in rows.index)
         release = rows.to_dict("index")["release"]
         lost, undefined = release["lost"], release["undefined"]
         lost_note = f"; {lost} of groups that the release lost count as 1" if lost else ""
@@ -118,10 +119,10 @@ def _worst(evaluation: Evaluation) -> str:
 
 def _listed(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
     rows = [
-        [f"  {row['clique']}", *[f"{name}={row[name]}" for name in by], _number(row["value"])]
+        [f"  {row['clique']}", *[f"{name}={row[name]}" for name in by], shown(row["value"])]
         for row in frame.head(WORST).to_dict("records")
     ]
-    return _aligned(rows, 1 + len(by))
+    return aligned(rows, 1 + len(by))
 
 
 def _learned(evaluation: Evaluation) -> str:
@@ -135,9 +136,9 @@ def _learned(evaluation: Evaluation) -> str:
     rows = [["model", *trained]]
     for model in dict.fromkeys(here["model"]):
         figures = here[here["model"] == model].set_index("trained_on")["value"]
-        rows.append([str(model), *[_number(figures.get(name, np.nan)) for name in trained]])
+        rows.append([str(model), *[shown(figures.get(name, np.nan)) for name in trained]])
     what = f"Predicting {evaluation.facts['task']}, tested on {int(here['n'].iloc[0]):,} held-out rows"
-    return "\n".join([f"{what}: {number.replace('_', ' ')} by what was trained on.", *_aligned(rows, 1)])
+    return "\n".join([f"{what}: {number.replace('_', ' ')} by what was trained on.", *aligned(rows, 1)])
 
 
 def _notes(evaluation: Evaluation) -> str:
@@ -149,7 +150,7 @@ def _notes(evaluation: Evaluation) -> str:
         lines.append(f"Rows that break a rule: {broken['synthetic_rows']:,} synthetic, {broken['real_rows']:,} real.")
     if (told := evaluation.propensity) is not None:
         told = told[told["scope"] == EVERYBODY]
-        aucs = ", ".join(f"{row['model']} {_number(row['auc'])}" for row in told.to_dict("records"))
+        aucs = ", ".join(f"{row['model']} {shown(row['auc'])}" for row in told.to_dict("records"))
         lines.append(f"Told apart from real rows (1/2 is not at all, 1 always): {aucs}.")
     lost = evaluation.levels[evaluation.levels["scope"] == EVERYBODY].groupby("kind")["levels"].sum()
     lines.append(f"Levels lost: {lost.get('lost', 0)}; invented: {lost.get('invented', 0)}; by group in levels.csv.")
@@ -160,17 +161,3 @@ def _notes(evaluation: Evaluation) -> str:
         )
     lines.append(f"Note: {evaluation.matches.attrs['warning']}.")
     return "\n".join(lines)
-
-
-def _number(value: Any) -> str:
-    if np.isnan(value):
-        return "-"
-    return f"{value:.3f}" if abs(value) < 100 else f"{value:,.0f}"
-
-
-def _aligned(rows: Sequence[Sequence[str]], left: int) -> list[str]:
-    """Columns of one width, the first `left` to the left and the others, but for the last if a word, to the right."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    words = rows[0][-1] == "status"
-    sides = ["<" if i < left or (words and i == len(widths) - 1) else ">" for i in range(len(widths))]
-    return ["  ".join(f"{c:{s}{w}}" for c, s, w in zip(row, sides, widths, strict=True)).rstrip() for row in rows]

@@ -11,13 +11,24 @@ from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.scores.associations import correlation_frame
-from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines, named
+from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, measured, score_frame, workload_frame
-from stratsynth.evaluation.tables import FEW, RESERVED, STAMP, By, EncodedRows, Pair, as_schema, groups_of, stamped
+from stratsynth.evaluation.tables import (
+    FEW,
+    RESERVED,
+    STAMP,
+    By,
+    EncodedRows,
+    Pair,
+    as_schema,
+    groups_of,
+    joined,
+    named,
+)
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -127,8 +138,8 @@ def evaluate(
     compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
     compared |= {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
     scored = _compared(true, compared, pair, k, cliques)
-    found = {name: _joined(parts) for name, parts in scored.items()}
-    areas = None if area is None else _joined(_areas(true, compared, schema, area, k, cliques, few))
+    found = {name: joined(parts) for name, parts in scored.items()}
+    areas = None if area is None else joined(_areas(true, compared, schema, area, k, cliques, few))
     people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
     return Evaluation(
         schema=schema,
@@ -156,7 +167,7 @@ def evaluate(
         components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
         inconsistencies=inconsistency_frame(pair),
         levels=level_frame(pair),
-        matches=_joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
+        matches=joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
         downstream=None if target is None else downstream(
             made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
             most=MOST, few=few, seed=seed,
@@ -218,12 +229,3 @@ def _pairs(pair: Pair) -> bool:
     from stratsynth.evaluation.scores.associations import MOST_LEVELS
 
     return sum(pair.schema.size(name) <= MOST_LEVELS for name in pair.variables(None)) > 1
-
-
-def _joined(parts: Any) -> pd.DataFrame:
-    import pandas as pd
-
-    frames = list(parts)
-    joined = stamped(pd.concat(frames, ignore_index=True))
-    joined.attrs |= frames[0].attrs
-    return joined

@@ -11,7 +11,7 @@ from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.parts import heat, listing, ranked
-from stratsynth.evaluation.report.scored import Scored, card, group_name, scored, smallest, with_people
+from stratsynth.evaluation.report.scored import Scored, card, group_name, scored, smallest, with_people, worst_first
 from stratsynth.evaluation.scores.baseline import RELEASE
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 
@@ -108,7 +108,7 @@ def _lead(evaluation: Evaluation, groups: list[Scored], everybody: Scored, name:
 
 
 def _card(evaluation: Evaluation, groups: list[Scored], everybody: Scored) -> Section:
-    kept = sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)[:GROUPS]
+    kept = worst_first(groups)[:GROUPS]
     figures = [
         card(
             kept, everybody, title="Disparity card",

@@ -10,7 +10,7 @@ import numpy as np
 from stratsynth.evaluation.learning.learners import CONSTANT, LEARNERS, fitted
 from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
 from stratsynth.evaluation.learning.tasks import Task, task
-from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, stamped
+from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, joined, named
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -63,8 +63,6 @@ def downstream(
         for everybody, and comparisons of groups (scope "between"), as `evaluation.rates` defines them. The model
         "constant" predicts the commoner class, or the mean, for everybody.
     """
-    import pandas as pd
-
     schema = as_schema(schema)
     wanted = task(schema, target, positive=positive, above=above, features=features)
     if not models:
@@ -92,11 +90,10 @@ def downstream(
             if not table.rows:  # nothing was learned: no score, rather than that of a guess
                 predicted = np.zeros(0, predicted.dtype)
             frame = _scored(grouped, truth, predicted, resamples, np.random.default_rng(seed))
-            for place, (column, what) in enumerate({"trained_on": name, "model": model}.items()):
-                frame.insert(place, column, pd.Series([what] * len(frame), dtype="string", index=frame.index))
+            frame = named(named(frame, model, "model"), name, "trained_on")
             frame.insert(3, "n_train", table.rows)
             parts.append(frame)
-    found = stamped(pd.concat(parts, ignore_index=True))
+    found = joined(parts)
     found.attrs["task"] = wanted.meaning
     return found
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.evaluation.learning.learners import calmly, inputs
 from stratsynth.evaluation.scores.intervals import interval
-from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, stamped
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined
 
 from stratsynth.errors import UsageError
 
@@ -181,7 +181,7 @@ def principal_components(
         columns: dict[str, Any] = {"table": pd.array([name] * len(kept), "string")}
         columns |= {by: _levels(pair.tables[side], by, kept) for by in pair.by}
         parts.append(pd.DataFrame(columns | {f"pc{i + 1}": placed[:, i] for i in range(components)}))
-    found = stamped(pd.concat(parts, ignore_index=True))
+    found = joined(parts)
     total = float(variance.sum())
     found.attrs["explained"] = [float(v / total) if total else 0.0 for v in variance[::-1][:components]]
     return found

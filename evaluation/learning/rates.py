@@ -37,6 +37,8 @@ from stratsynth.evaluation.tables import (
     as_schema,
     group_numbers,
     groups_of,
+    joined,
+    share,
     stamped,
     statuses,
     tidy,
@@ -150,7 +152,7 @@ class Grouped:
             return stamped(frame)
         compared = self._compare(dict(zip(metrics, zip(value, base, samples, strict=True), strict=True)), between)
         compared["n"] = int(rows[0, -1])
-        return stamped(pd.concat([frame, compared.astype(dict(frame.dtypes))], ignore_index=True))
+        return joined([frame, compared.astype(dict(frame.dtypes))])
 
     def _compare(self, found: Mapping[str, Any], between: Mapping[str, _Between]) -> pd.DataFrame:
         import pandas as pd
@@ -182,8 +184,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
     """A share and what it is of; NaN of nothing."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(whole > 0, part / whole, np.nan), whole
+    return share(part, whole), whole
 
 
 def _difference(values: Array) -> Array:
@@ -192,7 +193,7 @@ def _difference(values: Array) -> Array:
 
 
 def _ratio(values: Array) -> Array:
-    return _divided(values.min(axis=1), values.max(axis=1))[0]
+    return share(values.min(axis=1), values.max(axis=1))
 
 
 _CLASSES: _Metrics = {
@@ -214,7 +215,7 @@ _BETWEEN_CLASSES: Mapping[str, _Between] = {
 
 def _r2(sums: Statistics) -> tuple[Array, Array]:
     n = sums[..., 0]
-    spread = sums[..., 5] - _divided(sums[..., 4] ** 2, n)[0]
+    spread = sums[..., 5] - share(sums[..., 4] ** 2, n)
     with np.errstate(invalid="ignore", divide="ignore"):
         # what is left of equal numbers is rounding
         return np.where(spread > 1e-9 * sums[..., 5], 1 - sums[..., 2] / spread, np.nan), n
@@ -222,7 +223,7 @@ def _r2(sums: Statistics) -> tuple[Array, Array]:
 
 _NUMBERS: _Metrics = {
     "mean_absolute_error": lambda s: _divided(s[..., 1], s[..., 0]),
-    "root_mean_squared_error": lambda s: (np.sqrt(_divided(s[..., 2], s[..., 0])[0]), s[..., 0]),
+    "root_mean_squared_error": lambda s: (np.sqrt(share(s[..., 2], s[..., 0])), s[..., 0]),
     "bias": lambda s: _divided(s[..., 3], s[..., 0]),
     "r2": _r2,
 }

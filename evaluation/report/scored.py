@@ -113,9 +113,14 @@ def series_of(names: Sequence[str]) -> dict[str, int]:
     return {name: SERIES[name] if name in SERIES else next(free) for name in names}
 
 
+def worst_first(groups: Sequence[Scored]) -> list[Scored]:
+    """From the largest error to the smallest; groups without an error come last."""
+    return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
+
+
 def card(groups: Sequence[Scored], everybody: Scored, *, title: str, note: str, interval: str) -> Figure:
     """The disparity card: a row for each group, from the worst to the best, and everybody at the end."""
-    ordered = sorted(groups, key=lambda s: (not math.isfinite(s.worst), -s.worst if math.isfinite(s.worst) else 0))
+    ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
     series = series_of(names)
     based = any(math.isfinite(s.chance) for s in [*ordered, everybody])

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.scores.intervals import absolute
-from stratsynth.evaluation.tables import FEW, Array, By, Pair, spelt, stamped
+from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, spelt
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric, Schema
@@ -49,8 +49,6 @@ def correlations(
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
     """The frame of `correlations`."""
-    import pandas as pd
-
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
     names = pair.variables(columns)
@@ -70,7 +68,7 @@ def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str
         counts = rows.transpose(1, 0, 2)
         frame = pair.frame(np.abs(difference), low, high, items=items, more=more, n=counts)
         parts.append(frame.sort_values("value", ascending=False, kind="stable", na_position="last"))
-    return stamped(pd.concat(parts, ignore_index=True))
+    return joined(parts)
 
 
 Found = tuple[Array, Array, Array]
@@ -106,13 +104,13 @@ def _moments(x: Array, y: Array, group: Array, count: int) -> Found:
 
 
 def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
-    table = _table(pair, side, one, two)
+    table = pair.tabulated(side, one, two).astype(float)
     orders = [_order(pair.schema, name) for name in (one, two)]
     return tau_b(table[:, orders[0]][:, :, orders[1]])
 
 
 def _cramer(pair: Pair, side: int, one: str, two: str) -> Found:
-    return cramers_v(_table(pair, side, one, two))
+    return cramers_v(pair.tabulated(side, one, two).astype(float))
 
 
 _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
@@ -120,16 +118,6 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
     "kendall": _kendall,
     "cramer": _cramer,
 }
-
-
-def _table(pair: Pair, side: int, one: str, two: str) -> Array:
-    """Counts of one table: scopes x levels x levels."""
-    shape = (len(pair.groups), pair.schema.size(one), pair.schema.size(two))
-    codes = pair.tables[side].codes
-    cells = (pair.members[side] * shape[1] + codes[one]) * shape[2] + codes[two]
-    groups = np.bincount(cells, minlength=shape[0] * shape[1] * shape[2]).reshape(shape).astype(float)
-    everybody = groups.sum(axis=0, keepdims=True)
-    return np.concatenate([groups, everybody]) if pair.by else everybody
 
 
 def _order(schema: Schema, name: str) -> Array:

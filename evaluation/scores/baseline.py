@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.scores.workload import measured, workload_frame
-from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, stamped
+from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, joined, named
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -85,23 +85,13 @@ def baseline_errors(
     seed: int = 0,
 ) -> pd.DataFrame:
     """`workload_error` (L1) of a release beside that of every baseline: the column `table` says whose it is."""
-    import pandas as pd
-
     real, release = EncodedRows.read(real, schema), EncodedRows.read(synthetic, schema)
     tables = {RELEASE: release} | {b.name: b.table for b in baselines(real, schema, release.rows, seed=seed)}
     parts = []
     for name, table in tables.items():
         pair = Pair.of(real, table, real.schema, by, few)
         parts.append(named(workload_frame(pair, measured(pair, k, most, None)), name))
-    return stamped(pd.concat(parts, ignore_index=True))
-
-
-def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
-    """A frame with a first column that says whose it is."""
-    import pandas as pd
-
-    frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
-    return frame
+    return joined(parts)
 
 
 def _drawn(n: int, rows: int, rng: np.random.Generator) -> Any:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, stamped
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined, share
 
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule, Schema
@@ -35,15 +35,13 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
     """The frame of `inconsistencies`."""
     texts = [said(rule) for rule in pair.schema.rules]
     broken = []  # rules x tables x scopes
-    for table, group in zip(pair.tables, pair.members, strict=True):
+    for side, table in enumerate(pair.tables):
         each = [_breaks(table, rule) for rule in pair.schema.rules]
         each.append(np.logical_or.reduce(each) if each else np.zeros(table.rows, bool))
-        counted = [np.bincount(group, rows, len(pair.groups)) for rows in each]
-        broken.append([pair.spread(rows, rows.sum()) for rows in counted])
+        broken.append([pair.totals(side, rows) for rows in each])
     there, made = np.array(broken)
     low, high = wilson(made, pair.counts[1])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        shares = [np.where(n > 0, rows / n, np.nan) for rows, n in zip((there, made), pair.counts, strict=True)]
+    shares = [share(rows, n) for rows, n in zip((there, made), pair.counts, strict=True)]
     more = {"real": shares[0], "real_rows": there.astype(int), "synthetic_rows": made.astype(int)}
     return pair.frame(shares[1], low, high, items={"rule": [*texts, ANY]}, more=more)
 
@@ -91,25 +89,17 @@ def levels_lost(
 
 def level_frame(pair: Pair) -> pd.DataFrame:
     """The frame of `levels_lost`."""
-    import pandas as pd
-
     parts = []
     known = pair.counts.min(axis=0) > 0
     for name in pair.variables(None):
-        shape = (len(pair.groups), pair.schema.size(name))
-        tables = []
-        for table, group in zip(pair.tables, pair.members, strict=True):
-            cells = group * shape[1] + table.codes[name]
-            counted = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
-            tables.append(np.concatenate([counted, counted.sum(axis=0, keepdims=True)])[0 if pair.by else -1 :])
+        tables = [pair.tabulated(side, name) for side in (0, 1)]
         gone = [(tables[0] > 0) & (tables[1] == 0), (tables[1] > 0) & (tables[0] == 0)]
         held = np.array([(counts * only).sum(axis=1) for counts, only in zip(tables, gone, strict=True)])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            value = np.where(known, held / pair.counts, np.nan)
+        value = np.where(known, share(held, pair.counts), np.nan)
         low, high = wilson(held, pair.counts)
         levels = np.where(known, [only.sum(axis=1) for only in gone], 0)
         every = np.array(pair.schema.levels(name), object)
         names = np.array(["|".join(every[row]) for only in gone for row in only & known[:, None]], object)
         items = {"column": [name] * 2, "kind": ["lost", "invented"]}
         parts.append(pair.frame(value, low, high, items=items, more={"levels": levels, "names": names}))
-    return stamped(pd.concat(parts, ignore_index=True))
+    return joined(parts)

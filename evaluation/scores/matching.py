@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, statuses, tidy
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, share, statuses, tidy
 
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Schema
@@ -61,11 +61,11 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
     quasi = chosen(pair.schema, quasi)  # of none at all, everybody is equal and nobody alone
     exact, once, _ = _met(pair, names, only_one=False)
     apparent, once_quasi, partner = _met(pair, quasi, only_one=True)
-    people = np.array([_counted(pair, once), _counted(pair, once_quasi)])
-    met = np.array([_counted(pair, exact), _counted(pair, apparent)])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        value = np.where(people > 0, met / people, np.nan)
-    value = np.where(pair.counts[1] > 0, value, np.nan)  # an empty release shows nobody, and is no release
+    people, met = (
+        np.array([pair.totals(0, rows) for rows in both]).astype(int)
+        for both in ((once, once_quasi), (exact, apparent))
+    )
+    value = np.where(pair.counts[1] > 0, share(met, people), np.nan)  # an empty release shows nobody, and is no release
     low, high = wilson(met, people)
     alike = _similarity(pair, apparent, partner, [name for name in names if name not in quasi])
     rows = [np.broadcast_to(n, value.shape) for n in pair.counts]
@@ -110,20 +110,9 @@ def row_keys(tables: Sequence[EncodedRows], names: Sequence[str]) -> list[Array]
     return list(np.split(keys, ends))
 
 
-def _counted(pair: Pair, rows: Array) -> Array:
-    counted = np.bincount(pair.members[0][rows], minlength=len(pair.groups))
-    return pair.spread(counted, counted.sum())
-
-
 def _similarity(pair: Pair, met: Array, partner: Array, names: Sequence[str]) -> Array:
     """The mean share of columns in which a matched real row and its partner agree, in each scope."""
-    real, synthetic = np.flatnonzero(met), partner[met]
-    alike = np.zeros(len(real))
+    alike = np.zeros(len(met))
     for name in names:
-        alike += pair.real.codes[name][real] == pair.synthetic.codes[name][synthetic]
-    group = pair.members[0][real]
-    sums = [np.bincount(group, figures, len(pair.groups)) for figures in (alike, np.ones(len(real)))]
-    scoped = [pair.spread(figures, figures.sum()) for figures in sums]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        share: Array = np.where(scoped[1] > 0, scoped[0] / (scoped[1] * max(len(names), 1)), np.nan)
-    return share
+        alike[met] += pair.real.codes[name][met] == pair.synthetic.codes[name][partner[met]]
+    return share(pair.totals(0, alike), pair.totals(0, met) * max(len(names), 1))

@@ -17,7 +17,7 @@ from stratsynth.evaluation.scores.intervals import absolute, interval
 from stratsynth.evaluation.scores.marginals import Workload
 from stratsynth.evaluation.scores.parity_terms import Terms, marginal_terms, mean_terms
 from stratsynth.evaluation.scores.workload import measured
-from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, stamped
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, joined, share
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -104,23 +104,19 @@ class Weighting:
 
 def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
     """Parity error of the means of some variables, one by one and together."""
-    import pandas as pd
-
     if not variables:
         raise UsageError("evaluation: no variable is left; name others with `columns`.")
     parts, every = [], [mean_terms(pair, name, tau) for name in variables]
     for name, terms in zip(variables, every, strict=True):
         parts += [_single(pair, name, terms), _added(pair, name, [terms], weighting)]
     parts += [_averaged(pair, every), _added(pair, ALL, every, weighting)]
-    return stamped(pd.concat(parts, ignore_index=True))
+    return joined(parts)
 
 
 def marginals_frame(pair: Pair, found: Workload, weighting: Weighting) -> pd.DataFrame:
     """Parity error of the marginals."""
-    import pandas as pd
-
     terms = marginal_terms(pair, found)
-    return stamped(pd.concat([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)], ignore_index=True))
+    return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
 
 
 def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
@@ -131,22 +127,15 @@ def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
         "real": terms.real, "synthetic": terms.synthetic, "terms": (~np.isnan(value)).astype(int),
         "undefined": terms.undefined.astype(int), "lost": terms.lost.astype(int),
     }  # fmt: skip
-    return pair.frame(
-        value,
-        low,
-        high,
-        items={"variable": [name]},
-        more=more,
-        n=terms.rows[:, None, :].astype(int),
-    )
+    rows = terms.rows[:, None, :].astype(int)
+    return pair.frame(value, low, high, items={"variable": [name]}, more=more, n=rows)
 
 
 def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
     """The mean over variables, in each group and for everybody."""
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
-    with np.errstate(invalid="ignore"):
-        value = np.where(there > 0, np.nansum(errors, axis=0) / there, np.nan)
+    value = share(np.nansum(errors, axis=0), there)
     spread = _spread_of(pair, every, np.where(there > 0, 1 / np.maximum(there, 1), np.nan))
     low, high = interval(value, spread)
     nothing = np.full(value.shape, np.nan)

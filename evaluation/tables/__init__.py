@@ -10,6 +10,9 @@ from stratsynth.evaluation.tables.frames import (
     RESERVED,
     SMALL,
     STAMP,
+    joined,
+    named,
+    share,
     stamped,
     statuses,
     tidy,
@@ -18,5 +21,6 @@ from stratsynth.evaluation.tables.pairs import By, Pair, group_numbers, groups_o
 
 __all__ = [
     "EVERYBODY", "FEW", "GROUP", "NOT_ESTIMABLE", "OK", "RESERVED", "SMALL", "STAMP", "Array", "By", "Codes",
-    "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "spelt", "stamped", "statuses", "tidy",
+    "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "joined", "named",
+    "share", "spelt", "stamped", "statuses", "tidy",
 ]  # fmt: skip

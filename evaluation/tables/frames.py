@@ -12,7 +12,7 @@ whatever its count, with the columns
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,3 +71,27 @@ def stamped(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its stamp, which `evaluate` writes into every file."""
     frame.attrs["stamp"] = STAMP
     return frame
+
+
+def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several frames under each other, with the attributes of the first and the stamp."""
+    import pandas as pd
+
+    frames = list(parts)
+    found = pd.concat(frames, ignore_index=True)
+    found.attrs |= frames[0].attrs
+    return stamped(found)
+
+
+def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
+    """The frame with a first column that says whose it is."""
+    import pandas as pd
+
+    frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
+    return frame
+
+
+def share(part: Array, whole: Array) -> Array:
+    """`part` / `whole`; NaN where `whole` is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(whole > 0, part / whole, np.nan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,6 +75,20 @@ class Pair:
     def spread(self, groups: Array, everybody: Array) -> Array:
         """Figures of the groups (last axis) and of everybody, by scope. Without `by` the one group is everybody."""
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
+
+    def totals(self, side: int, values: Array) -> Array:
+        """The sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
+        return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
+
+    def tabulated(self, side: int, *columns: str) -> NDArray[np.int64]:
+        """Rows of the real (side 0) or the synthetic table (side 1) by scope and level: scopes x levels x ..."""
+        shape = (len(self.groups), *(self.schema.size(name) for name in columns))
+        cells = self.members[side]
+        for name, size in zip(columns, shape[1:], strict=True):
+            cells = cells * size + self.tables[side].codes[name]
+        groups = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+        everybody = groups.sum(axis=0, keepdims=True)
+        return np.concatenate([groups, everybody]) if self.by else everybody
 
     def variables(self, columns: Sequence[str] | None) -> tuple[str, ...]:
         """The columns asked for; by default all but those of `by`, which are constant in a group."""
