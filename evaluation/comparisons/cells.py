@@ -19,7 +19,7 @@ from stratsynth.evaluation.evaluations.evaluate import MOST
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.scores.baseline import baselines
 from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
-from stratsynth.evaluation.scores.workload import clique_frame, measured, score_frame, workload_frame
+from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
 
 from stratsynth.errors import StratsynthError
@@ -34,7 +34,7 @@ PUBLIC = "research on data declared public: nothing was charged, and nothing her
 _WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_marginals")
 
 
-class Desk:
+class CellRunner:
     """Where cells are computed: the real rows are read once, and stay in this process."""
 
     def __init__(self, grid: Grid) -> None:
@@ -60,7 +60,7 @@ class Desk:
             made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
             parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
             facts = {"mechanism": cell.mechanism, "stratification": cell.stratification, "epsilon": cell.epsilon}
-            keep(tidied(parts, facts | {"seed": cell.seed}, grid, seconds), file)
+            save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def baselines(self, file: Path) -> None:
         """Score what every release is compared with, once."""
@@ -68,11 +68,11 @@ class Desk:
         frames = []
         for baseline in baselines(real, real.schema, grid.recipe.rows):
             parts = scores(real, baseline.table, grid.scoring, None, 0)
-            frames.append(tidied(parts, _baseline(baseline.name), grid, np.nan))
+            frames.append(in_columns(parts, _baseline(baseline.name), grid, np.nan))
         if self._holdout is not None:
             parts = _learned(real, grid.scoring, self._holdout, 0)
-            frames.append(tidied(parts, _baseline("real rows"), grid, np.nan))
-        keep(joined(frames), file)
+            frames.append(in_columns(parts, _baseline("real rows"), grid, np.nan))
+        save_frame(joined(frames), file)
 
 
 def _baseline(name: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def scores(
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Each metric's frame, as the evaluation computes it."""
     pair = Pair.of(real, made, real.schema, scoring.by)
-    work = measured(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
+    work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
         "workload_error": lambda work: workload_frame(pair, work),
         "k_marginal_score": lambda work: score_frame(pair, work),
@@ -121,7 +121,7 @@ def _all(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["variable"] == ALL]
 
 
-def tidied(
+def in_columns(
     parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
 ) -> pd.DataFrame:
     """Scores of all metrics in the columns of `comparison.parquet`."""
@@ -151,7 +151,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
     return tidy.astype({**dict.fromkeys(texts, "string"), **numbers, "seed": "int64", "n": "int64"})
 
 
-def keep(frame: pd.DataFrame, file: Path) -> None:
+def save_frame(frame: pd.DataFrame, file: Path) -> None:
     """Write a frame as Parquet, or as CSV where the name says so, whole or not at all."""
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     frame = frame.copy(deep=False)
@@ -171,7 +171,7 @@ def keep(frame: pd.DataFrame, file: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def recall(file: Path) -> pd.DataFrame:
+def load_frame(file: Path) -> pd.DataFrame:
     """A cell computed before."""
     import pandas as pd
 

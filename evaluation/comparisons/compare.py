@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.comparisons import pool
-from stratsynth.evaluation.comparisons.cells import PUBLIC, keep, recall
+from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
 from stratsynth.evaluation.comparisons.grid_page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, paired
@@ -83,22 +83,22 @@ def compare(
     if not (folder / CELLS / KEY).is_file():
         foresee(grid, folder)  # what is refused leaves nothing behind
     with opened(folder):
-        known = names(grid, folder)
+        known = digests(grid, folder)
         files = {cell: folder / CELLS / f"{name}.parquet" for cell, name in known.items()}
         refuse_mixing(folder, list(files.values()))
         cost = foresee(grid, folder)
         if cost is not None and note is not None:
-            note(said(cost.new))
+            note(charge_line(cost.new))
         _write_facts(grid, folder, cost)
         pool.compute(grid, files, count, tick or (lambda *_: None))
-        if names(grid, folder) != known:
+        if digests(grid, folder) != known:
             raise UsageError(
                 f"data, schema or weights were changed while they were compared; begin anew, not in {out}."
             )
-        frame = joined([recall(file) for file in files.values()])
+        frame = joined([load_frame(file) for file in files.values()])
         for name, table in {"comparison": frame, "paired": paired(frame, grid.by)}.items():
             for suffix in (".parquet", ".csv"):
-                keep(table, folder / f"{name}{suffix}")
+                save_frame(table, folder / f"{name}{suffix}")
         page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
         _replace(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
@@ -110,7 +110,7 @@ def stamp(grid: Grid) -> str:
     return PUBLIC if grid.recipe.data.get("public") else STAMP
 
 
-def names(grid: Grid, folder: Path) -> dict[Cell | None, str]:
+def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     """The digest of each cell: of everything that decides what is computed. None stands for the baselines.
 
     Data are known by a keyed hash: a plain one would confirm guesses.
@@ -159,7 +159,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
             "Or declare the data public, if they are."
         )
     done = {path.stem for path in (folder / CELLS).glob("*.parquet")}
-    known = names(grid, folder) if done else {}
+    known = digests(grid, folder) if done else {}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     requests = {
         cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed)
@@ -172,7 +172,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
     return Cost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
 
 
-def said(outlook: Outlook) -> str:
+def charge_line(outlook: Outlook) -> str:
     """What will be charged, in a line."""
     if not outlook.fits:
         return "compare: no new fit is charged."

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.evaluation.comparisons.cells import BASELINE
 from stratsynth.evaluation.comparisons.compare import read_facts
-from stratsynth.evaluation.comparisons.paired import mean_interval, named
+from stratsynth.evaluation.comparisons.paired import mean_interval, setting_name
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
@@ -115,9 +115,8 @@ def _settings(frame: pd.DataFrame) -> list[str]:
     rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
     for (mechanism, stratification), part in own.groupby(["mechanism", "stratification"], sort=False):
         cells = [part[part["epsilon"] == epsilon]["value"].to_numpy(float) for epsilon in epsilons]
-        rows.append(
-            [f"  {named(str(mechanism), str(stratification))}", *[_ends(*mean_interval(values)) for values in cells]]
-        )
+        name = setting_name(str(mechanism), str(stratification))
+        rows.append([f"  {name}", *[_ends(*mean_interval(values)) for values in cells]])
     lines = aligned(rows)
     known = [
         f"{row['mechanism']} {shown(row['value'])}" for row in base.to_dict("records") if row["value"] == row["value"]
@@ -160,7 +159,7 @@ def _pairs(overall: pd.DataFrame) -> list[str]:
     keys = ["first_mechanism", "first_stratification", "second_mechanism", "second_stratification"]
     rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
     for names, part in overall.groupby(keys, sort=False):
-        first, second = named(str(names[0]), str(names[1])), named(str(names[2]), str(names[3]))
+        first, second = setting_name(str(names[0]), str(names[1])), setting_name(str(names[2]), str(names[3]))
         cells = {row["epsilon"]: _difference(row, first) for row in part.to_dict("records")}
         rows.append([f"  {first} - {second}", *[cells.get(epsilon, "-") for epsilon in epsilons]])
     hidden = len(rows) - 1 - PAIRS

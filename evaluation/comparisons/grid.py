@@ -236,7 +236,7 @@ def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
         section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
         if not isinstance(section.get("name"), str):
             raise RecipeError(f"[compare] mechanisms is {_KINDS['mechanisms'][1]}.")
-        label = section.pop("label", None) or called(section)
+        label = section.pop("label", None) or mechanism_label(section)
         if not isinstance(label, str) or label.startswith("("):
             raise RecipeError("[compare] the label of a mechanism is a text that does not begin with a bracket.")
         if label in found:
@@ -248,9 +248,9 @@ def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def called(section: Mapping[str, Any]) -> str:
+def mechanism_label(section: Mapping[str, Any]) -> str:
     """A mechanism and its settings in a few words: `pooled (base mst)`."""
-    settings = [f"{k} {called(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
+    settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
     name = str(section.get("name", ""))
     return f"{name} ({', '.join(settings)})".strip() if settings else name
 

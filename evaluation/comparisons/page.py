@@ -8,15 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
-from stratsynth.evaluation.report.parts import Panel, heat, panels, ranked
-from stratsynth.evaluation.report.scored import (
-    Scored,
-    card,
-    series_of,
-    smallest,
-    with_people,
-    worst_first,
-)
+from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
+from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, smallest_groups, with_people, worst_first
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 
 from stratsynth.report.numbers import Numbers, listed, several, short
@@ -103,17 +96,17 @@ def _lead(runs: Runs) -> Iterator[str]:
         names = [s for m, s in runs.methods if m == mechanism]
         if "vanilla" not in names:
             continue
-        groups, everybody = runs.scored(mechanism, runs.epsilon)
+        groups, everybody = runs.group_errors(mechanism, runs.epsilon)
         for mine in names:
             if mine != "vanilla" and groups:
                 what = f"With {mechanism}, {'stratification' if mine == 'stratified' else mine}"
-                yield smallest(groups, everybody, mine, "vanilla", what, brief=brief)
+                yield smallest_groups(groups, everybody, mine, "vanilla", what, brief=brief)
                 brief = True
 
 
 def _cards(runs: Runs) -> Iterator[Figure]:
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
-        groups, everybody = runs.scored(mechanism, runs.epsilon)
+        groups, everybody = runs.group_errors(mechanism, runs.epsilon)
         kept = worst_first(groups)[:GROUPS]
         hidden = len(groups) - len(kept)
         yield card(
@@ -170,7 +163,7 @@ def _panel(
         panel.points(series[method[1]], [(e, s.value) for e, s in known], 3)
         said.append(f"{method[1]} " + ", ".join(f"{short(s.value)} at {e:g}" for e, s in known))
     name, n = runs.name(key), runs.sizes.get(key, math.nan)
-    titled = with_people(Scored(name, n, {})) if math.isfinite(n) else name
+    titled = with_people(GroupErrors(name, n, {})) if math.isfinite(n) else name
     titled += "" if any(s.known for line in scores.values() for s in line) else ": not estimable"
     alone = f"; chance alone {short(base)}" if math.isfinite(base) else ""
     return panel.drawing(titled, f"Error against epsilon, {name}: {'; '.join(said)}{alone}")

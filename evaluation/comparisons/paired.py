@@ -97,7 +97,7 @@ def _differences(
         "first_mechanism": first[0], "first_stratification": first[1],
         "second_mechanism": second[0], "second_stratification": second[1],
     }  # fmt: skip
-    words = (named(*first), named(*second))
+    words = (setting_name(*first), setting_name(*second))
     verdicts = [
         _verdict(str(metric), bottom, top, *words)
         for metric, bottom, top in zip(heads["metric"], low, high, strict=True)
@@ -121,6 +121,6 @@ def _verdict(metric: str, low: float, high: float, first: str, second: str) -> s
     return f"{first if sign == direction else second} is better"
 
 
-def named(mechanism: str, stratification: str) -> str:
+def setting_name(mechanism: str, stratification: str) -> str:
     """A setting in words: `mst, vanilla` or `mst by SEX x RAC1P`."""
     return f"{mechanism}, vanilla" if stratification == "vanilla" else f"{mechanism} by {stratification}"

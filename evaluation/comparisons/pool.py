@@ -12,12 +12,12 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
-from stratsynth.evaluation.comparisons.cells import Desk
+from stratsynth.evaluation.comparisons.cells import CellRunner
 from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from stratsynth.errors import StratsynthError
 
-_DESKS: list[Desk] = []
+_RUNNERS: list[CellRunner] = []
 """A worker process has one."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -32,19 +32,19 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
     todo = [cell for cell in files if not files[cell].exists()]
     done, whole = len(files) - len(todo), len(files)
     tick(done, whole)
-    desk = Desk(grid)
+    runner = CellRunner(grid)
     with threadpool_limits(1):
         if None in todo:
-            desk.baselines(files[None])
+            runner.baselines(files[None])
             done += 1
             tick(done, whole)
         cells = [cell for cell in todo if cell is not None]
         if workers == 1 or len(cells) < 2:
             for i, cell in enumerate(cells, start=done + 1):
-                desk.fit(cell, files[cell])
+                runner.fit(cell, files[cell])
                 tick(i, whole)
             return
-    del desk  # the rows it has read
+    del runner  # the rows it has read
     _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))
 
 
@@ -85,7 +85,7 @@ def _begin(grid: Grid) -> None:
     """In a new worker: one thread, no word on Ctrl-C, and an end when the process that it works for has ended."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
-    _DESKS.append(Desk(grid))
+    _RUNNERS.append(CellRunner(grid))
 
 
 def _leave_with_parent() -> None:
@@ -96,4 +96,4 @@ def _leave_with_parent() -> None:
 
 
 def _fit(cell: Cell, file: Path) -> None:
-    _DESKS[0].fit(cell, file)
+    _RUNNERS[0].fit(cell, file)

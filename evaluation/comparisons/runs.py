@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.evaluation.report.scored import SERIES, Score, Scored, group_name
+from stratsynth.evaluation.report.groups import SERIES, GroupErrors, Score, group_name
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, NOT_ESTIMABLE, OK, SMALL
 
 from stratsynth.errors import UsageError
@@ -80,18 +80,18 @@ class Runs:
             return key[0] if key else "everybody"
         return group_name(dict(zip(self.by, key, strict=True)) if key else {}, self.schema)
 
-    def scored(self, mechanism: str, epsilon: float) -> tuple[list[Scored], Scored]:
+    def group_errors(self, mechanism: str, epsilon: float) -> tuple[list[GroupErrors], GroupErrors]:
         """Every group, and everybody, with the errors of the stratifications of one mechanism."""
         methods = [method for method in self.methods if method[0] == mechanism]
 
-        def one(key: tuple[str, ...]) -> Scored:
+        def one(key: tuple[str, ...]) -> GroupErrors:
             errors = {method[1]: self.score(method, epsilon, key) for method in methods}
             rows = [self.found.get((*method, epsilon), {}).get(key) for method in methods]
             worth = {row["status"] for row in rows if row is not None}
             status = next((s for s in (NOT_ESTIMABLE, SMALL) if s in worth), OK)
             levels = dict(zip(self.by, key, strict=True)) if key else {}
             n, base = self.sizes.get(key, math.nan), self._base.get(key)
-            return Scored(self.name(key), n, errors, math.nan if base is None else base["value"], status, levels)
+            return GroupErrors(self.name(key), n, errors, math.nan if base is None else base["value"], status, levels)
 
         return [one(key) for key in self.groups], one(())
 

@@ -54,7 +54,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     """Write data, schema, shares and three recipes; plan; fit all; show what each group got."""
     from stratsynth.evaluation.evaluations.output import write
     from stratsynth.evaluation.evaluations.page import ONE_RUN, everybody_and_groups
-    from stratsynth.evaluation.report.scored import smallest
+    from stratsynth.evaluation.report.groups import smallest_groups
 
     from stratsynth import census
     from stratsynth.cli.progress import fit_with_progress
@@ -89,8 +89,9 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     releases = [_synthetic(folder / name) for name in NAMES]
     echo(_comparison(found, [people, *releases]))
     groups, everybody = everybody_and_groups(found, "pooled")
-    echo("\n" + fill(smallest(groups, everybody, "stratified", "vanilla", "Stratification"), 110))
-    echo("\n" + fill(f"{smallest(groups, everybody, 'pooled', 'vanilla', 'Pooling', brief=True)} {ONE_RUN}", 110))
+    echo("\n" + fill(smallest_groups(groups, everybody, "stratified", "vanilla", "Stratification"), 110))
+    pooled = smallest_groups(groups, everybody, "pooled", "vanilla", "Pooling", brief=True)
+    echo("\n" + fill(f"{pooled} {ONE_RUN}", 110))
     certificate = read_certificate(folder / "pooled")
     write(found, folder / "evaluation", called="pooled", certificate=certificate)
     echo(

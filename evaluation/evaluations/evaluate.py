@@ -16,7 +16,7 @@ from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
-from stratsynth.evaluation.scores.workload import clique_frame, measured, score_frame, workload_frame
+from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import (
     FEW,
     RESERVED,
@@ -28,7 +28,7 @@ from stratsynth.evaluation.tables import (
     groups_of,
     joined,
     named,
-)
+)  # fmt: skip
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -198,7 +198,7 @@ def _compared(
     found: dict[str, list[pd.DataFrame]] = {}
     for name, table in compared.items():
         here = pair if name == RELEASE else Pair.of(real, table, pair.schema, pair.by, pair.few)
-        work = measured(here, k, cliques, None)
+        work = workload_of(here, k, cliques, None)
         frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
         if name == RELEASE:
             frames["cliques"] = clique_frame(here, work)
@@ -222,7 +222,7 @@ def _areas(
 ) -> Iterator[pd.DataFrame]:
     for name, table in compared.items():
         pair = Pair.of(real, table, schema, area, few)
-        yield named(score_frame(pair, measured(pair, k, cliques, None)), name)
+        yield named(score_frame(pair, workload_of(pair, k, cliques, None)), name)
 
 
 def _pairs(pair: Pair) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
-from stratsynth.evaluation.report.parts import Panel, listing, panels
-from stratsynth.evaluation.report.scored import group_name
+from stratsynth.evaluation.report.figures import Panel, listing, panels
+from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
 

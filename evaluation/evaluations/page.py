@@ -10,8 +10,16 @@ from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.report import BANNER
-from stratsynth.evaluation.report.parts import heat, listing, ranked
-from stratsynth.evaluation.report.scored import Scored, card, group_name, scored, smallest, with_people, worst_first
+from stratsynth.evaluation.report.figures import heat, listing, ranked
+from stratsynth.evaluation.report.groups import (
+    GroupErrors,
+    card,
+    group_errors,
+    group_name,
+    smallest_groups,
+    with_people,
+    worst_first,
+)  # fmt: skip
 from stratsynth.evaluation.scores.baseline import RELEASE
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 
@@ -66,19 +74,19 @@ def evaluation_page(
     )
 
 
-def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[Scored], Scored]:
+def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
     """The groups with their errors, and everybody: of the releases beside, and of this one under its name."""
     shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
-    return scored(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
+    return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
     """What this release, called `name`, did to the smallest groups, compared with one beside it."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
-    return f"{smallest(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
+    return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 
 
-def _lead(evaluation: Evaluation, groups: list[Scored], everybody: Scored, name: str) -> list[str]:
+def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
     facts, whole = evaluation.facts, everybody.error(name).value
     lead = [
         (
@@ -107,7 +115,7 @@ def _lead(evaluation: Evaluation, groups: list[Scored], everybody: Scored, name:
     return lead
 
 
-def _card(evaluation: Evaluation, groups: list[Scored], everybody: Scored) -> Section:
+def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
     kept = worst_first(groups)[:GROUPS]
     figures = [
         card(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.learning.downstream import REAL, SUBSAMPLE, SYNTHETIC
-from stratsynth.evaluation.report.parts import listing
-from stratsynth.evaluation.report.scored import Scored, card, scored
+from stratsynth.evaluation.report.figures import listing
+from stratsynth.evaluation.report.groups import GroupErrors, card, group_errors
 from stratsynth.evaluation.tables import EVERYBODY
 
 from stratsynth.report.page import Figure, Section
@@ -60,9 +60,9 @@ def _by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
         rows = rows.assign(value=1 - rows["value"], low=1 - rows["high"], high=1 - rows["low"])
         error = "share of wrong predictions"
     shown = {REAL: "trained on real rows", SYNTHETIC: "trained on the release"}
-    groups, everybody = scored(rows, evaluation.by, shown, None, evaluation.schema)
+    groups, everybody = group_errors(rows, evaluation.by, shown, None, evaluation.schema)
     return card(
-        groups, Scored(everybody.name, everybody.n, everybody.errors, status=everybody.status),
+        groups, GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status),
         title=f"In each group: {best}", note=f"The {error} in each group, of people held out.",
         interval="Lines: 95 % intervals of chance in the held-out rows.",
     )  # fmt: skip

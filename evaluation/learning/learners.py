@@ -34,13 +34,13 @@ def fitted(name: str, train: EncodedRows, features: Sequence[str], truth: Array,
         middle = truth.mean() if len(truth) else 0.0
         return _Fitted(None, (), constant=middle >= 0.5 if truth.dtype == bool else middle)
     model = _model(name, truth.dtype != bool, seed)
-    with calmly():
+    with single_threaded():
         model.fit(inputs(train, features, wide=name == "linear"), truth)
     return _Fitted(model, tuple(features), wide=name == "linear")
 
 
 @contextmanager
-def calmly() -> Iterator[None]:
+def single_threaded() -> Iterator[None]:
     """Train on one thread, and without a word on steps that were not taken: the rest changes no figure shown.
 
     On a machine with eight busy processes, threads waiting for each other took 48 s for what one did in 6.
@@ -65,7 +65,7 @@ class _Fitted:
             return np.full(table.rows, self._constant)
         if not table.rows:
             return np.zeros(0, bool)
-        with calmly():
+        with single_threaded():
             found: Array = self._model.predict(inputs(table, self._features, wide=self._wide))
         return found
 

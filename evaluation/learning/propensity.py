@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.learning.learners import calmly, inputs
+from stratsynth.evaluation.learning.learners import inputs, single_threaded
 from stratsynth.evaluation.scores.intervals import interval
 from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined
 
@@ -97,7 +97,7 @@ def _crossed(model: str, rows: Array, label: Array, seed: int) -> Array:
             LogisticRegression(solver="newton-cholesky") if model == "linear"
             else DecisionTreeClassifier(min_samples_leaf=50, random_state=seed)
         )  # fmt: skip
-        with calmly():
+        with single_threaded():
             chance[test] = made.fit(rows[train], label[train]).predict_proba(rows[test])[:, 1]
     return chance
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.scores.intervals import absolute
-from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, spelt
+from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, level_values
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Numeric, Schema
@@ -125,7 +125,7 @@ def _order(schema: Schema, name: str) -> Array:
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))
-    numbers = spelt(column)
+    numbers = level_values(column)
     order: Array = np.argsort(numbers, kind="stable")[: int((~np.isnan(numbers)).sum())]
     return order
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.workload import measured, workload_frame
+from stratsynth.evaluation.scores.workload import workload_frame, workload_of
 from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, joined, named
 
 from stratsynth.errors import UsageError
@@ -90,7 +90,7 @@ def baseline_errors(
     parts = []
     for name, table in tables.items():
         pair = Pair.of(real, table, real.schema, by, few)
-        parts.append(named(workload_frame(pair, measured(pair, k, most, None)), name))
+        parts.append(named(workload_frame(pair, workload_of(pair, k, most, None)), name))
     return joined(parts)
 
 

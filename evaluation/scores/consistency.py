@@ -33,7 +33,7 @@ def inconsistencies(
 
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
     """The frame of `inconsistencies`."""
-    texts = [said(rule) for rule in pair.schema.rules]
+    texts = [rule_text(rule) for rule in pair.schema.rules]
     broken = []  # rules x tables x scopes
     for side, table in enumerate(pair.tables):
         each = [_breaks(table, rule) for rule in pair.schema.rules]
@@ -46,7 +46,7 @@ def inconsistency_frame(pair: Pair) -> pd.DataFrame:
     return pair.frame(shares[1], low, high, items={"rule": [*texts, ANY]}, more=more)
 
 
-def said(rule: Rule) -> str:
+def rule_text(rule: Rule) -> str:
     """A rule in one line."""
     return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
 

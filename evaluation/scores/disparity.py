@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.scores.parity_terms import mean_terms
-from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, spelt, stamped
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 
 from stratsynth.errors import UsageError
 from stratsynth.models.intervals import NORMAL_95
@@ -88,6 +88,6 @@ def _range(pair: Pair, name: str) -> float:
     column = pair.schema.column(name)
     if isinstance(column, Numeric):
         return float(column.upper - column.lower)
-    levels = spelt(column)
+    levels = level_values(column)
     levels = levels[~np.isnan(levels)]
     return float(np.ptp(levels)) if len(levels) > 1 and np.ptp(levels) else 1.0

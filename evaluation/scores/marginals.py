@@ -40,10 +40,10 @@ class Workload:
     """Cliques x scopes."""
     errors: NDArray[np.float64]
     """Their standard errors, by the delta method; NaN where a table has fewer than two rows."""
-    pull: tuple[Array, Array]
+    influence: tuple[Array, Array]
     """For each row of the real and of the synthetic table, half the sum over cliques of the sign of its cell's
     difference within its group: what the row does to the mean of its group."""
-    pull_everybody: tuple[Array, Array]
+    influence_everybody: tuple[Array, Array]
     """The same for the mean of everybody."""
 
     def mean(self) -> NDArray[np.float64]:
@@ -56,15 +56,15 @@ class Workload:
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
-            groups = groups + spread_of_means(self.pull[side] / count, pair.members[side], pair.sizes[side])
+            groups = groups + variance_of_means(self.influence[side] / count, pair.members[side], pair.sizes[side])
             everybody = np.zeros(pair.tables[side].rows, np.int64)
             sizes = pair.sizes[side].sum(keepdims=True)
-            whole = whole + spread_of_means(self.pull_everybody[side] / count, everybody, sizes)
+            whole = whole + variance_of_means(self.influence_everybody[side] / count, everybody, sizes)
         found: NDArray[np.float64] = np.sqrt(pair.spread(groups, whole[0]))
         return found
 
 
-def spread_of_means(values: Array, group: Array, sizes: Array) -> NDArray[np.float64]:
+def variance_of_means(values: Array, group: Array, sizes: Array) -> NDArray[np.float64]:
     """The variance of each group's mean; NaN for groups of fewer than two rows."""
     with np.errstate(invalid="ignore", divide="ignore"):
         means = np.bincount(group, weights=values, minlength=len(sizes)) / sizes
@@ -95,14 +95,15 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]]) -> Workload:
     """Count all cliques in both tables, and compare them in every scope."""
     real, synthetic = pair.sizes
     # integers, in which sums of signs are exact
-    pulls = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
+    influences = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
     shares = _Shares(real, synthetic), _Shares(real.sum(keepdims=True), synthetic.sum(keepdims=True))
     keys = _Keys(pair)
     values, errors = [], []
     for clique in cliques:
         found = []
         # without `by`, the one group is everybody
-        for grouped, share, kept in ((True, shares[0], pulls[:2]), (False, shares[1], pulls[2:]))[not pair.by :]:
+        passes = ((True, shares[0], influences[:2]), (False, shares[1], influences[2:]))[not pair.by :]
+        for grouped, share, kept in passes:
             cells = keys.count(clique, grouped=grouped)
             distance, error, signs = share.compare(cells)
             for side, at in enumerate(cells.rows):
@@ -110,7 +111,7 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]]) -> Workload:
             found.append((distance, error))
         values.append(np.concatenate([distance for distance, _ in found]))
         errors.append(np.concatenate([error for _, error in found]))
-    groups, everybody = (pulls[:2], pulls[2:]) if pair.by else (pulls[2:], pulls[2:])
+    groups, everybody = (influences[:2], influences[2:]) if pair.by else (influences[2:], influences[2:])
     return Workload(
         tuple(cliques), np.array(values), np.array(errors),
         (groups[0] / 2, groups[1] / 2), (everybody[0] / 2, everybody[1] / 2),

@@ -16,7 +16,7 @@ import numpy as np
 from stratsynth.evaluation.scores.intervals import absolute, interval
 from stratsynth.evaluation.scores.marginals import Workload
 from stratsynth.evaluation.scores.parity_terms import Terms, marginal_terms, mean_terms
-from stratsynth.evaluation.scores.workload import measured
+from stratsynth.evaluation.scores.workload import workload_of
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, joined, share
 
 from stratsynth.errors import UsageError
@@ -86,7 +86,7 @@ def parity_error(
         raise UsageError("evaluation: parity error needs groups; name columns with `by`.")
     if statistic == "means":
         return means_frame(pair, pair.variables(columns), Weighting(omega, strata), tau)
-    return marginals_frame(pair, measured(pair, k, most, columns), Weighting(omega, strata))
+    return marginals_frame(pair, workload_of(pair, k, most, columns), Weighting(omega, strata))
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
     errors = np.abs([terms.error for terms in every])
     there = (~np.isnan(errors)).sum(axis=0)
     value = share(np.nansum(errors, axis=0), there)
-    spread = _spread_of(pair, every, np.where(there > 0, 1 / np.maximum(there, 1), np.nan))
+    spread = _error_of_sum(pair, every, np.where(there > 0, 1 / np.maximum(there, 1), np.nan))
     low, high = interval(value, spread)
     nothing = np.full(value.shape, np.nan)
     more = {
@@ -147,7 +147,7 @@ def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
     return pair.frame(value, low, high, items={"variable": [ALL]}, more=more)
 
 
-def _spread_of(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
+def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
     """The standard error of the sum of several variables' errors in each scope, which share their rows, scaled."""
     variance = np.zeros(len(pair.groups) + 1)
     for side in (0, 1):

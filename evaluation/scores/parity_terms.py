@@ -42,7 +42,7 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(undefined, np.nan, (made - truth) / least)
         slopes = [np.where(below, -1.0, -made / truth) / least, 1 / least]
-        spread = np.sqrt(slopes[0] ** 2 * sides[0].spread + slopes[1] ** 2 * sides[1].spread)
+        spread = np.sqrt(slopes[0] ** 2 * sides[0].variance + slopes[1] ** 2 * sides[1].variance)
     steps = [np.nan_to_num(np.sign(error) * slope, posinf=0.0, neginf=0.0) for slope in slopes]
     rows = np.stack([side.rows for side in sides])
     # each group's slope for its rows, everybody's for all
@@ -58,7 +58,7 @@ class _Side:
 
     rows: Array
     mean: Array
-    spread: Array
+    variance: Array
     """Their variances; NaN where fewer than two rows have a value."""
     away: Array
     """For each row, what it adds to the mean of its group by not being the mean; 0 where it has no value."""
@@ -76,9 +76,9 @@ class _Side:
             mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
             away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
             squares = np.append(np.bincount(group, away[0] ** 2, count), (away[1] ** 2).sum())
-            spread = np.where(rows > 1, squares / (rows * (rows - 1)), np.nan)
+            variance = np.where(rows > 1, squares / (rows * (rows - 1)), np.nan)
         parts = away[0] / np.maximum(rows[group], 1), away[1] / max(rows[-1], 1)
-        return cls(rows, mean, spread, parts[0], parts[1])
+        return cls(rows, mean, variance, parts[0], parts[1])
 
 
 def marginal_terms(pair: Pair, found: Workload) -> Terms:
@@ -89,10 +89,10 @@ def marginal_terms(pair: Pair, found: Workload) -> Terms:
     scale = 2 / len(found.cliques)
     pulls, wholes = [], []
     for side in (0, 1):
-        group, pull = pair.members[side], scale * found.pull[side]
+        group, pull = pair.members[side], scale * found.influence[side]
         size = np.maximum(pair.sizes[side], 1)
         pulls.append((pull - (np.bincount(group, pull, len(size)) / size)[group]) / size[group])
-        whole = scale * found.pull_everybody[side]
+        whole = scale * found.influence_everybody[side]
         wholes.append((whole - whole.mean()) / len(whole) if len(whole) else whole)
     # a distance rises with the real share and falls with the synthetic one
     return Terms(

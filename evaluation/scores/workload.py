@@ -57,7 +57,7 @@ def workload_error(
         A row for each declared group, then one for everybody; with `cliques`, how many sets of columns.
     """
     scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
-    return workload_frame(pair, measured(pair, k, most, columns), scale)
+    return workload_frame(pair, workload_of(pair, k, most, columns), scale)
 
 
 def clique_errors(
@@ -77,7 +77,7 @@ def clique_errors(
     `clique` holds the names of the columns joined by a comma.
     """
     scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
-    return clique_frame(pair, measured(pair, k, most, columns), scale)
+    return clique_frame(pair, workload_of(pair, k, most, columns), scale)
 
 
 def k_marginal_score(
@@ -96,10 +96,10 @@ def k_marginal_score(
     Arguments as `workload_error`; with the column of an area in `by`, the score of each area.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
-    return score_frame(pair, measured(pair, k, most, columns))
+    return score_frame(pair, workload_of(pair, k, most, columns))
 
 
-def measured(pair: Pair, k: int, most: int | None, columns: Sequence[str] | None) -> Workload:
+def workload_of(pair: Pair, k: int, most: int | None, columns: Sequence[str] | None) -> Workload:
     """The workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)

@@ -64,11 +64,11 @@ class EncodedRows:
         column = self.schema.column(name)
         if isinstance(column, Numeric):
             return self.numbers[name]
-        found: NDArray[np.float64] = spelt(column)[self.codes[name]]
+        found: NDArray[np.float64] = level_values(column)[self.codes[name]]
         return found
 
 
-def spelt(column: Categorical) -> NDArray[np.float64]:
+def level_values(column: Categorical) -> NDArray[np.float64]:
     """The number of each level, as `EncodedRows.values` says."""
     own = (column.not_applicable, MISSING)
     found = [None if level in own else number(level) for level in column.all_levels]

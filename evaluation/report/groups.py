@@ -42,7 +42,7 @@ NOTHING = Score(math.nan)
 
 
 @dataclass(frozen=True)
-class Scored:
+class GroupErrors:
     """A group, how many real people it has, and the error of each release in it."""
 
     name: str
@@ -74,9 +74,9 @@ def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
     return ", ".join(parts) or "everybody"
 
 
-def scored(
+def group_errors(
     frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
-) -> tuple[list[Scored], Scored]:
+) -> tuple[list[GroupErrors], GroupErrors]:
     """The groups, and everybody, of a frame that has a row for each `table` and scope.
 
     Args:
@@ -98,8 +98,8 @@ def scored(
         errors = {name: _score(tables[table]) for table, name in releases.items() if table in tables}
         base = float(tables[chance]["value"]) if chance in tables else math.nan
         status = next((str(t["status"]) for table in releases if (t := tables.get(table)) and t["status"] != OK), OK)
-        made.append(Scored(group_name(levels, schema), main["n"], errors, base, status, levels))
-    everybody = next((s for s in made if not s.levels), Scored("everybody", math.nan, {}))
+        made.append(GroupErrors(group_name(levels, schema), main["n"], errors, base, status, levels))
+    everybody = next((s for s in made if not s.levels), GroupErrors("everybody", math.nan, {}))
     return [s for s in made if s.levels], everybody
 
 
@@ -113,12 +113,12 @@ def series_of(names: Sequence[str]) -> dict[str, int]:
     return {name: SERIES[name] if name in SERIES else next(free) for name in names}
 
 
-def worst_first(groups: Sequence[Scored]) -> list[Scored]:
+def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
     """From the largest error to the smallest; groups without an error come last."""
     return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
 
 
-def card(groups: Sequence[Scored], everybody: Scored, *, title: str, note: str, interval: str) -> Figure:
+def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str) -> Figure:
     """The disparity card: a row for each group, from the worst to the best, and everybody at the end."""
     ordered = worst_first(groups)
     names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
@@ -127,7 +127,7 @@ def card(groups: Sequence[Scored], everybody: Scored, *, title: str, note: str, 
     ends = [v for s in [*ordered, everybody] for e in s.errors.values() for v in (e.value, e.high)]
     scale = Scale.over([*ends, *(s.chance for s in [*ordered, everybody])])
 
-    def line(s: Scored) -> list[Cell]:
+    def line(s: GroupErrors) -> list[Cell]:
         marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]
         marks += [Mark("chance alone", s.chance, series=-1)] if based else []
         return [
@@ -166,9 +166,10 @@ FEWEST = 3
 """As many groups as the paragraph about the smallest is about, or a third of all if that is fewer."""
 
 
-def smallest(
-    groups: Sequence[Scored], everybody: Scored, mine: str, other: str, name: str | None = None, *, brief: bool = False
-) -> str:
+def smallest_groups(
+    groups: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str, name: str | None = None,
+    *, brief: bool = False,
+) -> str:  # fmt: skip
     """What one release did to the smallest groups, compared with another, in a paragraph.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
@@ -192,7 +193,7 @@ def smallest(
     return " ".join(line for line in lines if line)
 
 
-def _lost(few: Sequence[Scored], mine: str, other: str) -> Iterator[str]:
+def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
     """The groups of real people of whom one of the releases shows nobody: worse than any error."""
     for loser, keeper in ((other, mine), (mine, other)):
         gone = [s for s in few if not s.error(loser).known]
@@ -209,13 +210,13 @@ def _lost(few: Sequence[Scored], mine: str, other: str) -> Iterator[str]:
         )
 
 
-def with_people(s: Scored) -> str:
+def with_people(s: GroupErrors) -> str:
     """A group and how many people it has, for a sentence."""
     people = several(int(s.n), "person", "people")
     return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
 
 
-def verdict(s: Scored, mine: str, other: str) -> str:
+def verdict(s: GroupErrors, mine: str, other: str) -> str:
     """Whether the error of a group is "smaller", "larger", or neither beyond chance."""
     a, b = s.error(mine), s.error(other)
     ends = [e if math.isfinite(e) else v for e, v in ((a.low, a.value), (a.high, a.value), (b.low, b.value),
@@ -223,7 +224,7 @@ def verdict(s: Scored, mine: str, other: str) -> str:
     return "smaller" if ends[1] < ends[2] else "larger" if ends[0] > ends[3] else "no different beyond chance"
 
 
-def _did(few: Sequence[Scored], mine: str, other: str, what: str, *, every: bool) -> str:
+def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every: bool) -> str:
     verdicts = [verdict(s, mine, other) for s in few]
     chance = [s.chance for s in few if math.isfinite(s.chance)]
     alone = f"; chance alone would leave {_span(chance)}" if chance else ""
@@ -246,7 +247,7 @@ def _did(few: Sequence[Scored], mine: str, other: str, what: str, *, every: bool
     return f"{made}: it is {before} under {other} and {after} under {mine}{alone}."
 
 
-def _why(few: Sequence[Scored], mine: str, other: str) -> Iterator[str]:
+def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
     """What a reader should know about such changes; about strata only."""
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
@@ -259,7 +260,7 @@ def _why(few: Sequence[Scored], mine: str, other: str) -> Iterator[str]:
         yield "A group that is measured by itself is not taken for an average of everybody."
 
 
-def _rest(rest: Sequence[Scored], everybody: Scored, mine: str, other: str) -> str:
+def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str) -> str:
     both = f"{short(everybody.error(other).value, 2)} to {short(everybody.error(mine).value, 2)}"
     whole = f"over everybody the error went from {both}." if everybody.error(mine).known else ""
     rest = [s for s in rest if s.error(mine).known and s.error(other).known]
