@@ -4,7 +4,7 @@
 
     print(workload_error("people.csv", "release/synthetic.parquet", schema, by=["SEX", "RAC1P"]))
 
-What reads private rows is stamped INTERNAL: it is paid for by no budget, and is not for publication.
+Scores of private rows are stamped INTERNAL: no budget pays for them, and they are not for publication.
 """
 
 from __future__ import annotations
@@ -28,51 +28,28 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.scores.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
-_HOME = {
-    "Baseline": "scores.baseline",
-    "Evaluation": "evaluations.evaluate",
-    "Task": "learning.tasks",
-    "baseline_errors": "scores.baseline",
-    "baselines": "scores.baseline",
-    "clique_errors": "scores.workload",
-    "compare": "comparisons.compare",
-    "correlations": "scores.associations",
-    "downstream": "learning.downstream",
-    "evaluate": "evaluations.evaluate",
-    "inconsistencies": "scores.consistency",
-    "k_marginal_score": "scores.workload",
-    "levels_lost": "scores.consistency",
-    "matches": "scores.matching",
-    "mean_disparity": "scores.disparity",
-    "parity_error": "scores.parity",
-    "prediction_rates": "learning.rates",
-    "principal_components": "learning.propensity",
-    "propensity": "learning.propensity",
-    "workload_error": "scores.workload",
+_NAMES = {
+    "comparisons.compare": ("compare",),
+    "evaluations.evaluate": ("Evaluation", "evaluate"),
+    "learning.downstream": ("downstream",),
+    "learning.propensity": ("principal_components", "propensity"),
+    "learning.rates": ("prediction_rates",),
+    "learning.tasks": ("Task",),
+    "scores.associations": ("correlations",),
+    "scores.baseline": ("Baseline", "baseline_errors", "baselines"),
+    "scores.consistency": ("inconsistencies", "levels_lost"),
+    "scores.disparity": ("mean_disparity",),
+    "scores.matching": ("matches",),
+    "scores.parity": ("parity_error",),
+    "scores.workload": ("clique_errors", "k_marginal_score", "workload_error"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "Baseline",
-    "Evaluation",
-    "Task",
-    "baseline_errors",
-    "baselines",
-    "clique_errors",
-    "compare",
-    "correlations",
-    "downstream",
-    "evaluate",
-    "inconsistencies",
-    "k_marginal_score",
-    "levels_lost",
-    "matches",
-    "mean_disparity",
-    "parity_error",
-    "prediction_rates",
-    "principal_components",
-    "propensity",
-    "workload_error",
-]
+    "Baseline", "Evaluation", "Task", "baseline_errors", "baselines", "clique_errors", "compare", "correlations",
+    "downstream", "evaluate", "inconsistencies", "k_marginal_score", "levels_lost", "matches", "mean_disparity",
+    "parity_error", "prediction_rates", "principal_components", "propensity", "workload_error",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

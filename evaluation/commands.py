@@ -72,14 +72,16 @@ def evaluate(
     ] = None,
     area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
     quasi: Annotated[
-        str | None, typer.Option(metavar="COLUMN,...", help="What neighbours know of each other, for matches.")
+        str | None, typer.Option(metavar="COLUMN,...", help="Quasi-identifiers, known to neighbours, for matches.")
     ] = None,
     beside: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=S", help="Another release of the same people to compare with, as vanilla=DIR."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
-    cliques: Annotated[int, typer.Option(min=1, help="At most so many marginals, the same ones every time.")] = 1000,
+    cliques: Annotated[
+        int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
+    ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="For baselines, models and intervals.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:

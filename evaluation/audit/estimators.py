@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DIGITS = 9
-"""Scores are rounded to so many digits: without it an audit finds its own floating point noise."""
+"""Digits after the point that scores are rounded to: else an audit finds its own floating point noise."""
 
 
 class Errors(NamedTuple):
-    """What a test got wrong: numbers of runs, or arrays of such numbers."""
+    """Errors of a test: numbers of runs, or arrays of such numbers."""
 
     positives: Any
     """Runs on the first table that it took for the neighbour's."""
@@ -46,14 +46,14 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
     """Scores plus uniform noise as wide as their lattice's spacing.
 
-    Whole-number answers give scores on a lattice, and no threshold on a lattice has just any error rate. The
+    Whole-number answers give scores on a lattice, where thresholds reach few error rates. The
     jitter makes it a randomised test; it looks at no data, so it can only lower what is found.
     """
     return scores + spacing * (rng.random(scores.shape) - 0.5)
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> Errors:
-    """Count what the test `score >= threshold` gets wrong; both samples have the same size."""
+    """Count the errors of the test `score >= threshold`; both samples have the same size."""
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
     at = round(threshold, DIGITS)

@@ -8,7 +8,7 @@ from stratsynth.evaluation.bench.figures import Figure, limited, seconds
 from stratsynth.evaluation.bench.synth import fitted, mean, several
 
 TIMES_VANILLA = 3.0
-"""What stratifying may cost."""
+"""The largest time of a stratified fit, as a multiple of the vanilla one's."""
 SMALL = {"prior": 0.0, "model_cells": 2**14, "iterations": 1000}
 """A model that JAX compiles in reasonable time."""
 

@@ -14,7 +14,7 @@ BY = ("SEX", "RAC1P")
 
 
 def run() -> list[Figure]:
-    """Score as many other simulated people as if they were a release."""
+    """Score a second sample of simulated people as if it were a release."""
     from stratsynth.evaluation import parity_error, workload_error
     from stratsynth.evaluation.tables import EncodedRows
 

@@ -1,4 +1,4 @@
-"""The frame of every benchmark: what a figure is, how a time is taken, how figures are shown."""
+"""The frame of every benchmark: figures, how times are taken, how figures are shown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Figure:
     spread: float | None = None
     """Half the distance between the smallest and the largest measurement, in the same unit."""
     against: str = ""
-    """What it is compared with, or the target it is to reach."""
+    """The figure of comparison, or the target."""
     reached: bool | None = None
     """Whether the target was reached; None where there is none."""
 
@@ -75,7 +75,7 @@ def started(*arguments: str, repetitions: int = REPETITIONS) -> Timing:
 def peak_megabytes() -> float:
     """The most memory that this process has held so far.
 
-    Linux's own count, where there is one: what `getrusage` says of a child starts at its parent's size.
+    Linux's own count, where there is one: `getrusage` starts a child's count at its parent's size.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -99,7 +99,7 @@ def limited(name: str, value: float, most: float | None, unit: str, repetitions:
 
 
 def fresh(module: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """What `python -m stratsynth.evaluation.bench.MODULE JSON` prints as its last line, in a process of its own."""
+    """Run `python -m stratsynth.evaluation.bench.MODULE JSON` in a process of its own, and parse its last line."""
     command = [sys.executable, "-W", "ignore", "-m", f"stratsynth.evaluation.bench.{module}", json.dumps(wanted)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])

@@ -1,6 +1,6 @@
 """GEM's figures, for `synth`: one fit in a fresh process each, `python -m stratsynth.evaluation.bench.gem JSON`.
 
-With `--acs FILE` on twelve columns of NIST's excerpt; without it on as many columns of simulated people, for
+With `--acs FILE` on twelve columns of NIST's excerpt; without it on twelve columns of simulated people, for
 which there are no targets.
 """
 
@@ -59,7 +59,7 @@ def _once(fit: dict[str, Any]) -> Timing:
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Fit what is wanted and measure it."""
+    """Fit the wanted mechanism and measure it."""
     from stratsynth.evaluation.bench.figures import peak_megabytes
     from stratsynth.evaluation.scores.marginals import coded, mean_l1
 
@@ -86,7 +86,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def data(acs: str | None) -> tuple[pd.DataFrame, Schema]:
-    """The excerpt's twelve columns, or the first twelve of as many simulated people."""
+    """The excerpt's twelve columns, or twelve columns of simulated people."""
     import pandas as pd
 
     if acs is None:

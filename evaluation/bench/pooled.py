@@ -61,7 +61,7 @@ def run(
 
 
 def _hows(base: str, by: Sequence[str], weights: Any, shares: Sequence[float]) -> dict[str, Any]:
-    """What is compared, by its name."""
+    """The mechanisms compared, by name."""
     import stratsynth as ss
     from stratsynth.mechanisms import make
 

@@ -1,7 +1,7 @@
 """`synth`: the graphical synthesizers, each fit in a fresh process.
 
 With `--acs FILE` on NIST's excerpt of the American Community Survey, as the figures of other libraries were
-taken; without it on as many simulated people.
+taken; without it on simulated people.
 """
 
 from __future__ import annotations

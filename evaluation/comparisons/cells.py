@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BASELINE = "(baseline)"
-"""What baselines have for a stratification; their mechanisms are in brackets too, and cost an infinite epsilon."""
+"""The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
 PUBLIC = "research on data declared public: nothing was charged, and nothing here is a private release"
 _WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_marginals")
 
@@ -63,7 +63,7 @@ class CellRunner:
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 
     def baselines(self, file: Path) -> None:
-        """Score what every release is compared with, once."""
+        """Score the baselines, once for all releases."""
         grid, real = self._grid, self._real
         frames = []
         for baseline in baselines(real, real.schema, grid.recipe.rows):
@@ -88,7 +88,7 @@ def scores(
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
         "workload_error": lambda work: workload_frame(pair, work),
         "k_marginal_score": lambda work: score_frame(pair, work),
-        # groups' marginals are many: a thousand for each of them in every cell
+        # everybody's alone: a thousand marginals for each group in every cell would be too many
         "clique_error": lambda work: _everybody(clique_frame(pair, work)),
         "parity_means": lambda _: _all(means_frame(pair, pair.variables(None), Weighting())),
         "parity_marginals": lambda work: _all(marginals_frame(pair, work, Weighting())),

@@ -1,10 +1,10 @@
-"""Comparisons: every setting of a grid fitted and scored several times, in a folder that can be gone on with.
+"""Comparisons: every setting of a grid fitted and scored several times, in a folder that a later call can continue.
 
     DIR/comparison.parquet, .csv   one tidy frame: a row for each setting, repetition, metric and group
     DIR/paired.parquet, .csv       differences between settings, with intervals over repetitions
     DIR/comparison.json            what was compared, and with what
     DIR/report.html                a page to read
-    DIR/cells/                     a file for each cell of the grid; what is there is not computed again
+    DIR/cells/                     a file for each cell of the grid; existing files are not computed again
 
 On data declared public nothing is charged. On all others every fit is charged to the recipe's ledger, and the
 scores, which no budget pays for, are INTERNAL: a setting that is chosen by them has learned from private rows.
@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.comparisons import pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
-from stratsynth.evaluation.comparisons.grid_page import grid_page
+from stratsynth.evaluation.comparisons.page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, paired
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
@@ -71,8 +71,16 @@ def compare(
         recipe: The recipe file.
         out: A new folder, or one that holds a part of this very comparison.
         workers: How many processes fit at a time, each on one thread; by default what the recipe says, or 1.
-        tick: Called with the number of cells that are done and of all, at first and after each.
-        note: Called with a line on what will be charged, before the first fit.
+        tick: Called with the number of cells done and the number of all cells, at first and after each.
+        note: Called with a line on the coming charges, before the first fit.
+
+    Returns:
+        A row for each setting, repetition, metric, scope and group; `attrs["stamp"]` is its notice.
+
+    Raises:
+        UsageError: The recipe's grid makes no sense, or `out` holds another comparison or is in use.
+        BudgetRefused: The fits cost more than the ledger's cap leaves.
+        StratsynthError: A file cannot be written or is damaged, or a worker process died.
     """
     grid = Grid.read(Recipe.read(Path(recipe)))
     count = grid.workers if workers is None else workers
@@ -81,7 +89,7 @@ def compare(
     folder = Path(out).absolute()
     refuse_other(folder)
     if not (folder / CELLS / KEY).is_file():
-        foresee(grid, folder)  # what is refused leaves nothing behind
+        foresee(grid, folder)  # a refusal leaves nothing behind
     with opened(folder):
         known = digests(grid, folder)
         files = {cell: folder / CELLS / f"{name}.parquet" for cell, name in known.items()}
@@ -106,12 +114,12 @@ def compare(
 
 
 def stamp(grid: Grid) -> str:
-    """What every output of the comparison says of itself."""
+    """The notice in every output of the comparison."""
     return PUBLIC if grid.recipe.data.get("public") else STAMP
 
 
 def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
-    """The digest of each cell: of everything that decides what is computed. None stands for the baselines.
+    """The digest of each cell: of everything that its scores depend on. None stands for the baselines.
 
     Data are known by a keyed hash: a plain one would confirm guesses.
     """
@@ -135,22 +143,22 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
 
 @dataclass(frozen=True)
 class Cost:
-    """What a grid on private data costs."""
+    """The privacy cost of a grid on private data."""
 
     new: Outlook
-    """The cells that are not there yet, beside what was spent before."""
+    """The cost of the cells not computed yet, on top of the ledger's earlier fits."""
     grid_epsilon: float
-    """All cells together, by themselves."""
+    """The epsilon of all cells composed, without the ledger's other fits."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values; what delta does not suffice for is null."""
+        """Plain values; an epsilon that is infinite at this delta is null."""
         return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
 
 
 def foresee(grid: Grid, folder: Path) -> Cost | None:
-    """What the grid will cost; None on public data.
+    """The coming cost of the grid; None on public data.
 
-    Refuses, before anything is fitted, what any of the fits would refuse, and what passes the ledger's cap.
+    Before anything is fitted, raises the refusals of any of the fits, and refuses costs beyond the ledger's cap.
     """
     table = grid.recipe.table()
     if not table.public and not isinstance(table.ledger, FileLedger):
@@ -173,7 +181,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
 
 
 def charge_line(outlook: Outlook) -> str:
-    """What will be charged, in a line."""
+    """The coming charges, in a line."""
     if not outlook.fits:
         return "compare: no new fit is charged."
     left = outlook.left_epsilon
@@ -222,7 +230,7 @@ def opened(folder: Path) -> Iterator[None]:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise UsageError(f"another process is at work in {folder}; wait for it.") from None
-        for part in (folder / CELLS).glob(".*.part"):  # what a killed process was writing
+        for part in (folder / CELLS).glob(".*.part"):  # files that a killed process did not finish
             part.unlink(missing_ok=True)
         yield
     finally:
@@ -230,7 +238,7 @@ def opened(folder: Path) -> Iterator[None]:
 
 
 def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
-    """What is compared with what, in plain values."""
+    """The grid, its settings and its cost, in plain values."""
     recipe = grid.recipe
     return {
         "format": FORMAT, "stamp": stamp(grid), "stratsynth": version("stratsynth"),
@@ -263,6 +271,6 @@ def _replace(path: Path, text: str) -> None:
 
 
 def read_facts(folder: Path) -> Mapping[str, Any]:
-    """What `comparison.json` says."""
+    """The content of `comparison.json`."""
     document: Mapping[str, Any] = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
     return document

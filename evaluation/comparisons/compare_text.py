@@ -1,4 +1,4 @@
-"""A comparison in a page of text: every setting at every epsilon, and what can be said of two of them."""
+"""A comparison in a page of text: every setting at every epsilon, and the differences between pairs of settings."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WORDS = {
 }
 """The metrics that a page shows."""
 PAIRS = 20
-"""As many pairs of settings as are shown of each; the files have all."""
+"""The largest number of pairs of settings shown for each metric; the files have all."""
 
 
 @contextlib.contextmanager
@@ -56,7 +56,7 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
     with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=24 * 3600) as bar:
 
         def tick(done: int, cells: int) -> None:
-            # what was done before is no part of the speed
+            # cells done before this call do not count in the speed
             if bar.tasks:
                 bar.update(bar.tasks[0].id, completed=done)
             else:
@@ -85,7 +85,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
 
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
-    """The same for programs: what was compared, all differences that are not of single groups, the files."""
+    """The same as JSON: facts, all differences that are not of single groups, the files."""
     facts, differences = read_facts(folder), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))

@@ -1,4 +1,4 @@
-"""What is compared: the section [compare] of a recipe, and the grid of fits that it means.
+"""The section [compare] of a recipe, and the grid of fits that it describes.
 
     [compare]
     mechanisms = ["mst", { name = "pooled", base = "mst" }]   # by default the recipe's
@@ -38,7 +38,7 @@ VANILLA = "vanilla"
 COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip
-"""What a column to group by cannot be called."""
+"""Names that a column to group by cannot have."""
 _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "mechanisms": (list, "a list of names, or of tables with a name and settings"),
     "stratifications": (list, "a list of lists of columns; [] is vanilla"),
@@ -57,17 +57,24 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
 
 @dataclass(frozen=True)
 class Scoring:
-    """How every release is scored."""
+    """The scores that every release gets."""
 
     metrics: tuple[str, ...]
+    """Some of `METRICS`."""
     by: tuple[str, ...]
     """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
     k: int = 3
+    """The number of columns of a marginal."""
     cliques: int = CLIQUES
+    """The largest number of marginals."""
     holdout: Path | None = None
+    """Real rows that nothing is fitted to; with `target` alone."""
     target: str | None = None
+    """The column or task that models predict; None for no models."""
     positive: tuple[str, ...] | None = None
+    """The levels of a categorical target that count as 1."""
     above: float | None = None
+    """The number above which a numeric target counts as 1."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +82,11 @@ class Cell:
     """One fit of the grid."""
 
     mechanism: str
+    """Its label in the grid."""
     by: tuple[str, ...]
+    """The columns of its strata; empty for vanilla."""
     epsilon: float
+    """The whole privacy budget of the fit."""
     seed: int
     """The number of the repetition. It reaches post-processing only: noise is fresh in every fit."""
 
@@ -91,17 +101,23 @@ class Grid:
     """Everything a comparison is made of, in plain values."""
 
     recipe: Recipe
+    """Data, budget, strata and weights of every fit."""
     mechanisms: Mapping[str, Mapping[str, Any]]
     """By label: the name and the settings of each."""
     stratifications: tuple[tuple[str, ...], ...]
+    """Sets of columns to stratify by; the empty one is vanilla."""
     epsilons: tuple[float, ...]
+    """The whole privacy budgets, one at a time."""
     seeds: int
+    """The number of repetitions of each setting."""
     scoring: Scoring
+    """The scores of every release."""
     workers: int = 1
+    """Processes that fit at a time."""
 
     @classmethod
     def read(cls, recipe: Recipe) -> Grid:
-        """The grid of a recipe; refuses what makes no sense without reading data."""
+        """The grid of a recipe; refuses contradictory settings without reading data."""
         said = dict(recipe.compare or {})
         _check(said)
         if "strata" in recipe.budget_:
@@ -142,7 +158,7 @@ class Grid:
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: Cell) -> Mechanism[Any]:
-        """The cell's mechanism, in its strata; one that draws no rows is refused: rows are what is scored."""
+        """The cell's mechanism, in its strata; one that draws no rows is refused: only rows are scored."""
         settings = dict(self.mechanisms[cell.mechanism])
         name = settings.pop("name")
         if not getattr(load(name), "draws_rows", True):
@@ -183,7 +199,7 @@ class Grid:
 
 
 def _only(groups: Groups, by: Sequence[str]) -> Groups:
-    """What is declared of the groups of these columns."""
+    """The part of the declared merges and bands that concerns these columns."""
     merge, hierarchy = (
         {column: merges for column, merges in declared.items() if column in by}
         for declared in (groups.merge, groups.hierarchy)
@@ -230,7 +246,7 @@ def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Sc
 
 
 def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Each mechanism by what it is called: its name, and its settings where it has any."""
+    """Name and settings of each mechanism, by its label."""
     found: dict[str, dict[str, Any]] = {}
     for one in mechanisms:
         section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
@@ -241,7 +257,7 @@ def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
             raise RecipeError("[compare] the label of a mechanism is a text that does not begin with a bracket.")
         if label in found:
             raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
-        makes_strata(section["name"])  # refuses what is not installed
+        makes_strata(section["name"])  # refuses a mechanism that is not installed
         found[label] = section
     if not found:
         raise RecipeError("[compare] mechanisms is empty.")
@@ -275,5 +291,5 @@ def _check(said: Mapping[str, Any]) -> None:
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:
-    """How every release is scored, but for whose rows the hold-out's are."""
+    """How every release is scored, but for the path of the hold-out."""
     return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

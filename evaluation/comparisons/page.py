@@ -24,8 +24,10 @@ if TYPE_CHECKING:
 
 PANELS = 9
 GROUPS = 60
-"""As many groups as a heat map or a card shows, the worst; the files have all."""
+"""The largest number of groups in a heat map or a card, the worst; the files have all."""
 WORST = 10
+OURS = ("group", "stamp", "seconds")
+"""Columns of the tidy table that are neither figures nor levels of groups."""
 
 
 def comparison_page(
@@ -46,7 +48,7 @@ def comparison_page(
                 mechanism, stratification, epsilon, seed
                                     which release it is about. Rows whose mechanism or stratification is
                                     "subsample" are the sampling-error baseline, whatever their epsilon
-                metric              what `value` measures; the less, the better
+                metric              the name of the error in `value`
                 scope               "group" or "everybody"
                 the groups' columns, or `group`
                                     the levels that make the group; any column that is not named here is one
@@ -59,8 +61,8 @@ def comparison_page(
         epsilon: The epsilon of the disparity card and the heat map; by default the one closest to 1.
         title: The heading.
         schema: For the meaning of the groups' levels.
-        facts: What else a reader should know of how the figures came about.
-        banner: What makes the page INTERNAL; None for research on public data.
+        facts: Further facts for the section "How it was made".
+        banner: The notice of an INTERNAL page; None for research on public data.
     """
     runs = Runs(frame, metric, epsilon, schema)
     sections = [
@@ -82,6 +84,26 @@ def comparison_page(
             "beside this file.",
         )
     )
+
+
+def grid_page(frame: pd.DataFrame, mechanisms: Mapping[str, Mapping[str, Any]], schema: Schema, stamp: str) -> str:
+    """The HTML of a whole grid.
+
+    Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
+    releases of its base, if these were compared too.
+    """
+    base = frame["mechanism"].eq(f"({BASELINE})")
+    drawn = frame[base | ~frame["mechanism"].str.startswith("(")].drop(columns=[c for c in OURS if c in frame])
+    drawn = drawn.assign(mechanism=drawn["mechanism"].where(~base.loc[drawn.index], BASELINE))
+    for label, section in mechanisms.items():
+        inner = section.get("base", "aim")
+        name = inner if isinstance(inner, str) else inner.get("name")
+        if section.get("name") == "pooled" and name in mechanisms:
+            own = drawn["mechanism"].eq(label)
+            by = drawn["stratification"].where(~own, "pooled by " + drawn["stratification"].astype(str))
+            drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
+    facts = {"Data": stamp}
+    return comparison_page(drawn, schema=schema, facts=facts, banner=BANNER if stamp == STAMP else None)
 
 
 def _lead(runs: Runs) -> Iterator[str]:

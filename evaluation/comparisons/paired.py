@@ -1,4 +1,4 @@
-"""Differences between settings over repetitions, with intervals: what "better at epsilon 1" rests on.
+"""Differences between settings over repetitions, with intervals: the grounds of "better at epsilon 1".
 
 Two settings are paired by the number of the repetition and differ at the same epsilon, in the same metric, for the
 same people. Repetitions share the real rows and nothing else, as noise is fresh in each: the interval is about the
@@ -47,7 +47,7 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
     off = np.where(there, values - mean[..., None], 0.0)
     spread = np.sqrt((off**2).sum(axis=-1) / (many - 1))
     half = t.ppf((1 + COVERAGE) / 2, many - 1) * spread / np.sqrt(many)
-    # means of equal values are rounded: what is as small as that is no spread
+    # the mean of equal values is rounded: differences this small are no spread
     flat = np.abs(off).max(axis=-1, initial=0.0) <= 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean)))
     half = np.where((count < 2) | flat, np.nan, half)
     return mean, mean - half, mean + half

@@ -25,7 +25,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
     """Compute the cells whose files are not there; None among them is the baselines, which come first.
 
-    What they need is read first of all: a hold-out that cannot be read is found out before the first fit.
+    The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
     from threadpoolctl import threadpool_limits
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ("mechanism", "stratification", "epsilon", "seed", "metric", "scope", "clique", "value", "low", "high", "n",
            "status")  # fmt: skip
 ERRORS = ("workload_error", "workload", "parity_marginals", "error")
-"""What a comparison is drawn by where nobody says, in order of preference."""
+"""Metrics that a page draws by default, in order of preference."""
 BASELINE = "subsample"
 
 

@@ -1,4 +1,4 @@
-"""INTERNAL. An evaluation in a page of text: the disparity card, the worst marginals, what to look at."""
+"""INTERNAL. An evaluation in a page of text: the disparity card, the worst marginals, notes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 GROUPS = 30
-"""As many groups as are shown; the files have all."""
+"""The largest number of groups shown; the files have all."""
 WORST = 5
 
 
@@ -29,8 +29,8 @@ def text(evaluation: Evaluation) -> str:
 def disparity_card(evaluation: Evaluation) -> pd.DataFrame:
     """Each group's error (mean L1 of the k-way marginals), worst first, beside that of the baselines; then everybody.
 
-    `means` is the mean relative error of its means; `excess` the error by that of the subsample, what chance alone
-    does to so many people.
+    `means` is the mean relative error of its means; `excess` is the error divided by that of the subsample, the error
+    of chance alone in a group of this size.
     """
     keys = ["scope", *evaluation.by]
     wide = evaluation.workload
@@ -126,7 +126,7 @@ def _listed(frame: pd.DataFrame, by: Sequence[str]) -> list[str]:
 
 
 def _learned(evaluation: Evaluation) -> str:
-    """Accuracy, or error, of each model by what it was trained on."""
+    """Accuracy, or error, of each model, by its training table."""
     frame = evaluation.downstream
     if frame is None:
         return ""
@@ -142,7 +142,7 @@ def _learned(evaluation: Evaluation) -> str:
 
 
 def _notes(evaluation: Evaluation) -> str:
-    """One line each of what a reader may want to look at."""
+    """One line each on rules, telling apart, levels and matches."""
     lines = []
     rules = evaluation.inconsistencies
     broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]

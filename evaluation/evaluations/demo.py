@@ -1,7 +1,7 @@
 """`stratsynth demo`: the whole job on the built-in census, in a folder that shows every file it takes.
 
-The people are simulated, so the demonstration may do what nobody may do with private data: look at the truth,
-and compare a vanilla release with a stratified and with a pooled one, group by group.
+The people are simulated, so the demonstration may look at the truth, as nobody may with private data, and compare
+a vanilla release with a stratified and with a pooled one, group by group.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
-    """Write data, schema, shares and three recipes; plan; fit all; show what each group got."""
+    """Write data, schema, shares and three recipes; plan; fit all; show each group's errors."""
     from stratsynth.evaluation.evaluations.output import write
     from stratsynth.evaluation.evaluations.page import ONE_RUN, everybody_and_groups
     from stratsynth.evaluation.report.groups import smallest_groups
@@ -106,7 +106,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
-    """The pooled release beside the others, without what takes long."""
+    """The scores of the pooled release beside the others, without correlations and propensity, which take long."""
     from stratsynth.evaluation.evaluations.evaluate import evaluate
 
     from stratsynth import census

@@ -1,4 +1,4 @@
-"""INTERNAL. Everything at once: how good a release is, for whom, compared with what."""
+"""INTERNAL. Every score of a release, in every group, beside its baselines."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
-from stratsynth.evaluation.scores.associations import correlation_frame
+from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
@@ -37,19 +37,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 CLIQUES = 1_000
-"""Enough sets of columns that which ones they are hardly changes a mean."""
+"""The default number of sets of columns: enough that another choice of sets hardly changes a mean."""
 MOST = 20_000
-"""As many rows as models are trained on: more change little but the time."""
+"""The largest number of training rows of a model: more change little but the time."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """INTERNAL. All scores of one release, as tidy frames (`evaluation.tables` says what their columns mean)."""
+    """INTERNAL. All scores of one release, as tidy frames (`evaluation.tables.frames` defines their columns)."""
 
     schema: Schema
+    """The schema of all tables."""
     by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
     facts: Mapping[str, Any]
-    """What was compared with what, and how; `stamp` among them. Plain values."""
+    """The tables' names and sizes, and the settings; `stamp` among them. Plain values."""
     workload: pd.DataFrame
     """Mean L1 distance of the k-way marginals, by `table`: the release and each baseline."""
     score: pd.DataFrame
@@ -114,10 +116,10 @@ def evaluate(
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups; None for everybody alone.
         k: How many columns a marginal has.
-        cliques: At most so many marginals, the same ones every time; None for all.
-        beside: Other releases of the same people by name, as a vanilla one: they get the scores that baselines get.
+        cliques: The largest number of marginals, the same ones every time; None for all.
+        beside: Other releases of the same people by name, scored as the baselines are.
         holdout: Real rows that the release was not fitted to.
-        target: What models are to predict, with `holdout`: see `downstream`, as for `positive` and `above`.
+        target: The column or task that models predict, with `holdout`, as in `downstream`.
         positive: The levels of a categorical target that count as 1.
         above: The number above which a numeric target counts as 1.
         area: A column of areas, each of which gets a score.
@@ -125,6 +127,13 @@ def evaluate(
         few: Groups with fewer rows in either table are `small`.
         seed: For baselines, models and intervals.
         apart: Whether to compute correlations, propensity and components, which take most of the time.
+
+    Returns:
+        The scores as frames, and facts about the tables and settings.
+
+    Raises:
+        UsageError: A table or column does not exist, a target has no hold-out, or a name in `beside` is taken. All
+            but unreadable tables are refused before anything is computed.
     """
     schema = as_schema(schema)
     names, groups = groups_of(schema, by)
@@ -178,7 +187,7 @@ def evaluate(
 def _refuse(
     schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None, beside: Mapping[str, Any]
 ) -> None:
-    """What cannot be done is said before anything is computed."""
+    """Refuse impossible arguments before anything is computed."""
     if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
         raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")
     if target is None and (positive is not None or above is not None):
@@ -226,6 +235,4 @@ def _areas(
 
 
 def _pairs(pair: Pair) -> bool:
-    from stratsynth.evaluation.scores.associations import MOST_LEVELS
-
     return sum(pair.schema.size(name) <= MOST_LEVELS for name in pair.variables(None)) > 1

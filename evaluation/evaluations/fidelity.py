@@ -1,4 +1,4 @@
-"""INTERNAL. How alike a release is to the real rows, as NIST reports it, for any schema."""
+"""INTERNAL. The section on fidelity: how alike a release is to the real rows, as NIST reports it, for any schema."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 MOST = 12
 DOTS = 400
-"""As many rows of each table as are drawn."""
+"""The number of rows of each table in the picture."""
 
 
 def fidelity(evaluation: Evaluation) -> Section:

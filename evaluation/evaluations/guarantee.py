@@ -1,4 +1,4 @@
-"""INTERNAL. What a report says of the release's certificate, and how to cite."""
+"""INTERNAL. The sections about the release's certificate, and about how to cite it."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:
-    """How to cite the release; and what to say of an evaluation."""
+    """How to cite the release, and why not to cite the evaluation."""
     lines = [] if certificate is None else words.citation(certificate)
     return Section(
         "cite",

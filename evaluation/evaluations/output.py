@@ -38,12 +38,14 @@ def write(
 ) -> list[Path]:
     """Write everything into a new folder, all or nothing, each row and file stamped; the files, in order.
 
-    `called` is what report.html calls the release, and `certificate` that of the release.
+    `called` is the release's name in report.html; `certificate` is that of the release.
     """
     from stratsynth.evaluation.evaluations.page import evaluation_page
 
     refuse_output(folder)
-    folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
+    folder = Path(
+        folder
+    ).absolute()  # refuse_output has checked this very folder, even if the working directory changes
     folder.parent.mkdir(parents=True, exist_ok=True)
     part = folder.with_name(f".{folder.name}.part")
     shutil.rmtree(part, ignore_errors=True)
@@ -64,7 +66,7 @@ def write(
 
 
 def document(evaluation: Evaluation) -> dict[str, Any]:
-    """Everything as plain values: each frame as its columns and rows; what is not a number is null."""
+    """Everything as plain values: each frame as its columns and rows; null for NaN, infinity and missing values."""
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
         for name, frame in evaluation.frames()

@@ -1,4 +1,4 @@
-"""INTERNAL. An evaluation as a page: who got what, where it goes wrong, what it is good for, how alike it is."""
+"""INTERNAL. The page of an evaluation: errors by group, the worst marginals, downstream use, fidelity."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def evaluation_page(
     """The HTML.
 
     Args:
-        evaluation: What was computed; releases `beside` it stand beside it in the disparity card.
-        name: What the release is called in the report.
+        evaluation: The scores; releases `beside` are columns of the disparity card.
+        name: The release's name in the report.
         certificate: That of the release, if there is one.
     """
     groups, everybody = everybody_and_groups(evaluation, name)
@@ -81,7 +81,7 @@ def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupE
 
 
 def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
-    """What this release, called `name`, did to the smallest groups, compared with one beside it."""
+    """How the smallest groups' errors differ between this release, called `name`, and one beside it."""
     what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
     return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
 

@@ -1,4 +1,4 @@
-"""INTERNAL. What a release is good for: models trained on it, tested on people whom nothing was fitted to."""
+"""INTERNAL. The section on downstream use: models trained on a release, tested on people that nothing was fitted to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""INTERNAL. Downstream use: models trained on a release and tested on real people it was not fitted to."""
+"""INTERNAL. Downstream use: models trained on a release, tested on real people that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ def downstream(
         target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.tasks`).
         by: Columns whose crossing makes the groups.
         real: The rows that the release was fitted to. With them come two more trainings: "real", on all of them, and
-            "subsample", on as many as the release has rows (all, when it has more).
+            "subsample", on a random part of them of the release's size (all, when the release is larger).
         positive: The levels of a categorical target that count as 1.
         above: The number above which a numeric target counts as 1; without, the number is predicted.
         features: The columns to predict from; by default all others, or those of the task.
         models: Some of "linear", "forest" and "boosting".
-        most: At most so many training rows of each table, to save time.
+        most: The largest number of training rows of each table, to save time; None for all.
         few: A rate over fewer test rows is `small`.
         resamples: How often test rows are drawn anew within each group for the intervals. They are about the
             hold-out's size, not about other releases or other trainings.
@@ -61,7 +61,10 @@ def downstream(
     Returns:
         For each training (`trained_on`, with `n_train` rows), model and metric: a row for each declared group, one
         for everybody, and comparisons of groups (scope "between"), as `evaluation.rates` defines them. The model
-        "constant" predicts the commoner class, or the mean, for everybody.
+        "constant" predicts the commoner class, or the mean, for everybody. `attrs["task"]` is the task in words.
+
+    Raises:
+        UsageError: The task or a model does not exist, or the hold-out is a table that is trained on.
     """
     schema = as_schema(schema)
     wanted = task(schema, target, positive=positive, above=above, features=features)

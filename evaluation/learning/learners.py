@@ -1,4 +1,4 @@
-"""The models that are trained to see what a release is good for: a linear one, a forest, boosted trees."""
+"""The models of downstream scores: linear, a forest, boosted trees."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def fitted(name: str, train: EncodedRows, features: Sequence[str], truth: Array,
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's
     histogram gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest:
-    what is compared is tables, not models. Where there is nothing to learn, one class alone, it is the constant.
+    the comparison is of tables, not of models. With only one class in `truth` it is the constant.
     """
     if name not in (*LEARNERS, CONSTANT):
         raise UsageError(f"evaluation: there is no model {name!r}{nearest(name, LEARNERS)}.")
@@ -41,9 +41,9 @@ def fitted(name: str, train: EncodedRows, features: Sequence[str], truth: Array,
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Train on one thread, and without a word on steps that were not taken: the rest changes no figure shown.
+    """Train on one thread, without warnings of unfinished convergence, which changes no figure shown.
 
-    On a machine with eight busy processes, threads waiting for each other took 48 s for what one did in 6.
+    On a machine with eight busy processes one thread took 6 s, and several, waiting for each other, 48 s.
     """
     from sklearn.exceptions import ConvergenceWarning
     from threadpoolctl import threadpool_limits
@@ -98,7 +98,7 @@ def _model(name: str, regression: bool, seed: int) -> Any:
     from sklearn import ensemble, linear_model
 
     if name == "linear":
-        # Newton's steps: a handful, where the default needs hundreds for as many indicators
+        # a handful of Newton's steps, where the default solver needs hundreds for this many indicators
         return linear_model.Ridge() if regression else linear_model.LogisticRegression(solver="newton-cholesky")
     if name == "boosting":
         boosting = ensemble.HistGradientBoostingRegressor if regression else ensemble.HistGradientBoostingClassifier

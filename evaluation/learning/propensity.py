@@ -1,4 +1,4 @@
-"""INTERNAL. Can real and synthetic rows be told apart: propensity scores, and coordinates for a picture."""
+"""INTERNAL. Telling real from synthetic rows: propensity scores, and principal components for a picture."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def propensity(
 
     p is a row's predicted chance of being synthetic, by a model trained on other rows (five folds), and c the share
     of synthetic rows among all. It is 0 where rows cannot be told apart, and c (1 - c) where they always can. `null`
-    is what it comes to when the labels are shuffled first: what the model finds by chance. `auc` is the chance that
+    is its value for shuffled labels, that of chance. `auc` is the chance that
     of a real and a synthetic row the synthetic one has the larger p: one half where they cannot be told apart.
 
     Args:
@@ -47,12 +47,15 @@ def propensity(
         by: Columns whose crossing makes the groups.
         models: "linear", a logistic regression on each level by itself; "tree", a decision tree, as NIST draws it,
             which sees combinations.
-        most: At most so many rows of each table, drawn at random.
+        most: The largest number of rows of each table, drawn at random.
         few: Groups with fewer rows in either table are `small`.
         seed: For rows, folds and trees.
 
     Returns:
         For each model, a row for each declared group and one for everybody.
+
+    Raises:
+        UsageError: There is no such model, a table cannot be read, or `by` names no column of the schema.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return propensity_frame(pair, models, most, seed)
@@ -154,9 +157,21 @@ def principal_components(
     what is missing or does not apply is at the mean. `attrs["explained"]` has the share of the real variance on each
     axis.
 
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns that are kept beside the coordinates, and take no part in them.
+        components: The number of axes.
+        most: The largest number of rows of each table that are returned.
+        seed: For the choice of rows.
+
     Returns:
         `table` ("real" or "synthetic"), the columns of `by`, and pc1, pc2 and so on, for at most `most` rows of
         each table. Its rows are people: more INTERNAL than anything else here.
+
+    Raises:
+        UsageError: `components` is below 1 or above the number of columns, or a table cannot be read.
     """
     import pandas as pd
 

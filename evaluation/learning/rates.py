@@ -8,8 +8,8 @@ The names are fairlearn's and so are the definitions, but that a rate over nobod
     false_negative_rate       share of the true positives that are predicted negative
     false_positive_rate       share of the true negatives that are predicted positive
 
-and between the groups of `few` rows or more (of a rate, in what it is over), counted in `groups`; the others are
-counted in `left_out`, since the extremes of tiny groups are chance:
+and between the groups of `few` rows or more (for a rate, rows in its denominator), counted in `groups`; smaller
+groups are counted in `left_out`, since their extremes are chance:
 
     accuracy_difference, false_negative_rate_difference, false_positive_rate_difference    largest minus smallest
     demographic_parity_difference, demographic_parity_ratio    of selection rates: minus, and smallest by largest
@@ -55,7 +55,7 @@ BETWEEN = "between"
 """The `scope` of a figure that compares the groups."""
 RESAMPLES = 200
 Statistics = Array
-"""What scores are made of, for each scope: its last axis has tp, fp, fn and tn, or sums over rows."""
+"""Sufficient statistics for each scope: the last axis has tn, fp, fn and tp, or sums over rows."""
 
 
 def prediction_rates(
@@ -69,11 +69,11 @@ def prediction_rates(
     resamples: int = RESAMPLES,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """How well predictions do, for whom.
+    """Accuracy and error rates of predictions, in each group and between groups.
 
     Args:
-        truth: What is true of each row: truth values, or numbers.
-        predicted: What was predicted, of the same kind.
+        truth: The true value of each row: truth values, or numbers.
+        predicted: The predicted value of each row, of the same kind.
         rows: The rows themselves, for their groups: a frame, an Arrow table or a path with the columns of `by`.
         schema: Their schema, or its path.
         by: Columns whose crossing makes the groups.
@@ -84,6 +84,9 @@ def prediction_rates(
     Returns:
         For each metric a row for each declared group and one for everybody, then one with scope "between" for each
         comparison of groups. `base` is the number of rows that a rate is over.
+
+    Raises:
+        UsageError: Truth and predictions differ in length, or `rows` has not one row of the schema for each.
     """
     schema = as_schema(schema)
     names, groups = groups_of(schema, by)
@@ -109,9 +112,13 @@ class Grouped:
     """Rows by group."""
 
     by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
     groups: tuple[Stratum, ...]
+    """Every declared group."""
     members: Array
+    """The group number of each row."""
     few: int = FEW
+    """A rate over fewer rows is `small`."""
 
     def scores(self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator) -> pd.DataFrame:
         """The tidy frame of all metrics."""
@@ -140,7 +147,7 @@ class Grouped:
         value, base = (np.array(figures) for figures in zip(*(m(scoped) for m in metrics.values()), strict=True))
         samples = np.array([metric(redrawn)[0] for metric in metrics.values()])
         low, high = _ends(samples)
-        sure = base > 1  # of one row, what is drawn is that row again
+        sure = base > 1  # one row redrawn is that row again
         rows = np.broadcast_to(_with_everybody(sizes[:, None], self.by)[:, 0], value.shape)
         frame = tidy(
             self.by, self.groups, value, np.where(sure, low, np.nan), np.where(sure, high, np.nan),
@@ -183,7 +190,7 @@ _Between = tuple[Sequence[str], Callable[[Array], Array]]
 
 
 def _divided(part: Array, whole: Array) -> tuple[Array, Array]:
-    """A share and what it is of; NaN of nothing."""
+    """A share, NaN over nobody, and its denominator."""
     return share(part, whole), whole
 
 

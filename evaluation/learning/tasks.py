@@ -1,4 +1,4 @@
-"""What a model is to predict: a column, or one of folktables' two tasks wherever their columns exist.
+"""Prediction tasks: a column, or one of folktables' two tasks where their columns exist.
 
 The two tasks are after Ding et al. 2021 (folktables): ACSEmployment, "is employed at work", and ACSIncome, "earns
 more than 50,000 dollars". Columns that a table has under another name or in coarser form are taken as they are, and
@@ -33,7 +33,9 @@ class Task:
     """A column to predict from others."""
 
     target: str
+    """The column to predict."""
     features: tuple[str, ...]
+    """The columns to predict it from."""
     positive: tuple[str, ...] | None = None
     """The levels that count as 1; None for a number."""
     above: float | None = None
@@ -58,7 +60,7 @@ class Task:
         return f"{what}, of rows with {kept}" if kept else what
 
     def rows(self, table: EncodedRows) -> EncodedRows:
-        """The rows that the task is about: of a number to be predicted, those that have one."""
+        """The rows of the task's population that have a target."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
@@ -67,7 +69,7 @@ class Task:
         return table.take(kept)
 
     def truth(self, table: EncodedRows) -> Array:
-        """What is to be predicted: truth values, or numbers."""
+        """The values to predict: truth values, or numbers."""
         if self.positive is not None:
             codes = [table.schema.index(self.target, level) for level in self.positive]
             return np.isin(table.codes[self.target], codes)

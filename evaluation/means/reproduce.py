@@ -1,4 +1,4 @@
-"""The papers' experiments on private means, redone: what `scripts/reproduce_means` runs.
+"""The papers' experiments on private means, redone; `scripts/reproduce_means` runs this.
 
     python -m stratsynth.evaluation.means [--acs FILE] [--runs N] [--out DIR] [--json]
 
@@ -82,7 +82,7 @@ def summary(frame: pd.DataFrame, experiment: str, by: list[str]) -> str:
         ("parity", 1.0, "parity error over all groups"),
     ):
         table = part.pivot_table(index=by, columns="method", values=measure) * times
-        table = table.where(table.abs() > 1e-9, 0.0)  # what is exact shows the rounding of its sum otherwise
+        table = table.where(table.abs() > 1e-9, 0.0)  # exact figures would show the rounding of their sums
         kept = [m for m in ("pooled", "stratified", "public-stratified", "plain", "plain, public") if m in table]
         lines.append(f"{experiment}: {note}\n{table[kept].to_string(float_format='{:.4g}'.format)}")
     return "\n\n".join(lines)
@@ -125,7 +125,7 @@ def _parity(rng: np.random.Generator, runs: int) -> Figure:
 def _experiments(
     people: pd.DataFrame, rng: np.random.Generator, runs: int, workers: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[Figure]]:
-    """Everything that takes long, in so many processes: mixtures, census columns, coverage."""
+    """Everything that takes long, in `workers` processes: mixtures, census columns, coverage."""
     import pandas as pd
     from joblib import Parallel, delayed
 
@@ -147,7 +147,7 @@ def _experiments(
 
 
 def _coverage(name: str, variance: str, rng: np.random.Generator, runs: int) -> list[Figure]:
-    """How often 95 % intervals hold what they are of."""
+    """Coverage of 95 % intervals."""
     found = []
     for of, part in coverage.coverage(name, rng, runs, variance=variance).items():
         title = f"coverage of 95 % intervals, {name}, {variance} variance: {of}"

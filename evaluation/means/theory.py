@@ -1,4 +1,4 @@
-"""What theory says of stratified private means: the bounds of Rosenblatt, Stoyanovich and Musco (AAAI 2024), corrected.
+"""The theory of stratified private means after Rosenblatt, Stoyanovich and Musco (AAAI 2024), corrected.
 
 Adding noise to k group means instead of one costs something. The paper measures it by the sum of log |G_i| over
 the groups: largest when all groups are equal, smallest when one group holds nearly everybody. Its slips, put
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 NY_2018_PEOPLE = 196_967
 """The people of the paper's example: the American Community Survey of 2018, New York."""
 NY_2018 = (134_696, 23_428, 16_594, 10_599, 5_245, 500, 236, 37, 37)
-"""Its groups by RAC1P, counted where SCHL is known. The last two have 74 together; how they share them is not said."""
+"""Its groups by RAC1P, counted where SCHL is known. The last two have 74 together; the split is not published."""
 
 
 def worst_log_sizes(n: float, k: int) -> float:

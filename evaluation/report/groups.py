@@ -1,4 +1,4 @@
-"""INTERNAL. Groups with the errors that several releases have in them: what a disparity card shows."""
+"""INTERNAL. The error of each release in each group: the data of a disparity card."""
 
 from __future__ import annotations
 
@@ -29,8 +29,11 @@ class Score:
     """A number with its interval; NaN where there is none."""
 
     value: float
+    """The score."""
     low: float = math.nan
+    """The lower end of its interval."""
     high: float = math.nan
+    """The upper end of its interval."""
 
     @property
     def known(self) -> bool:
@@ -46,13 +49,17 @@ class GroupErrors:
     """A group, how many real people it has, and the error of each release in it."""
 
     name: str
+    """The group, in words."""
     n: float
+    """Its real rows."""
     errors: Mapping[str, Score]
+    """By release."""
     chance: float = math.nan
     """The sampling error: that of a perfect model."""
     status: str = OK
+    """"ok", "small" or "not_estimable"."""
     levels: Mapping[str, str] = field(default_factory=dict)
-    """What defines it; empty for everybody."""
+    """The level of each grouping column; empty for everybody."""
 
     def error(self, name: str) -> Score:
         """That of one release."""
@@ -65,7 +72,7 @@ class GroupErrors:
 
 
 def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
-    """A group by its columns and levels, with what the levels mean."""
+    """A group by its columns and levels, with the levels' labels."""
     parts = []
     for column, level in levels.items():
         known = schema.columns.get(column) if schema is not None else None
@@ -170,7 +177,7 @@ def smallest_groups(
     groups: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str, name: str | None = None,
     *, brief: bool = False,
 ) -> str:  # fmt: skip
-    """What one release did to the smallest groups, compared with another, in a paragraph.
+    """How the errors of the smallest groups differ between two releases, as a paragraph.
 
     A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
     the groups are, and why, is left out of a `brief` one, which follows another.
@@ -248,7 +255,7 @@ def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every:
 
 
 def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
-    """What a reader should know about such changes; about strata only."""
+    """Why errors of small strata rise or fall; of stratified releases only."""
     verdicts = {verdict(s, mine, other) for s in few}
     if mine == "stratified" and "larger" in verdicts:
         yield (

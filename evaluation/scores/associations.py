@@ -1,4 +1,4 @@
-"""INTERNAL. How columns go together, two at a time, and whether a release keeps it, in every group."""
+"""INTERNAL. Correlations of pairs of columns in the real rows and in a release, in every group."""
 
 from __future__ import annotations
 
@@ -39,9 +39,21 @@ def correlations(
 
     A correlation with a column that is constant in a group is undefined. Intervals are by the delta method.
 
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        columns: The columns to pair; by default all but those of `by` and those of more than 256 levels.
+        measures: Some of the three.
+        few: Groups with fewer rows in either table are `small`.
+
     Returns:
         For each measure and pair (`one`, `two`) a row for each declared group and one for everybody; `real` and
         `synthetic` are the correlations.
+
+    Raises:
+        UsageError: There is no such measure or column, or there are fewer than two columns.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return correlation_frame(pair, measures, columns)

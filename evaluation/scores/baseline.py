@@ -1,4 +1,4 @@
-"""INTERNAL. What a release is compared with: tables made from the real rows themselves, without privacy.
+"""INTERNAL. Baselines of a release: tables made from the real rows themselves, without privacy.
 
 Each is made from private rows and protects nobody: its privacy loss is infinite. None of them is a mechanism.
 """
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 RELEASE = "release"
 MEANINGS = {
     RELEASE: "the synthetic table itself",
-    "subsample": "real rows, so many that they are off the real table by the sampling error of as many rows as the "
-    "release has: so far off is a perfect model of the real table, sampled",
+    "subsample": "real rows, as few as give the sampling error of a table of the release's size: the error of a "
+    "perfect model of the real table, sampled",
     "resampled": "as many real rows as the release has, drawn with replacement; not private",
     "independent": "as many rows as the release has, each column drawn by itself from its real values: what a "
     "release of one-way marginals without noise would be; not private",
 }
-"""What each value of the column `table` means."""
+"""The meaning of each value of the column `table`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,9 +36,11 @@ class Baseline:
     """A table to compare a release with."""
 
     name: str
+    """"subsample", "resampled" or "independent"."""
     table: EncodedRows
+    """Its rows."""
     epsilon: float = float("inf")
-    """What it costs in privacy: all of it."""
+    """Its privacy loss: infinite, as it holds real rows."""
 
     @property
     def meaning(self) -> str:
@@ -47,11 +49,23 @@ class Baseline:
 
 
 def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 0) -> tuple[Baseline, ...]:
-    """The subsample, the resampled rows and the product of one-way marginals, for a release of so many rows.
+    """The subsample, the resampled rows and the product of one-way marginals, for a release of `rows` rows.
 
-    The subsample is drawn without replacement and has n m / (n + m) rows, for n real rows and m released ones: what
-    is left of its error, since it lies in the real table, is then that of m fresh rows. For m = n that is half of
+    The subsample is drawn without replacement and has n m / (n + m) rows, for n real rows and m released ones: at
+    that size its sampling error, as a part of the real table, equals that of m fresh rows. For m = n it has half of
     the real rows; for a small release, nearly m.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        schema: Its schema, or the path of it.
+        rows: The rows of the release.
+        seed: The same seed draws the same baselines.
+
+    Returns:
+        The baselines named "subsample", "resampled" and "independent", in this order.
+
+    Raises:
+        UsageError: `rows` is below 0, or the table cannot be read.
     """
     table = EncodedRows.read(real, schema)
     if rows < 0:
@@ -84,7 +98,13 @@ def baseline_errors(
     few: int = FEW,
     seed: int = 0,
 ) -> pd.DataFrame:
-    """`workload_error` (L1) of a release beside that of every baseline: the column `table` says whose it is."""
+    """`workload_error` (L1) of a release beside that of every baseline; arguments and refusals as there.
+
+    `seed` draws the baselines.
+
+    Returns:
+        The rows of `workload_error` for each `table`: "release", "subsample", "resampled", "independent".
+    """
     real, release = EncodedRows.read(real, schema), EncodedRows.read(synthetic, schema)
     tables = {RELEASE: release} | {b.name: b.table for b in baselines(real, schema, release.rows, seed=seed)}
     parts = []

@@ -1,4 +1,4 @@
-"""INTERNAL. What a release says that cannot be, and which levels it has lost or invented, in every group."""
+"""INTERNAL. Rows of a release that break a rule, and levels that it has lost or invented, in every group."""
 
 from __future__ import annotations
 
@@ -24,8 +24,20 @@ def inconsistencies(
 ) -> pd.DataFrame:
     """The share of the release's rows that break each rule of the schema, and `(any)` of them.
 
-    `real` is the same share of the real rows: a rule that real rows break says more about the rule. `synthetic_rows`
-    and `real_rows` are how many break it. A schema without rules has the row `(any)` alone.
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        few: Groups with fewer rows in either table are `small`.
+
+    Returns:
+        For each `rule`, a row for each declared group and one for everybody. `real` is the same share of the real
+        rows: a rule that real rows break is itself in doubt. `synthetic_rows` and `real_rows` are the numbers of rows
+        that break it. A schema without rules has the row `(any)` alone.
+
+    Raises:
+        UsageError: A table or the schema cannot be read, or `by` names no column of it.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return inconsistency_frame(pair)
@@ -78,10 +90,21 @@ def levels_lost(
 ) -> pd.DataFrame:
     """Which levels of each column a group has in only one of the two tables.
 
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        few: Groups with fewer rows in either table are `small`.
+
     Returns:
         For each column and `kind`, a row for each declared group and one for everybody. "lost": levels that only
         real rows have, `value` the share of real rows that hold one. "invented": levels that only synthetic rows
-        have, `value` the share of those. `levels` is how many, `names` which, joined by `|`.
+        have, `value` the share of synthetic rows that hold one. `levels` is the number of these levels, `names`
+        their names joined by `|`.
+
+    Raises:
+        UsageError: A table or the schema cannot be read, or `by` names no column of it.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return level_frame(pair)

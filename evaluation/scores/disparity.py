@@ -31,11 +31,22 @@ def mean_disparity(
 
     `value` is how much the release widens (above 0) or narrows the gap. Groups with fewer than `few` rows in either
     table that have a value would be the extremes by chance: they are left out of both, and counted in `left_out`.
-    The row `(largest)` has the largest gaps of all variables, each in units of its variable's range of levels or
-    bounds; their difference is what the paper's figure of the maximum disparity of means shows.
+    The row `(largest)` has the largest gap of all variables, each in units of its variable's range; the difference
+    of the two tables is the paper's maximum disparity of means.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups.
+        columns: The variables; by default all columns but those of `by`.
+        few: The fewest rows that a group's mean is compared by.
 
     Returns:
-        A row for each variable and `(largest)`: real, synthetic, `value`, and its interval.
+        A row for each variable and `(largest)`: `real` and `synthetic` gaps, `value`, and its interval.
+
+    Raises:
+        UsageError: `by` is empty, or a column is not in the schema.
     """
     import pandas as pd
 
@@ -84,7 +95,7 @@ def _variance_of_mean(pair: Pair, name: str, side: int, group: Any) -> float:
 
 
 def _range(pair: Pair, name: str) -> float:
-    """How far apart the values of a column can be, by the schema."""
+    """The width of a column's range of values, by the schema."""
     column = pair.schema.column(name)
     if isinstance(column, Numeric):
         return float(column.upper - column.lower)

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 DENSE = 1 << 20
-"""Tables of counts of up to this many cells, or 8 a row, are arrays; larger ones are sorted lists of what occurs."""
+"""Tables of counts with up to this many cells, or 8 a row, are arrays; larger ones list the occupied cells."""
 SEED = 5
-"""Which cliques are taken when not all are: the same ones for every pair of tables."""
+"""Seed of the choice among too many cliques: the same ones for every pair of tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +36,14 @@ class Workload:
     """
 
     cliques: tuple[tuple[str, ...], ...]
+    """The sets of columns."""
     values: NDArray[np.float64]
     """Cliques x scopes."""
     errors: NDArray[np.float64]
     """Their standard errors, by the delta method; NaN where a table has fewer than two rows."""
     influence: tuple[Array, Array]
     """For each row of the real and of the synthetic table, half the sum over cliques of the sign of its cell's
-    difference within its group: what the row does to the mean of its group."""
+    difference within its group: its influence on the mean error of its group."""
     influence_everybody: tuple[Array, Array]
     """The same for the mean of everybody."""
 
@@ -52,7 +53,7 @@ class Workload:
         return means
 
     def mean_errors(self, pair: Pair) -> NDArray[np.float64]:
-        """Their standard errors; cliques share rows, so that theirs do not average out."""
+        """Standard errors of the means; cliques share rows, so that their errors are correlated."""
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
@@ -84,7 +85,7 @@ def all_cliques(columns: Sequence[str], k: int, most: int | None) -> list[tuple[
 
 
 def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, ...]]:
-    """All sets of k columns, or as many fixed ones as are wanted."""
+    """All sets of k columns, or `most` fixed ones when there are more."""
     every = list(combinations(columns, k))
     if len(every) <= most:
         return every

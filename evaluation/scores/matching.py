@@ -1,8 +1,8 @@
 """INTERNAL. Rows of a release that look like real people: a reason to look, and no measure of privacy.
 
-A release can match many people by being good at what many have in common, and a leak need not show as a match. What
-protects people is the guarantee on the certificate. With a hold-out, compare the figures of people who were in the
-data with those of people who were not: only what the first have more of can come from their rows.
+A good release matches many people in common values, and a leak need not show as a match. Only the guarantee on the
+certificate protects people. With a hold-out, compare the figures of people in the data with those of people who
+were not: only the excess of the first can come from their rows.
 """
 
 from __future__ import annotations
@@ -48,6 +48,13 @@ def matches(
         by: Columns whose crossing makes the groups; people are unique among all, not within their group.
         quasi: The quasi-identifiers; by default those of `KNOWN` that there are, and `by`.
         few: A share of fewer people is `small`.
+
+    Returns:
+        For each measure a row for each declared group and one for everybody: `value`, the share, `base`, the people
+        it is a share of, and `matches`. `attrs` has a `warning` and the quasi-identifiers, `quasi`.
+
+    Raises:
+        UsageError: A table cannot be read, or a column is not in the schema.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return match_frame(pair, quasi)
@@ -81,9 +88,10 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
 
 
 def _met(pair: Pair, names: Sequence[str], *, only_one: bool) -> tuple[Array, Array, Array]:
-    """Of each real row: is it alone in these columns and in the release, is it alone, and which row is it there.
+    """For each real row: is it unique and matched, is it unique, and the number of a synthetic row that equals it.
 
-    In the release: some row equals it, or with `only_one`, one alone does.
+    Unique: no other real row equals it in these columns. Matched: some synthetic row does, or with `only_one` exactly
+    one.
     """
     keys = row_keys(pair.tables, names)
     count = max((int(key.max(initial=-1)) for key in keys), default=-1) + 1

@@ -2,7 +2,7 @@
 
 Definition 10 speaks of an average and prints a sum; it gives everybody the weight 1/k, which it calls that of any
 one stratum, where a stratum has the weight 1. The default here is what is printed; `strata="mean"` is the average.
-It leaves open what a group whose true value is 0 contributes: here nothing, and the group is counted.
+It does not define the term of a group whose true value is 0: here the term is left out and counted.
 """
 
 from __future__ import annotations
@@ -70,12 +70,15 @@ def parity_error(
         tau: The least denominator; above 0, means of 0 have a term too.
         columns: The variables; by default all columns but those of `by` (of "marginals", all).
         k: How many columns a marginal has.
-        most: Of "marginals", at most so many sets of columns.
+        most: Of "marginals", the largest number of sets of columns.
         few: Groups with fewer rows in either table are `small`.
 
     Returns:
         For each variable, then for `(all)`: a row for each declared group, one for everybody, and one with scope
-        "parity". `real` and `synthetic` are the means; `terms` is how many terms a row adds up or averages.
+        "parity". `real` and `synthetic` are the means; `terms` is the number of terms that a row adds up or averages.
+
+    Raises:
+        UsageError: `by` is empty, a setting is out of range, or a column is not in the schema.
     """
     if statistic not in ("means", "marginals") or strata not in ("sum", "mean"):
         raise UsageError('evaluation: statistic is "means" or "marginals", and strata "sum" or "mean".')
@@ -94,10 +97,12 @@ class Weighting:
     """How the terms of Definition 10 add up."""
 
     omega: float | None = None
+    """The weight of everybody's term; None for 1/k of k groups that have a term."""
     strata: Literal["sum", "mean"] = "sum"
+    """Whether the groups' terms are added up or averaged."""
 
     def weights(self, terms: int) -> tuple[float, float]:
-        """The weight of each of so many groups, and of everybody."""
+        """The weight of each group, of `terms` groups that have a term, and of everybody."""
         group = 1 / terms if self.strata == "mean" and terms else 1.0
         return group, (1 / terms if terms else 0.0) if self.omega is None else self.omega
 

@@ -14,7 +14,9 @@ class Terms:
     """The terms of one statistic: the groups, then everybody."""
 
     real: Array
+    """The statistic in the real rows; NaN where there is none, or where the statistic is a marginal."""
     synthetic: Array
+    """The same in the release."""
     error: Array
     """Signed relative errors; NaN where there is none."""
     spread: Array
@@ -26,7 +28,7 @@ class Terms:
     rows: Array
     """Rows that have a value: 2 x scopes."""
     influence: tuple[Array, Array]
-    """For each real and each synthetic row, what it does to the absolute error of its group."""
+    """For each real and each synthetic row, its influence on the absolute error of its group."""
     influence_everybody: tuple[Array, Array]
     """The same for everybody."""
 
@@ -61,7 +63,7 @@ class _Side:
     variance: Array
     """Their variances; NaN where fewer than two rows have a value."""
     away: Array
-    """For each row, what it adds to the mean of its group by not being the mean; 0 where it has no value."""
+    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value."""
     away_everybody: Array
 
     @classmethod

@@ -39,8 +39,8 @@ def workload_error(
     of it. The error is the mean over all sets of k columns; those of `by` count too, so that groups and everybody
     are measured by the same sets.
 
-    The interval is of chance in the rows, by the delta method. It is not about bias: a group of few rows is far
-    from any other sample of its people, and what is normal for its size is the baseline `subsample`.
+    The interval is of chance in the rows, by the delta method. It leaves out bias: a small group is far from
+    any other sample of its people; the baseline `subsample` shows the error that is normal for its size.
 
     Args:
         real: The private table: a frame, an Arrow table or a path.
@@ -49,12 +49,15 @@ def workload_error(
         k: How many columns a marginal has.
         by: Columns whose crossing makes the groups; None for everybody alone.
         distance: "l1", from 0 to 2; or "tv", total variation, from 0 to 1.
-        most: At most so many sets of columns, the same ones every time; None for all.
+        most: The largest number of sets of columns, the same ones every time; None for all.
         columns: The columns to take sets of; by default all.
         few: Groups with fewer rows in either table are `small`.
 
     Returns:
-        A row for each declared group, then one for everybody; with `cliques`, how many sets of columns.
+        A row for each declared group, then one for everybody; `cliques` is the number of sets of columns.
+
+    Raises:
+        UsageError: k or `distance` is out of range, or a column is not in the schema.
     """
     scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
     return workload_frame(pair, workload_of(pair, k, most, columns), scale)
@@ -72,9 +75,10 @@ def clique_errors(
     columns: Sequence[str] | None = None,
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The distance of each marginal in each group and for everybody, worst first; arguments as `workload_error`.
+    """The distance of each marginal in each group and for everybody; arguments and refusals as `workload_error`.
 
-    `clique` holds the names of the columns joined by a comma.
+    Returns:
+        A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
     """
     scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
     return clique_frame(pair, workload_of(pair, k, most, columns), scale)
@@ -93,7 +97,10 @@ def k_marginal_score(
 ) -> pd.DataFrame:
     """NIST's score: 1000 x (1 - mean total variation of the k-way marginals); 1000 is perfect, 0 the worst.
 
-    Arguments as `workload_error`; with the column of an area in `by`, the score of each area.
+    Arguments and refusals as `workload_error`; with the column of an area in `by`, the score of each area.
+
+    Returns:
+        A row for each declared group, then one for everybody.
     """
     pair = Pair.of(real, synthetic, schema, by, few)
     return score_frame(pair, workload_of(pair, k, most, columns))
@@ -122,7 +129,7 @@ def score_frame(pair: Pair, found: Workload) -> pd.DataFrame:
 
 
 def clique_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
-    """A row for each clique and scope, from the worst to the best; what has no score comes last."""
+    """A row for each clique and scope, from the largest distance to the smallest; those without a score come last."""
     low, high = interval(found.values, found.errors, 1.0)
     items = {"clique": [",".join(clique) for clique in found.cliques]}
     frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)

@@ -25,11 +25,13 @@ class EncodedRows:
     """INTERNAL. Rows as level numbers, and the numbers themselves."""
 
     schema: Schema
+    """The columns and their levels."""
     codes: Codes
     """For each column, the level number of each row."""
     numbers: Codes
     """For each numeric column, the value of each row within its bounds; NaN where there is none."""
     rows: int
+    """The number of rows."""
     left_out: int = 0
     """Rows that the schema's policy leaves out."""
 

@@ -6,7 +6,7 @@ whatever its count, with the columns
     scope                    "group", or "everybody", whose columns of `by` are null
     the columns of `by`      the levels that make the group
     n, n_synthetic           its real and its synthetic rows
-    value, low, high         the score, and what it would be in 95 of 100 pairs of tables drawn from like populations
+    value, low, high         the score and its 95 % interval, for chance in which rows were drawn
     status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null
 """
 
@@ -43,7 +43,7 @@ def tidy(
     items: Mapping[str, Sequence[Any]] | None = None,
     more: Mapping[str, Array] | None = None,
 ) -> pd.DataFrame:
-    """The frame of `Pair.frame`, for figures of items x scopes however they were come by."""
+    """The frame of `Pair.frame`, for figures of items x scopes from any source."""
     import pandas as pd
 
     scopes = value.shape[1]
@@ -63,7 +63,7 @@ def tidy(
 
 
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
-    """What each score is worth, by whether there is one and the rows it rests on."""
+    """The status of each score, from whether it is known and the number of rows behind it."""
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
 
 

@@ -29,8 +29,11 @@ class Pair:
     """INTERNAL. Two tables whose rows are sorted by group."""
 
     real: EncodedRows
+    """The private rows."""
     synthetic: EncodedRows
+    """The release's rows."""
     by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
     groups: tuple[Stratum, ...]
     """Every declared group: the crossing of the levels of `by`. Without `by`, the one group of everybody."""
     members: tuple[Array, Array]
@@ -112,7 +115,7 @@ class Pair:
             value: Scores, items x scopes, or scopes alone; NaN where there is none.
             low: The lower ends of their intervals; NaN, or None for all, where there is none.
             high: The upper ends.
-            items: Columns that say what each item is.
+            items: Columns that identify each item, a value an item.
             more: Further figures, shaped like `value`.
             n: Rows that each score rests on, 2 x items x scopes, where that is not all rows of its scope.
         """
