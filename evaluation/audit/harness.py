@@ -27,7 +27,7 @@ HALF, THREE_QUARTERS = "noise x 0.5", "noise x 0.75"
 _GRID = 400
 
 Draw = Callable[[Breakage | None, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""Scores of so many runs on a table and on its neighbour, by the real driver or by a broken one.
+"""Scores of a number of runs on a table and on its neighbour, by the real driver or by a broken one.
 
 One row for each way of scoring, where there are several.
 """
@@ -46,7 +46,7 @@ class Point:
 
     @property
     def unit(self) -> str:
-        """What the claim is."""
+        """The unit of claim and bound: `mu`, or epsilon at a delta."""
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: Errors, alpha: float) -> Any:
@@ -54,7 +54,7 @@ class Point:
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """What upper bounds on the error rates refute."""
+        """The lower bound on mu or epsilon that follows from upper bounds on the error rates."""
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
 
 
@@ -69,7 +69,7 @@ class Fault:
     name: str
     breakage: Breakage | None
     rates: Rates
-    """What the fault does to the tests, computed without the driver: from it follows whether it must be caught."""
+    """The error rates with the fault, computed without the driver: they decide whether it must be caught."""
     part: float = 1.0
     """The share of the honest runs that is enough for it."""
     points: tuple[Point, ...] = ()
@@ -98,13 +98,13 @@ class Experiment:
 
     what: str
     points: tuple[Point, ...]
-    """What is claimed. Where there are several, they hold together: alpha is shared."""
+    """The claims. Several hold together: alpha is shared among them."""
     draw: Draw
     faults: tuple[Fault, ...]
     law: tuple[float, float] | None = None
     """The least error rates of the first point's test that the mechanism's law allows, where it is known exactly.
 
-    Fewer errors than the law's are an alarm too: what is priced is the law.
+    Fewer errors than the law's are an alarm too: the price is that of the law.
     """
     note: str = ""
 
@@ -145,7 +145,7 @@ class Experiment:
         )
 
     def power(self, fault: Fault, runs: int) -> float:
-        """The chance of an alarm in so many runs with a fault, by its rates.
+        """The chance of an alarm in `runs` runs with a fault, by its rates.
 
         Over independent binomial numbers of both kinds of error, by their quantiles. With several points, that of
         the best alone: no less than that is true.

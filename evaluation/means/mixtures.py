@@ -31,7 +31,7 @@ GRID = {
     "k": (2, 3, 5, 8, 12, 18, 27, 40),
     "alpha": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0),
 }
-"""What is varied, one at a time."""
+"""The parameters and their values, varied one at a time."""
 
 
 def one_run(n: int, k: int, alpha: float, rng: Generator) -> Scores:

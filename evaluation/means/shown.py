@@ -1,7 +1,7 @@
 """`stratsynth means`: a release's means as a table and a picture, against the true ones where that is allowed.
 
-The true means are read from the private rows without a charge. What holds them is stamped INTERNAL and is never
-written into a release.
+The true means are read from the private rows without a charge. Output with true means is stamped INTERNAL and
+never written into a release.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _line(row: dict[Any, Any], width: int, *, internal: bool) -> str:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """What a reader must know of one mean."""
+    """The remarks on one mean."""
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:
         found.append("interval conservative")
@@ -170,7 +170,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """For programs; what is unknown is null."""
+    """For programs; null for infinite and unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

@@ -3,7 +3,7 @@
 import pytest
 from stratsynth.adapters import MST, Independent
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.evaluation.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from helpers import small
 from stratsynth import Stratified

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from helpers.small import SCHEMA, people, shares_frame
 from stratsynth import Weights
 from stratsynth.errors import SchemaError, WeightsError
+from stratsynth.models.intervals import wilson
 from stratsynth.questions import NoisyTable
 from stratsynth.strata import Stratum, crossing
-from stratsynth.weights.holdout import wilson
 from stratsynth.weights.private import counted, nonnegative
 from stratsynth.weights.raking import rake
 
