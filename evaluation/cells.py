@@ -6,7 +6,6 @@ computes no cell twice, and pays for none twice.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -23,6 +22,7 @@ from stratsynth.evaluation.whole import MOST
 from stratsynth.evaluation.workload import clique_frame, measured, score_frame, workload_frame
 
 from stratsynth.errors import StratsynthError
+from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
 
 if TYPE_CHECKING:
@@ -158,22 +158,19 @@ def joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
 
 def keep(frame: pd.DataFrame, file: Path) -> None:
     """Write a frame as Parquet, or as CSV where the name says so, whole or not at all."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
-        if file.suffix == ".csv":
-            frame.to_csv(part, index=False, lineterminator="\n")
-        else:
-            frame.to_parquet(part, index=False)
-        part.replace(file)
+        with new_file(file) as whole:
+            if file.suffix == ".csv":
+                frame.to_csv(whole, index=False, lineterminator="\n")
+            else:
+                frame.to_parquet(whole, index=False)
     except OSError as error:
         raise StratsynthError(
             f"{file} cannot be written ({error.strerror or type(error).__name__}). Run the same again when there is "
             "room, and it goes on from here."
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def recall(file: Path) -> pd.DataFrame:

@@ -17,7 +17,6 @@ import fcntl
 import json
 import math
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -40,6 +39,7 @@ from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.whole import new_file, new_folder, read_json, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipe import Recipe
@@ -100,7 +100,7 @@ def compare(
             for suffix in (".parquet", ".csv"):
                 keep(table, folder / f"{name}{suffix}")
         page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
-        _replace(folder / "report.html", page)
+        write_text(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
     return frame
 
@@ -204,16 +204,10 @@ def opened(folder: Path) -> Iterator[None]:
     """Make the folder if it is not there, and keep other processes out of it."""
     try:
         if not (folder / CELLS / KEY).is_file():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            part = folder.with_name(f".{folder.name}.{SystemEntropy().read(4).hex()}.part")
-            try:
-                (part / CELLS).mkdir(parents=True)
-                key = os.open(part / CELLS / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                os.write(key, SystemEntropy().read(32))
-                os.close(key)
-                part.replace(folder)
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
+            with new_folder(folder) as part:
+                (part / CELLS).mkdir()
+                with new_file(part / CELLS / KEY, mode=0o600) as key:
+                    key.write(SystemEntropy().read(32))
         handle = os.open(folder / CELLS / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StratsynthError(f"{folder} cannot be written ({error.strerror}).") from None
@@ -252,17 +246,10 @@ def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
     if cost is not None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
     for name, text in texts.items():
-        _replace(folder / name, text)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file anew, or leave the old one whole."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+        write_text(folder / name, text)
 
 
 def read_facts(folder: Path) -> Mapping[str, Any]:
     """What `comparison.json` says."""
-    document: Mapping[str, Any] = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+    document: Mapping[str, Any] = read_json(folder / "comparison.json")
     return document

@@ -24,13 +24,14 @@ from typing import Any
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.chain import Chain, sync_folder
+from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError, UsageError
 from stratsynth.files import npz
 from stratsynth.files.npz import State
+from stratsynth.files.whole import sync_folder
 from stratsynth.noise import SystemEntropy
 
 FORMAT = "stratsynth-ledger/1"

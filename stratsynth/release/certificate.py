@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
+from stratsynth.files.whole import read_json
 from stratsynth.mechanisms import Mechanism, Public, adaptive, describe
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.stratified.layout import Layout
@@ -120,10 +120,10 @@ def _inner(mechanism: Mechanism[Any]) -> dict[str, Any]:
 def read_certificate(folder: Path) -> dict[str, Any]:
     """The certificate of a release folder."""
     try:
-        record = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+        record = read_json(folder / "certificate.json")
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}.")

@@ -5,9 +5,7 @@ Models that draw rows are released with a synthetic table, estimates with a tabl
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.chain import sync_folder
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
+from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Estimate, TableModel, Where, files
 from stratsynth.models.rules import draw_allowed, watching
-from stratsynth.noise import SystemEntropy
 from stratsynth.release import groups
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.groups import ByGroup
@@ -165,31 +162,26 @@ class Release:
         target = check_new(folder)
         with watching() as moved:
             name, table = self._product(rows, seed)
-        parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
-            parts.mkdir(parents=True)
-            write_json(parts / "certificate.json", self.certificate)
-            write_table(self.measurements, parts / "measurements.parquet")
-            write_table(table, parts / f"{name}.parquet")
-            if csv:
-                write_table(table, parts / f"{name}.csv")
-            if name == SYNTHETIC:
-                rules = moved.to_dict() if self.model.schema.rules else None
-                if rules is not None:
-                    write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
-                page = release_page(self.certificate, self.measurements, self.model.schema, rules)
-                (parts / REPORT).write_text(page, encoding="utf-8")
-            files.save(self.model, parts / "model")
-            _sync(parts)
-            parts.rename(target)
-            sync_folder(target.parent)
+            # on the disk, too, before the ledger says that the fit is done
+            with new_folder(target) as parts:
+                write_json(parts / "certificate.json", self.certificate)
+                write_table(self.measurements, parts / "measurements.parquet")
+                write_table(table, parts / f"{name}.parquet")
+                if csv:
+                    write_table(table, parts / f"{name}.csv")
+                if name == SYNTHETIC:
+                    rules = moved.to_dict() if self.model.schema.rules else None
+                    if rules is not None:
+                        write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+                    page = release_page(self.certificate, self.measurements, self.model.schema, rules)
+                    write_text(parts / REPORT, page)
+                files.save(self.model, parts / "model")
         except OSError as error:
             raise StratsynthError(
                 f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
                 "What was charged stays charged."
             ) from None
-        finally:
-            shutil.rmtree(parts, ignore_errors=True)
         return target
 
     def _product(self, rows: int | None, seed: int | None) -> tuple[str, pa.Table]:
@@ -221,17 +213,6 @@ class Release:
         return cls(files.load(path / "model"), record, measurements)
 
 
-def _sync(folder: Path) -> None:
-    """Have everything in a folder on the disk, so that the ledger may say that the fit is done."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        else:
-            sync_folder(path)
-    sync_folder(folder)
-
-
 def check_new(folder: str | os.PathLike[str]) -> Path:
     """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
     target = Path(folder)
@@ -247,9 +228,3 @@ def check_new(folder: str | os.PathLike[str]) -> Path:
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
     return target
-
-
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """JSON that a person can read and that holds no NaN."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")
