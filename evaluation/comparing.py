@@ -34,6 +34,7 @@ from stratsynth.evaluation.tables import STAMP
 
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all
+from stratsynth.checks import whole
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
@@ -76,8 +77,7 @@ def compare(
     """
     grid = Grid.read(Recipe.read(Path(recipe)))
     count = grid.workers if workers is None else workers
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise UsageError("compare: workers is a whole number from 1.")
+    whole("compare: workers", count, 1)
     folder = Path(out).absolute()
     refuse_other(folder)
     if not (folder / CELLS / KEY).is_file():

@@ -23,6 +23,7 @@ from stratsynth.evaluation.tasks import task
 from stratsynth.evaluation.whole import CLIQUES
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism, load, make
 from stratsynth.recipe import Recipe
@@ -264,13 +265,13 @@ def _check(said: Mapping[str, Any]) -> None:
         if wrong or (kind is int and int(value) < 1):
             raise RecipeError(f"[compare] {key} must be {words}.")
     columns = said.get("stratifications", [])
-    if not all(isinstance(by, list) and all(isinstance(c, str) for c in by) for by in columns):
+    if not all(map(is_texts, columns)):
         raise RecipeError(f"[compare] stratifications must be {_KINDS['stratifications'][1]}.")
     epsilons = said.get("epsilons", [])
-    if not all(isinstance(e, int | float) and not isinstance(e, bool) for e in epsilons):
+    if not all(map(is_number, epsilons)):
         raise RecipeError(f"[compare] epsilons must be {_KINDS['epsilons'][1]}.")
     for key in ("metrics", "positive"):
-        if not all(isinstance(item, str) for item in said.get(key, [])):
+        if not is_texts(said.get(key, [])):
             raise RecipeError(f"[compare] {key} must be {_KINDS[key][1]}.")
 
 

@@ -10,6 +10,7 @@ from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.prices import check_allotment
 from stratsynth.accounting.units import protecting, whole
+from stratsynth.checks import check_seed
 from stratsynth.data.table import Table
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, UsageError
@@ -132,12 +133,6 @@ def _judged(
     check_allotment(allot, budget)
     identity = digest(table.schema.sha256, table.declared_size, mechanism.name, mechanism, budget, allot, seed, private)
     return public, allot, Request(identity, title(mechanism), budget, whole(allot), seed, ready)
-
-
-def check_seed(seed: int | None) -> None:
-    """A seed for post-processing is a whole number of at least 0."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise UsageError("the seed must be a whole number of at least 0.")
 
 
 def _check(table: Table, budget: Budget) -> None:

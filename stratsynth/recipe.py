@@ -16,9 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.checks import check_seed
 from stratsynth.data.table import Table, open_table
 from stratsynth.errors import RecipeError, nearest
-from stratsynth.fitting import check_seed, fitted
+from stratsynth.fitting import fitted
 from stratsynth.mechanisms import Mechanism, draws_rows, make
 from stratsynth.schema import Schema
 from stratsynth.strata.budgets import StratumBudgets

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ def show_means(
     from stratsynth.mechanisms import draws_rows
     from stratsynth.recipe import Recipe
 
-    if not 0 < level < 1:
-        raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
+    number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
     if draws_rows(recipe.how()):
         raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from stratsynth.errors import MechanismError, StratsynthError, UsageError
+from stratsynth.checks import whole
+from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.strata import Path, label
 
 if TYPE_CHECKING:
@@ -40,8 +41,7 @@ def together(solver: Solver, problems: Sequence[Any], paths: Sequence[Path]) -> 
 
 def check_workers(workers: int) -> None:
     """A number of processes is a whole number of at least 1."""
-    if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-        raise UsageError("workers must be a whole number of at least 1.")
+    whole("workers", workers, 1)
 
 
 class Solvers:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.checks import number
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Program, check_positive, check_weights, shared
 from stratsynth.questions.queries import Query, check_query
@@ -73,8 +74,7 @@ class Total:
         if self.currency == Currency.PURE and max(self.scales(schema, Neighbours.REPLACE)) > WIDEST:
             raise MechanismError("total: epsilon, or a part of it, is too small to be paid in noise.")
         if self.currency == Currency.SAMPLED:
-            if not 0 < self.rate <= 1:
-                raise MechanismError("total: the rate must be above 0 and at most 1.")
+            number("total: the rate", self.rate, above=0, most=1, error=MechanismError)
         elif self.rate != 1:
             raise MechanismError("total: only the currency `sampled` accounts for a Poisson sample.")
         if (

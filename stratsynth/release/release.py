@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import check_seed, whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Estimate, TableModel, Where, files
@@ -85,10 +86,9 @@ class Release:
 
         if n is None and n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
-            raise UsageError("the number of rows must be a whole number of at least 0.")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise UsageError("the seed must be a whole number of at least 0.")
+        if n is not None:
+            n = whole("the number of rows", int(n) if isinstance(n, np.integer) else n)
+        check_seed(seed)
         if n_by_group is not None and balance is not None:
             raise UsageError("give n_by_group or balance, not both.")
         if by is not None and not isinstance(n_by_group, Mapping):
@@ -99,14 +99,14 @@ class Release:
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
             names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
-            parts = groups.wanted(model, n_by_group, names, condition, None if n is None else int(n))
+            parts = groups.wanted(model, n_by_group, names, condition, n)
         elif balance is not None:
-            parts = groups.balanced(model, int(n or 0), balance, condition, rng)
+            parts = groups.balanced(model, n or 0, balance, condition, rng)
         else:
             if condition and not model.mass(condition) > 0:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-            parts = [(condition, int(n or 0))]
+            parts = [(condition, n or 0)]
         drawn = [self._draw(number, rng, part) for part, number in parts or [({}, 0)]]
         codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
         order = rng.permutation(sum(number for _, number in parts))

@@ -6,11 +6,11 @@ public: it must not be made from the rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.strata import Stratum
@@ -81,7 +81,4 @@ class StratumBudgets:
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
-    for figure in figures.values():
-        if isinstance(figure, bool) or not isinstance(figure, int | float) or not math.isfinite(figure):
-            raise UsageError("budgets: a budget is a finite number.")
-    return tuple((label, float(figure)) for label, figure in figures.items())
+    return tuple((label, float(number(f"budgets: {label}", figure))) for label, figure in figures.items())
