@@ -44,7 +44,7 @@ class Desk:
     @cached_property
     def _real(self) -> Table:
         recipe = self._grid.recipe
-        return Table.read(recipe.folder / recipe.data["path"], recipe.schema())
+        return Table.read(recipe.data.path, recipe.schema())
 
     @cached_property
     def _holdout(self) -> Table | None:
@@ -137,7 +137,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
         for column in by[1:]:
             names = names + "|" + found[column]
         labels = names.where(found["scope"] == GROUP)
-    stamp = "PUBLIC DATA" if grid.recipe.data.get("public") else "INTERNAL"
+    stamp = "PUBLIC DATA" if grid.recipe.data.public else "INTERNAL"
     columns = {
         **facts, "scope": found["scope"], **{column: found[column] for column in by}, "group": labels,
         "clique": found.get("clique", pd.NA), **{name: found[name] for name in ("value", "low", "high", "n", "status")},

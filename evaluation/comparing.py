@@ -107,7 +107,7 @@ def compare(
 
 def stamp(grid: Grid) -> str:
     """What every output of the comparison says of itself."""
-    return PUBLIC if grid.recipe.data.get("public") else STAMP
+    return PUBLIC if grid.recipe.data.public else STAMP
 
 
 def names(grid: Grid, folder: Path) -> dict[Cell | None, str]:

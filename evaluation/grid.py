@@ -105,15 +105,15 @@ class Grid:
         """The grid of a recipe; refuses what makes no sense without reading data."""
         said = dict(recipe.compare or {})
         _check(said)
-        if "strata" in recipe.budget_:
+        if recipe.spend.strata is not None:
             raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")
-        by = tuple((recipe.strata or {}).get("by", ()))
+        by = () if recipe.strata is None else tuple(recipe.strata.by)
         stratifications = said.get("stratifications", [[], by] if by else [[]])
         grid = cls(
             recipe,
-            _labelled(said.get("mechanisms", [recipe.mechanism])),
+            _labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
             tuple(tuple(columns) for columns in stratifications),
-            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.budget_["epsilon"]])),
+            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
             _scoring(recipe, said, by),
             said.get("workers", 1),

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeGuard
 
-from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -85,6 +85,29 @@ def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError)
     if not isinstance(value, bool):
         raise error(f"{what} must be true or false, not {said(value)}.")
     return value
+
+
+_KINDS: Mapping[Any, tuple[str, Any]] = {
+    int: ("a whole number", is_whole),
+    float: ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
+    bool: ("true or false", lambda value: isinstance(value, bool)),
+    Sequence: ("a list", is_list),
+    Mapping: ("a table", lambda value: isinstance(value, Mapping)),
+}
+"""What a key's type is called, and whether a value is of it; every other type is written as a text."""
+
+
+def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
+    """Refuse a key that is not among `keys`, or whose value is not of the type given there.
+
+    `among` is said of an unknown key: what it would have to go with.
+    """
+    for key, value in section.items():
+        if key not in keys:
+            raise RecipeError(f"{where} has no key {key!r}{among}{nearest(key, keys)}. It has: {', '.join(keys)}.")
+        words, fits = _KINDS.get(keys[key], ("a text", lambda value: isinstance(value, str)))
+        if not fits(value):
+            raise RecipeError(f"{where} {key} must be {words}.")
 
 
 def check_seed(seed: int | None) -> None:

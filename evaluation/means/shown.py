@@ -40,7 +40,7 @@ def show_means(
     number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
     if draws_rows(recipe.how()):
-        raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")
+        raise UsageError(f"{recipe.mechanism.name} releases rows, not means; a mean is coinpress or clipped_mean.")
     folder = out if out is not None else recipe.directory
     if plot is not None:
         check_picture(plot)
@@ -98,7 +98,7 @@ def _layout(recipe: Recipe, how: Stratified) -> Layout:
     from stratsynth.mechanisms import Public
 
     budget = recipe.budget()
-    return how.layout(Public(recipe.schema(), recipe.data.get("declared_size"), budget.neighbours), budget)
+    return how.layout(Public(recipe.schema(), recipe.data.declared_size, budget.neighbours), budget)
 
 
 def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
@@ -110,7 +110,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
+    coded = encode(schema, kept(schema, open_source(recipe.data.path)), columns)
     groups = {"": np.ones(coded.n, dtype=bool)}
     for stratum in _layout(recipe, how).strata if isinstance(how, Stratified) else ():
         inside = [
@@ -118,7 +118,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
         ]  # fmt: skip
         groups[stratum.label] = np.all(inside, axis=0)
     keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
-    if recipe.mechanism.get("joint", False):  # records that lack one column counted for none
+    if recipe.mechanism.settings.get("joint", False):  # records that lack one column counted for none
         all_there = np.all(list(keep.values()), axis=0)
         keep.update((name, all_there) for name in columns)
     found = []

@@ -28,5 +28,5 @@ def _moments(recipe: Recipe) -> int | None:
     """How many moments and models there will be, from a simulated run; None where no size is declared."""
     from stratsynth.planning.foresee import moments
 
-    size = recipe.data.get("declared_size")
+    size = recipe.data.declared_size
     return None if size is None else moments(recipe.how(), recipe.schema(), recipe.budget(), declared_size=size)

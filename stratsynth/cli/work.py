@@ -29,7 +29,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     from stratsynth.recipe import Recipe
 
     recipe = Recipe.read(path)
-    size = recipe.data.get("declared_size")
+    size = recipe.data.declared_size
     if size is None:
         raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
