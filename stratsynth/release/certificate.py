@@ -126,8 +126,15 @@ def read_certificate(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}.")
+        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}{written_by(record)}.")
     lacking = [key for key in KEYS if key not in record]
     if lacking:
         raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
     return record
+
+
+def written_by(record: Any) -> str:
+    """Which version wrote a release, to be added to a refusal, where its certificate says so."""
+    software = record.get("software") if isinstance(record, dict) else None
+    version = software.get("stratsynth") if isinstance(software, dict) else None
+    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

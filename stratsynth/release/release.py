@@ -19,7 +19,7 @@ from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Estimate, TableModel, Where, files
 from stratsynth.models.rules import draw_allowed, watching
 from stratsynth.release import groups
-from stratsynth.release.certificate import read_certificate
+from stratsynth.release.certificate import read_certificate, written_by
 from stratsynth.release.groups import ByGroup
 
 if TYPE_CHECKING:
@@ -210,7 +210,11 @@ class Release:
             raise ReleaseError(
                 f"{path}: measurements.parquet is damaged or missing ({type(error).__name__})."
             ) from None
-        return cls(files.load(path / "model"), record, measurements)
+        try:
+            model = files.load(path / "model")
+        except ReleaseError as error:
+            raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
+        return cls(model, record, measurements)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:
