@@ -6,23 +6,30 @@ Paths are relative to the recipe's folder.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.data.table import Table, open_table
 from stratsynth.errors import RecipeError, nearest
-from stratsynth.fitting import check_seed, fitted
+from stratsynth.fitting import fitted
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, make
 from stratsynth.models.base import Returns
 from stratsynth.schema import Schema
+from stratsynth.sections import (
+    BudgetSection,
+    DataSection,
+    MechanismSection,
+    ReleaseSection,
+    StrataSection,
+    read_section,
+)
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
@@ -30,34 +37,10 @@ from stratsynth.weights.section import read_weights
 if TYPE_CHECKING:
     from stratsynth.release import Release
 
+S = TypeVar("S")
 MAX_BYTES = 1 << 20
 
-Kind = type | tuple[type, ...]
-_KEYS: Mapping[str, Mapping[str, Kind]] = {
-    "data": {"path": str, "schema": str, "declared_size": int, "public": bool},
-    "strata": {"by": list, "merge": dict, "bands": dict, "hierarchy": dict, "small": str, "threshold": (int, float)},
-    "budget": {"epsilon": (int, float), "delta": (int, float), "neighbours": str, "ledger": str,
-               "ledger_epsilon": (int, float), "strata": str},
-    "release": {"rows": int, "directory": str, "seed": int, "csv": bool},
-}  # fmt: skip
-"""Every section's keys and their types.
-
-`[mechanism]` has `name` and the settings of that mechanism, `[weights]` the keys that fit its source, and
-`[compare]` those of `stratsynth compare`, which judges them.
-"""
-_NEEDED = {
-    "data": ("path", "schema"),
-    "budget": ("epsilon", "delta"),
-    "strata": ("by",),
-}
-_NAMES = {
-    int: "a whole number",
-    str: "a text",
-    list: "a list",
-    dict: "a table",
-    bool: "true or false",
-    (int, float): "a number",
-}
+_SECTIONS = ("data", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 
 @dataclass(frozen=True)
@@ -65,32 +48,41 @@ class Recipe:
     """A recipe whose words are understood. The data's header is checked when `table` is called."""
 
     folder: Path
-    data: Mapping[str, Any]
-    strata: Mapping[str, Any] | None
+    """Where it lies; its paths are relative to this folder."""
+    data: DataSection
+    """[data]."""
+    strata: StrataSection | None
+    """[strata], if there are any."""
     weights: Mapping[str, Any] | None
-    mechanism: Mapping[str, Any]
-    budget_: Mapping[str, Any] = dataclasses.field(repr=False)
-    release: Mapping[str, Any]
+    """[weights], as written: its tables are read when a mechanism is made."""
+    mechanism: MechanismSection
+    """[mechanism]."""
+    spend: BudgetSection
+    """[budget]; `budget` is the Budget that it describes."""
+    release: ReleaseSection
+    """[release]."""
     compare: Mapping[str, Any] | None = None
-    """What `stratsynth compare` varies; a fit takes no notice of it."""
+    """[compare], which `stratsynth compare` varies and judges; a fit takes no notice of it."""
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
         """Parse and check a recipe file."""
         document = _parse(path)
-        sections = {"mechanism", "weights", "compare", *_KEYS}
-        for name in document:
-            if name not in sections:
-                raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, sections)}.")
-            if not isinstance(document[name], dict):
+        for name, keys in document.items():
+            if name not in _SECTIONS:
+                raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, _SECTIONS)}.")
+            if not isinstance(keys, dict):
                 raise RecipeError(f"{path.name}: {name} must be a section, [{name}].")
         for name in ("data", "mechanism", "budget"):
             if name not in document:
                 raise RecipeError(f"{path.name}: the section [{name}] is missing.")
-        for name, section in document.items():
-            if name in _KEYS:
-                _check(path.name, name, section)
-        if not isinstance(document["mechanism"].get("name"), str):
+
+        def section(kind: type[S], name: str) -> S:
+            return read_section(kind, document.get(name, {}), f"{path.name}: [{name}]", path.parent)
+
+        settings = dict(document["mechanism"])
+        mechanism = settings.pop("name", None)
+        if not isinstance(mechanism, str):
             raise RecipeError(f'{path.name}: [mechanism] name is missing; for example name = "independent".')
         if ("strata" in document) != ("weights" in document):
             has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
@@ -99,55 +91,54 @@ class Recipe:
             raise RecipeError(
                 f"{path.name}: [budget] strata is a table of the strata's budgets, but there are no strata."
             )
-        check_seed(document.get("release", {}).get("seed"))
         return cls(
             path.parent,
-            document["data"],
-            document.get("strata"),
+            section(DataSection, "data"),
+            section(StrataSection, "strata") if "strata" in document else None,
             document.get("weights"),
-            document["mechanism"],
-            document["budget"],
-            document.get("release", {}),
+            MechanismSection(mechanism, settings),
+            section(BudgetSection, "budget"),
+            section(ReleaseSection, "release"),
             document.get("compare"),
         )
 
     def budget(self) -> Budget:
         """The budget of the fit."""
-        wanted = {k: self.budget_[k] for k in ("epsilon", "delta", "neighbours") if k in self.budget_}
-        return Budget(**wanted)
+        return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
     def table(self) -> Table:
         """The private table, its header checked; no row is read."""
-        ledger = self.budget_.get("ledger")
         return open_table(
-            self.folder / self.data["path"],
+            self.data.path,
             schema=self.schema(),
-            ledger=None if ledger is None else self.folder / ledger,
-            ledger_epsilon=self.budget_.get("ledger_epsilon"),
-            declared_size=self.data.get("declared_size"),
-            public=self.data.get("public", False),
+            ledger=self.spend.ledger,
+            ledger_epsilon=self.spend.ledger_epsilon,
+            declared_size=self.data.declared_size,
+            public=self.data.public,
         )
 
     def schema(self) -> Schema:
         """The schema, read without the data."""
-        return Schema.load(self.folder / self.data["schema"])
+        return Schema.load(self.data.schema)
 
     def how(self) -> Mechanism[Any]:
-        """The mechanism, stratified if the recipe says so."""
-        name = self.mechanism["name"]
-        settings = {k: v for k, v in self.mechanism.items() if k != "name"}
+        """The mechanism, stratified if the recipe says so; the tables that it needs are read once."""
+        return self._how
+
+    @cached_property
+    def _how(self) -> Mechanism[Any]:
+        name, settings = self.mechanism.name, self.mechanism.settings
         if self.strata is None or self.weights is None:
             if makes_strata(name):
                 raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
             return make(name, settings)
-        table = self.budget_.get("strata")
-        budgets = None if table is None else StratumBudgets.read(self.folder / table)
+        budgets = None if self.spend.strata is None else StratumBudgets.read(self.spend.strata)
         weights = read_weights(self.weights, self.folder)
-        return stratify(name, settings, self.strata["by"], weights, self.groups(), budgets)
+        return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)
 
     def groups(self) -> Groups:
         """What [strata] says besides the columns."""
-        return Groups(**{key: value for key, value in (self.strata or {}).items() if key != "by"})
+        return Groups() if self.strata is None else self.strata.groups
 
     def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
@@ -160,28 +151,28 @@ class Recipe:
         rows = self.rows if how.returns == Returns.ROWS else None
         ready, table, budget = partial(check_new, folder), self.table(), self.budget()
         with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
-            release.save(folder, rows=rows, seed=seed, csv=self.release.get("csv", False))
+            release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 
     @property
     def directory(self) -> Path:
         """Where the release goes when the command line does not say."""
-        return self.folder / str(self.release.get("directory", "release"))
+        return self.release.directory or self.folder / "release"
 
     @property
     def seed(self) -> int | None:
         """The seed of post-processing, if the recipe has one."""
-        return self.release.get("seed")
+        return self.release.seed
 
     @property
     def rows(self) -> int:
         """How many synthetic rows to write."""
-        rows = self.release.get("rows", self.data.get("declared_size"))
+        rows = self.data.declared_size if self.release.rows is None else self.release.rows
         if rows is None:
             raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
         if rows < 0:
             raise RecipeError("[release] rows must be at least 0.")
-        return int(rows)
+        return rows
 
 
 def _parse(path: Path) -> dict[str, Any]:
@@ -195,16 +186,3 @@ def _parse(path: Path) -> dict[str, Any]:
         raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long
         raise RecipeError(f"{path.name} is not TOML: {error}.") from None
-
-
-def _check(file: str, name: str, section: Mapping[str, Any]) -> None:
-    kinds = _KEYS[name]
-    for key, value in section.items():
-        if key not in kinds:
-            raise RecipeError(f"{file}: [{name}] has no key {key!r}{nearest(key, kinds)}.")
-        kind = kinds[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            raise RecipeError(f"{file}: [{name}] {key} must be {_NAMES[kind]}.")
-    for key in _NEEDED.get(name, ()):
-        if key not in section:
-            raise RecipeError(f"{file}: [{name}] {key} is missing.")

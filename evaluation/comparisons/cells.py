@@ -6,7 +6,6 @@ computes no cell twice, and pays for none twice.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -23,6 +22,7 @@ from stratsynth.evaluation.scores.workload import clique_frame, score_frame, wor
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
 
 from stratsynth.errors import StratsynthError
+from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class CellRunner:
     @cached_property
     def _real(self) -> EncodedRows:
         recipe = self._grid.recipe
-        return EncodedRows.read(recipe.folder / recipe.data["path"], recipe.schema())
+        return EncodedRows.read(recipe.data.path, recipe.schema())
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
@@ -139,7 +139,7 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
         for column in by[1:]:
             names = names + "|" + found[column]
         labels = names.where(found["scope"] == GROUP)
-    stamp = "PUBLIC DATA" if grid.recipe.data.get("public") else "INTERNAL"
+    stamp = "PUBLIC DATA" if grid.recipe.data.public else "INTERNAL"
     columns = {
         **facts, "scope": found["scope"], **{column: found[column] for column in by}, "group": labels,
         "clique": found.get("clique", pd.NA), **{name: found[name] for name in ("value", "low", "high", "n", "status")},
@@ -153,22 +153,19 @@ def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: fl
 
 def save_frame(frame: pd.DataFrame, file: Path) -> None:
     """Write a frame as Parquet, or as CSV where the name says so, whole or not at all."""
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
     frame = frame.copy(deep=False)
     frame.attrs = {}
     try:
-        if file.suffix == ".csv":
-            frame.to_csv(part, index=False, lineterminator="\n")
-        else:
-            frame.to_parquet(part, index=False)
-        part.replace(file)
+        with new_file(file) as whole:
+            if file.suffix == ".csv":
+                frame.to_csv(whole, index=False, lineterminator="\n")
+            else:
+                frame.to_parquet(whole, index=False)
     except OSError as error:
         raise StratsynthError(
             f"{file} cannot be written ({error.strerror or type(error).__name__}). Run the same again when there is "
             "room, and it goes on from here."
         ) from None
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def load_frame(file: Path) -> pd.DataFrame:

@@ -17,7 +17,6 @@ import fcntl
 import json
 import math
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -35,11 +34,13 @@ from stratsynth.evaluation.tables import STAMP, joined
 
 from stratsynth.accounting.ledger_file import FileLedger
 from stratsynth.accounting.standing import Outlook, afford_all
+from stratsynth.checks import whole
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.whole import new_file, new_folder, read_json, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipe import Recipe
@@ -84,8 +85,7 @@ def compare(
     """
     grid = Grid.read(Recipe.read(Path(recipe)))
     count = grid.workers if workers is None else workers
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise UsageError("compare: workers is a whole number from 1.")
+    whole("compare: workers", count, 1)
     folder = Path(out).absolute()
     refuse_other(folder)
     if not (folder / CELLS / KEY).is_file():
@@ -108,14 +108,14 @@ def compare(
             for suffix in (".parquet", ".csv"):
                 save_frame(table, folder / f"{name}{suffix}")
         page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
-        _replace(folder / "report.html", page)
+        write_text(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
     return frame
 
 
 def stamp(grid: Grid) -> str:
     """The notice in every output of the comparison."""
-    return PUBLIC if grid.recipe.data.get("public") else STAMP
+    return PUBLIC if grid.recipe.data.public else STAMP
 
 
 def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
@@ -212,16 +212,10 @@ def opened(folder: Path) -> Iterator[None]:
     """Make the folder if it is not there, and keep other processes out of it."""
     try:
         if not (folder / CELLS / KEY).is_file():
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            part = folder.with_name(f".{folder.name}.{SystemEntropy().read(4).hex()}.part")
-            try:
-                (part / CELLS).mkdir(parents=True)
-                key = os.open(part / CELLS / KEY, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-                os.write(key, SystemEntropy().read(32))
-                os.close(key)
-                part.replace(folder)
-            finally:
-                shutil.rmtree(part, ignore_errors=True)
+            with new_folder(folder) as part:
+                (part / CELLS).mkdir()
+                with new_file(part / CELLS / KEY, mode=0o600) as key:
+                    key.write(SystemEntropy().read(32))
         handle = os.open(folder / CELLS / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise StratsynthError(f"{folder} cannot be written ({error.strerror}).") from None
@@ -260,17 +254,10 @@ def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
     if cost is not None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
     for name, text in texts.items():
-        _replace(folder / name, text)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file anew, or leave the old one whole."""
-    part = path.with_name(f".{path.name}.part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(path)
+        write_text(folder / name, text)
 
 
 def read_facts(folder: Path) -> Mapping[str, Any]:
     """The content of `comparison.json`."""
-    document: Mapping[str, Any] = json.loads((folder / "comparison.json").read_text(encoding="utf-8"))
+    document: Mapping[str, Any] = read_json(folder / "comparison.json")
     return document

@@ -23,6 +23,7 @@ from stratsynth.evaluation.learning.tasks import task
 from stratsynth.evaluation.tables import RESERVED, groups_of
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism, make
 from stratsynth.models.base import Returns
@@ -121,15 +122,15 @@ class Grid:
         """The grid of a recipe; refuses contradictory settings without reading data."""
         said = dict(recipe.compare or {})
         _check(said)
-        if "strata" in recipe.budget_:
+        if recipe.spend.strata is not None:
             raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")
-        by = tuple((recipe.strata or {}).get("by", ()))
+        by = () if recipe.strata is None else tuple(recipe.strata.by)
         stratifications = said.get("stratifications", [[], by] if by else [[]])
         grid = cls(
             recipe,
-            _labelled(said.get("mechanisms", [recipe.mechanism])),
+            _labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
             tuple(tuple(columns) for columns in stratifications),
-            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.budget_["epsilon"]])),
+            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
             _scoring(recipe, said, by),
             said.get("workers", 1),
@@ -283,13 +284,13 @@ def _check(said: Mapping[str, Any]) -> None:
         if wrong or (kind is int and int(value) < 1):
             raise RecipeError(f"[compare] {key} must be {words}.")
     columns = said.get("stratifications", [])
-    if not all(isinstance(by, list) and all(isinstance(c, str) for c in by) for by in columns):
+    if not all(map(is_texts, columns)):
         raise RecipeError(f"[compare] stratifications must be {_KINDS['stratifications'][1]}.")
     epsilons = said.get("epsilons", [])
-    if not all(isinstance(e, int | float) and not isinstance(e, bool) for e in epsilons):
+    if not all(map(is_number, epsilons)):
         raise RecipeError(f"[compare] epsilons must be {_KINDS['epsilons'][1]}.")
     for key in ("metrics", "positive"):
-        if not all(isinstance(item, str) for item in said.get(key, [])):
+        if not is_texts(said.get(key, [])):
             raise RecipeError(f"[compare] {key} must be {_KINDS[key][1]}.")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from stratsynth.evaluation.tables import STAMP
 
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError
+from stratsynth.files.whole import new_folder, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,25 +43,16 @@ def write(
     from stratsynth.evaluation.evaluations.page import evaluation_page
 
     refuse_output(folder)
-    folder = Path(
-        folder
-    ).absolute()  # refuse_output has checked this very folder, even if the working directory changes
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    part = folder.with_name(f".{folder.name}.part")
-    shutil.rmtree(part, ignore_errors=True)
-    part.mkdir()
-    try:
-        (part / NOTICE).write_text(f"{STAMP}.\nNothing here may lie in a release.\n", encoding="utf-8")
+    folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
+    with new_folder(folder) as part:
+        write_text(part / NOTICE, f"{STAMP}.\nNothing here may lie in a release.\n")
         for name, frame in evaluation.frames():
             marked = _marked(frame)
             marked.to_csv(part / f"{name}.csv", index=False, lineterminator="\n")
             marked.to_parquet(part / f"{name}.parquet", index=False)
-        (part / "evaluation.json").write_text(json.dumps(document(evaluation), allow_nan=False), encoding="utf-8")
+        write_text(part / "evaluation.json", json.dumps(document(evaluation), allow_nan=False))
         page = evaluation_page(evaluation, name=called, certificate=certificate)
-        (part / "report.html").write_text(page, encoding="utf-8")
-        part.replace(folder)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+        write_text(part / "report.html", page)
     return sorted(folder.iterdir())
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,11 +35,10 @@ def show_means(
     from stratsynth.models import Returns
     from stratsynth.recipe import Recipe
 
-    if not 0 < level < 1:
-        raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
+    number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
     if recipe.how().returns != Returns.ESTIMATES:
-        raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")
+        raise UsageError(f"{recipe.mechanism.name} releases rows, not means; a mean is coinpress or clipped_mean.")
     folder = out if out is not None else recipe.directory
     if plot is not None:
         check_picture(plot)
@@ -79,7 +79,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
         record["guarantee"]["epsilon"],
         record["neighbours"],
     ]
-    layout = prepare(how, recipe.schema(), budget, recipe.data.get("declared_size")).strata
+    layout = prepare(how, recipe.schema(), budget, recipe.data.declared_size).strata
     if layout is not None:
         own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout.own_budgets else None
         mine += [list(layout.by), layout.merged(), own, layout.weights.describe()]
@@ -100,16 +100,16 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
+    coded = encode(schema, kept(schema, open_source(recipe.data.path)), columns)
     groups = {"": np.ones(coded.n, dtype=bool)}
-    layout = prepare(how, schema, recipe.budget(), recipe.data.get("declared_size")).strata
+    layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
         inside = [
             np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
         ]  # fmt: skip
         groups[stratum.label] = np.all(inside, axis=0)
     keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
-    if recipe.mechanism.get("joint", False):  # records that lack one column counted for none
+    if recipe.mechanism.settings.get("joint", False):  # records that lack one column counted for none
         all_there = np.all(list(keep.values()), axis=0)
         keep.update((name, all_there) for name in columns)
     found = []

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
+from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
@@ -63,13 +64,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
-        for key, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
-                raise UsageError(f"budget: {key} must be a finite number.")
-        if not 0 < self.epsilon <= MOST_EPSILON:
-            raise UsageError(f"budget: epsilon must be above 0 and at most {MOST_EPSILON:g}, not {self.epsilon:g}.")
-        if not LEAST_DELTA <= self.delta < 1:
-            raise UsageError(f"budget: delta must be above 0 and below 1, not {self.delta:g}; 1e-9 is usual.")
+        number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
+        number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         try:

@@ -29,5 +29,5 @@ def _moments(recipe: Recipe) -> int | None:
     from stratsynth.mechanisms import prepare
     from stratsynth.planning.foresee import moments
 
-    size = recipe.data.get("declared_size")
+    size = recipe.data.declared_size
     return None if size is None else moments(prepare(recipe.how(), recipe.schema(), recipe.budget(), size))

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from stratsynth.data import csvlines
 from stratsynth.errors import UsageError
+from stratsynth.files.whole import new_file
 from stratsynth.schema.codec import locate
 
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Source"
@@ -164,16 +165,11 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{target}: a table is written to a .csv or .parquet file")
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            if ending == ".csv":
-                _write_csv(table, file)
-            else:
-                pq.write_table(table, file)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(target) as file:
+        if ending == ".csv":
+            _write_csv(table, file)
+        else:
+            pq.write_table(table, file)
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -37,8 +37,7 @@ def half_width(variance: float, fourth: float, level: float) -> float:
     """How far an error of mean 0 stays from 0, either side, with the probability `level`."""
     from scipy.optimize import brentq
 
-    if not 0 < level < 1:
-        raise UsageError("the level of an interval lies between 0 and 1; 0.95 is usual.")
+    number("the level of an interval", level, above=0, below=1, hint="; 0.95 is usual")
     if not math.isfinite(variance):
         return math.inf
     if variance <= 0:

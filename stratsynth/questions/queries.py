@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.base import check_positive
 
@@ -234,8 +235,7 @@ class RowVectors(Query):
 
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise MechanismError("row vectors: size must be a whole number of at least 1.")
+        whole("row vectors: size", self.size, 1, error=MechanismError)
         check_clip("row vectors", self.clip)
         check_norm("row vectors", self.norm)
         check_row_local(self.function, self.size, schema)

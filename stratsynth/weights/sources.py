@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.checks import number
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
@@ -68,8 +69,8 @@ class Weights:
 
         `prior`, public weights, is what plans and rules for small groups go by; without one, all groups alike.
         """
-        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 < share < 1:
-            raise WeightsError("weights: `share` of private weights is a part of the budget, above 0 and below 1.")
+        hint = " (a part of the budget)"
+        number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
         if prior is not None and (not isinstance(prior, Weights) or prior.asked):
             raise WeightsError("weights: the prior of private weights is public weights, as of another year.")
         unprotected = () if prior is None else prior.unprotected

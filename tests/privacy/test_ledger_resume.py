@@ -261,7 +261,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.files.npz.os.fsync", full_for(".npz.part"))
+        broken.setattr("stratsynth.files.whole.os.fsync", full_for(".part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
