@@ -150,6 +150,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Any, int]:
     """A run on simulated answers: its account, what was asked, what it returned, and how many models it fitted."""
     import numpy as np
 
+    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
@@ -159,7 +160,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Any, int]:
     answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit((a.path, type(a.question)) for a in asked)
+        prepared.admit(declared(asked))
         return answers(asked)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
