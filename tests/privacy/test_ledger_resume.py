@@ -10,7 +10,6 @@ from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
-from helpers import small
 from helpers.crash import Ladder
 from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger, refused, table
 from stratsynth import Budget, cli
@@ -22,27 +21,6 @@ from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
 from stratsynth.testing.record import same
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """How often the rows were read."""
-    reads = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
-    return reads
-
 
 # The order: charge, sync, read, store, answer
 
