@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
@@ -26,7 +26,7 @@ def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Ma
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
     """The plan of a recipe, and its picture if one is wanted."""
     from stratsynth.planning import plan
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
 
     recipe = Recipe.read(path)
     size = recipe.data.declared_size

@@ -113,6 +113,15 @@ class Plan:
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
+    Args:
+        mechanism: What would be fitted.
+        schema: The public schema.
+        budget: What the fit would spend.
+        declared_size: About how many records there are.
+
+    Returns:
+        Noise, expected error and a verdict for each stratum, and what would be charged.
+
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """

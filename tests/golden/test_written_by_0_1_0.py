@@ -16,7 +16,7 @@ from helpers.ledgers import lines_of
 from stratsynth import cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.errors import LedgerError
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 GOLDEN = Path(__file__).parent / "written_by_0_1_0"
 EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))

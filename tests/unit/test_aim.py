@@ -21,7 +21,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Work
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Rule
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 import stratsynth as ss
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 SCHEMA = ss.Schema({
     "SEX": ss.Categorical(levels=("1", "2")),
