@@ -32,7 +32,7 @@ class Resolved:
     noise: Mapping[Stratum, float] | None = None
     """For noisy counts, the standard deviation of each count's noise, as a part of the total; None for others."""
     of_rows: bool = False
-    """Whether they are shares of the very rows that are fitted, whose composition is then part of the sampling error."""
+    """Whether they are shares of the very rows that are fitted: their composition is then sampling error."""
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:
