@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product
-from stratsynth.driver.answering import Answerer
 
 import stratsynth as ss
 from helpers import small
@@ -18,6 +17,7 @@ from stratsynth import Budget, cli
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger, read_ledger
 from stratsynth.data.sources import CsvSource
+from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
