@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
@@ -26,7 +27,7 @@ from stratsynth.adapters.shared.workload import Workload
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Public, once
+from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
 from stratsynth.questions import (
     Choose,
@@ -116,10 +117,13 @@ class MST(Poolable[Graphical]):
             iterations=self.iterations, solution=solution,
         )  # fmt: skip
 
-    @once
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """All pairs of columns, and the columns."""
-        return Workload("all 2-way").parts(public.schema.names)
+        return self._pairs.parts(public.schema.names)
+
+    @cached_property
+    def _pairs(self) -> Workload:
+        return Workload("all 2-way")
 
     def check_pooled(self) -> None:
         """Strata are fitted by our own engine."""

@@ -140,7 +140,7 @@ class Pooled(Groupwise[Any]):
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
-        public = public if public.size is not None else replace(public, size=round(everybody.total))
+        public = self.sized(public, everybody.total, allot.promise)
         return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
