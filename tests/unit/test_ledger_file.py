@@ -12,7 +12,7 @@ from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.data.sources import CsvSource
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 
 
 @pytest.fixture
