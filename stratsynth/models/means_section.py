@@ -18,8 +18,8 @@ STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable"
 """What a reader is told of a mean's status."""
 NOTE = (
     "Each mean lies in its interval in 95 of 100 cases: the interval allows for the noise, for who happens to be in "
-    "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values beyond "
-    "what was clipped are in no interval; estimates.parquet has more."
+    "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values "
+    "beyond what was clipped are in no interval; estimates.parquet has more."
 )
 
 
