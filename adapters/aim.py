@@ -14,7 +14,6 @@ else; and the fit has a prior for evenness. `scripts/bench synth` prints what co
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -27,7 +26,8 @@ from stratsynth.adapters.shared.refits import Refits
 from stratsynth.adapters.shared.rounds import MEASURE, PRETENDED, USUAL, adapt, affordable, down, usual_rounds
 from stratsynth.adapters.shared.workload import Workload, closure
 
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.checks import number, one_of, whole
+from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
@@ -73,18 +73,13 @@ class AIM(Mechanism[Graphical]):
     def __post_init__(self) -> None:
         """Settings that make sense."""
         Workload(self.workload, self.weights)
-        if self.engine not in ("numpy", "mbi"):
-            raise UsageError(f'aim: engine must be "numpy" or "mbi", not {self.engine!r}.')
-        whole = {"rounds": self.rounds, "model_cells": self.model_cells, "clique_cells": self.clique_cells,
-                 "iterations": self.iterations}  # fmt: skip
-        for key, value in whole.items():
-            optional = key in ("rounds", "clique_cells")
-            if not (value is None and optional) and (
-                isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_CELLS
-            ):
-                raise UsageError(f"aim: {key} must be a whole number from 1 to {MOST_CELLS:,}.")
-        if isinstance(self.prior, bool) or not isinstance(self.prior, int | float) or not 0 <= self.prior < math.inf:
-            raise UsageError("aim: prior must be a number of at least 0.")
+        one_of("aim: engine", self.engine, ("numpy", "mbi"))
+        whole("aim: model_cells", self.model_cells, 1, MOST_CELLS)
+        whole("aim: iterations", self.iterations, 1, MOST_CELLS)
+        for key, value in (("rounds", self.rounds), ("clique_cells", self.clique_cells)):
+            if value is not None:
+                whole(f"aim: {key}", value, 1, MOST_CELLS)
+        number("aim: prior", self.prior, least=0)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""

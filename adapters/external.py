@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
@@ -53,8 +54,8 @@ class External(Mechanism["Drawn"]):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
         if not self.by:
             raise UsageError("external: say by= whom the claim is, such as a package and its version.")
-        if self.rows is not None and (type(self.rows) is not int or self.rows < 1):
-            raise UsageError("external: rows must be a whole number of at least 1.")
+        if self.rows is not None:
+            whole("external: rows", self.rows, 1)
 
     @property
     def takes_row_count(self) -> bool:

@@ -11,7 +11,6 @@ there the pair keeps the two columns' own distributions.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -22,7 +21,8 @@ from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.shared.given import affordable, forbidden, records
 
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.checks import number, one_of, whole
+from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Returns
 from stratsynth.questions import (
@@ -68,13 +68,10 @@ class MST(Mechanism[Graphical]):
 
     def __post_init__(self) -> None:
         """Settings that make sense."""
-        if self.engine not in ("numpy", "mbi"):
-            raise UsageError(f'mst: engine must be "numpy" or "mbi", not {self.engine!r}.')
-        if isinstance(self.iterations, bool) or not isinstance(self.iterations, int) or self.iterations < 1:
-            raise UsageError("mst: iterations must be a whole number of at least 1.")
-        for key, value in (("rare", self.rare), ("prior", self.prior)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                raise UsageError(f"mst: {key} must be a number of at least 0.")
+        one_of("mst: engine", self.engine, ("numpy", "mbi"))
+        whole("mst: iterations", self.iterations, 1)
+        number("mst: rare", self.rare, least=0)
+        number("mst: prior", self.prior, least=0)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a schema whose largest tree would not fit into memory."""

@@ -28,6 +28,7 @@ from stratsynth.adapters.mst import MST
 from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.adapters.specialised import GraphicalStart
 
+from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Public, make
@@ -98,12 +99,9 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()
-        for key, value, most in (("share", self.share, 1), ("prior", self.prior, 1e6)):
-            if (key, value) == ("share", "auto"):
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= most:
-                auto = ', or "auto"' if key == "share" else ""
-                raise UsageError(f"pooled: {key} is a number from 0 to {most:g}{auto}.")
+        if self.share != "auto":
+            number("pooled: share", self.share, least=0, most=1, hint=', or "auto"')
+        number("pooled: prior", self.prior, least=0, most=1e6)
         if self.share == 1 and self.weights.asked:
             raise UsageError("pooled: share = 1 leaves nothing for private weights; take less, or public weights.")
 

@@ -4,7 +4,7 @@
 
     print(workload_error("people.csv", "release/synthetic.parquet", schema, by=["SEX", "RAC1P"]))
 
-What reads private rows is stamped INTERNAL: it is paid for by no budget, and is not for publication.
+Scores of private rows are stamped INTERNAL: no budget pays for them, and they are not for publication.
 """
 
 from __future__ import annotations
@@ -13,66 +13,43 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stratsynth.evaluation.associations import correlations
-    from stratsynth.evaluation.baseline import Baseline, baseline_errors, baselines
-    from stratsynth.evaluation.comparing import compare
-    from stratsynth.evaluation.consistency import inconsistencies, levels_lost
-    from stratsynth.evaluation.disparity import mean_disparity
-    from stratsynth.evaluation.learning import downstream
-    from stratsynth.evaluation.matching import matches
-    from stratsynth.evaluation.parity import parity_error
-    from stratsynth.evaluation.rates import prediction_rates
-    from stratsynth.evaluation.tasks import Task
-    from stratsynth.evaluation.telling import principal_components, propensity
-    from stratsynth.evaluation.whole import Evaluation, evaluate
-    from stratsynth.evaluation.workload import clique_errors, k_marginal_score, workload_error
+    from stratsynth.evaluation.comparisons.compare import compare
+    from stratsynth.evaluation.evaluations.evaluate import Evaluation, evaluate
+    from stratsynth.evaluation.learning.downstream import downstream
+    from stratsynth.evaluation.learning.propensity import principal_components, propensity
+    from stratsynth.evaluation.learning.rates import prediction_rates
+    from stratsynth.evaluation.learning.tasks import Task
+    from stratsynth.evaluation.scores.associations import correlations
+    from stratsynth.evaluation.scores.baseline import Baseline, baseline_errors, baselines
+    from stratsynth.evaluation.scores.consistency import inconsistencies, levels_lost
+    from stratsynth.evaluation.scores.disparity import mean_disparity
+    from stratsynth.evaluation.scores.matching import matches
+    from stratsynth.evaluation.scores.parity import parity_error
+    from stratsynth.evaluation.scores.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
-_HOME = {
-    "Baseline": "baseline",
-    "Evaluation": "whole",
-    "Task": "tasks",
-    "baseline_errors": "baseline",
-    "baselines": "baseline",
-    "clique_errors": "workload",
-    "compare": "comparing",
-    "correlations": "associations",
-    "downstream": "learning",
-    "evaluate": "whole",
-    "inconsistencies": "consistency",
-    "k_marginal_score": "workload",
-    "levels_lost": "consistency",
-    "matches": "matching",
-    "mean_disparity": "disparity",
-    "parity_error": "parity",
-    "prediction_rates": "rates",
-    "principal_components": "telling",
-    "propensity": "telling",
-    "workload_error": "workload",
+_NAMES = {
+    "comparisons.compare": ("compare",),
+    "evaluations.evaluate": ("Evaluation", "evaluate"),
+    "learning.downstream": ("downstream",),
+    "learning.propensity": ("principal_components", "propensity"),
+    "learning.rates": ("prediction_rates",),
+    "learning.tasks": ("Task",),
+    "scores.associations": ("correlations",),
+    "scores.baseline": ("Baseline", "baseline_errors", "baselines"),
+    "scores.consistency": ("inconsistencies", "levels_lost"),
+    "scores.disparity": ("mean_disparity",),
+    "scores.matching": ("matches",),
+    "scores.parity": ("parity_error",),
+    "scores.workload": ("clique_errors", "k_marginal_score", "workload_error"),
 }
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "Baseline",
-    "Evaluation",
-    "Task",
-    "baseline_errors",
-    "baselines",
-    "clique_errors",
-    "compare",
-    "correlations",
-    "downstream",
-    "evaluate",
-    "inconsistencies",
-    "k_marginal_score",
-    "levels_lost",
-    "matches",
-    "mean_disparity",
-    "parity_error",
-    "prediction_rates",
-    "principal_components",
-    "propensity",
-    "workload_error",
-]
+    "Baseline", "Evaluation", "Task", "baseline_errors", "baselines", "clique_errors", "compare", "correlations",
+    "downstream", "evaluate", "inconsistencies", "k_marginal_score", "levels_lost", "matches", "mean_disparity",
+    "parity_error", "prediction_rates", "principal_components", "propensity", "workload_error",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

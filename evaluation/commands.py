@@ -24,7 +24,7 @@ def demo(
     rows: Annotated[int, typer.Option(metavar="N", min=100, help="How many people to simulate.")] = 50_000,
 ) -> None:
     """Run the whole job on the built-in census: plan, a vanilla and a stratified fit, what each group got."""
-    from stratsynth.evaluation.demo import run_demo
+    from stratsynth.evaluation.evaluations.demo import run_demo
 
     run_demo(out, rows, typer.echo)
 
@@ -72,20 +72,22 @@ def evaluate(
     ] = None,
     area: Annotated[str | None, typer.Option(metavar="COLUMN", help="A column of areas, to score each.")] = None,
     quasi: Annotated[
-        str | None, typer.Option(metavar="COLUMN,...", help="What neighbours know of each other, for matches.")
+        str | None, typer.Option(metavar="COLUMN,...", help="Quasi-identifiers, known to neighbours, for matches.")
     ] = None,
     beside: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=S", help="Another release of the same people to compare with, as vanilla=DIR."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
-    cliques: Annotated[int, typer.Option(min=1, help="At most so many marginals, the same ones every time.")] = 1000,
+    cliques: Annotated[
+        int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
+    ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="For baselines, models and intervals.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
-    from stratsynth.evaluation import card, output
-    from stratsynth.evaluation.whole import evaluate as evaluated
+    from stratsynth.evaluation.evaluations import card, output
+    from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
 
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
@@ -119,11 +121,12 @@ def compare(
     Research on data declared public; on all others every fit is charged to the recipe's ledger, and what comes out
     is INTERNAL.
     """
-    from stratsynth.evaluation import comparing, versus
+    from stratsynth.evaluation.comparisons import compare_text
+    from stratsynth.evaluation.comparisons.compare import compare as compared
 
-    with versus.progress() as tick:
-        frame = comparing.compare(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
-    page = versus.document(frame, out) if as_json else versus.text(frame, out)
+    with compare_text.progress() as tick:
+        frame = compared(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
+    page = compare_text.document(frame, out) if as_json else compare_text.text(frame, out)
     typer.echo(page)
 
 

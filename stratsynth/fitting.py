@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.units import whole
+from stratsynth.checks import check_seed
 from stratsynth.data.table import Table
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
@@ -86,6 +87,7 @@ def fitted(
     """
     import numpy as np
 
+    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import check_workers, solving
@@ -105,7 +107,7 @@ def fitted(
         steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
         def answer(asked: Sequence[Asked]) -> list[Answer]:
-            prepared.admit((a.path, type(a.question)) for a in asked)
+            prepared.admit(declared(asked))
             replies = answers(asked)
             tick()
             return replies
@@ -157,12 +159,6 @@ def _judged(
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
     identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
     return prepared, Request(identity, how.title, budget, whole(allot), seed, ready)
-
-
-def check_seed(seed: int | None) -> None:
-    """A seed for post-processing is a whole number of at least 0."""
-    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-        raise UsageError("the seed must be a whole number of at least 0.")
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:

@@ -31,6 +31,7 @@ from stratsynth.adapters.shared.given import records
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, closure
 
+from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
@@ -97,23 +98,18 @@ class GEM(Mechanism[ProductMixture]):
     def __post_init__(self) -> None:
         """Settings that make sense; widths are kept as a tuple."""
         Workload(self.workload, self.weights)
-        for key, value, known in (("measure", self.measure, ("marginals", "cells")),
-                                  ("generator", self.generator, ("network", "table"))):  # fmt: skip
-            if value not in known:
-                raise UsageError(f'gem: {key} must be "{known[0]}" or "{known[1]}", not {value!r}.')
-        if isinstance(self.hidden, str) or not isinstance(self.hidden, Sequence) or not self.hidden:
+        one_of("gem: measure", self.measure, ("marginals", "cells"))
+        one_of("gem: generator", self.generator, ("network", "table"))
+        if not is_list(self.hidden) or not self.hidden:
             raise UsageError("gem: hidden must be a list of widths, such as [64, 64].")
         object.__setattr__(self, "hidden", tuple(self.hidden))
-        whole = [("rounds", self.rounds), ("components", self.components), ("latent", self.latent)]
-        for key, count in (*whole, ("iterations", self.iterations), *(("hidden", width) for width in self.hidden)):
-            if count is None and key == "rounds":
-                continue
-            if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= 2**16:
-                raise UsageError(f"gem: {key} must be a whole number from 1 to {2**16:,}.")
-        if not (_is_number(self.least) and 0 <= self.least < math.inf):
-            raise UsageError("gem: least must be a number of at least 0.")
-        if self.rate is not None and not (_is_number(self.rate) and 0 < self.rate <= 10):
-            raise UsageError("gem: rate must be a number above 0, at most 10.")
+        counts = [("components", self.components), ("latent", self.latent), ("iterations", self.iterations)]
+        optional = [] if self.rounds is None else [("rounds", self.rounds)]
+        for key, count in (*counts, *optional, *(("hidden", width) for width in self.hidden)):
+            whole(f"gem: {key}", count, 1, 2**16)
+        number("gem: least", self.least, least=0)
+        if self.rate is not None:
+            number("gem: rate", self.rate, above=0, most=10)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
@@ -256,7 +252,3 @@ def _prices(left: Fraction, rounds: int) -> Iterator[tuple[float, float]]:
             measuring = down(left)
         left -= Fraction(measuring)
         yield choosing, measuring
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

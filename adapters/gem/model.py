@@ -17,6 +17,7 @@ from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
 from stratsynth.questions import Clique, NoisyTable
+from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -62,7 +63,8 @@ class ProductMixture(TableModel):
             uneven = mean - mean.mean()
             seen = float((uneven**2).sum())
             uneven *= max(0.0, 1 - (size - 1) / precision / seen) if seen else 0.0
-            tables[name] = _nearest(1 / size + uneven / total)[None, :]
+            odds = nearest(1 / size + uneven / total, 1)
+            tables[name] = (odds / odds.sum())[None, :]
         return cls(schema, np.ones(1), tables, total)
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
@@ -149,16 +151,6 @@ class ProductMixture(TableModel):
         if not 0 <= total < math.inf:
             raise ReleaseError("model: the stored number of records is damaged.")
         return cls(schema, weights, tables, total)
-
-
-def _nearest(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distribution that is nearest to some numbers: all less the same amount, but none below zero."""
-    falling = np.sort(values)[::-1]
-    amounts = (np.cumsum(falling) - 1) / np.arange(1, values.size + 1)
-    amount = amounts[np.flatnonzero(falling > amounts)[-1]]
-    found: NDArray[np.float64] = np.maximum(values - amount, 0)
-    found /= found.sum()
-    return found
 
 
 def _distributions(lines: NDArray[Any], shape: tuple[int, ...]) -> bool:

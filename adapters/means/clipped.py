@@ -35,7 +35,7 @@ from stratsynth.adapters.means.sums import (
     spreads,
 )
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import one_of
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
@@ -73,8 +73,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
         check_share(self.name, "gamma", self.gamma)
-        if self.tail not in ("gaussian", "paper"):
-            raise UsageError(f"{self.name}: tail must be 'gaussian' or 'paper'.")
+        one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole epsilon, and no delta."""

@@ -39,6 +39,7 @@ from stratsynth.adapters.means.sums import (
 )
 
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.checks import flag, is_list, number, one_of
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
@@ -109,15 +110,12 @@ class CoinPress(Settings, Mechanism[Estimate]):
         """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
         check_share(self.name, "beta", self.beta)
-        if self.tail not in ("coinpress", "exact"):
-            raise UsageError(f"{self.name}: tail must be 'coinpress' or 'exact'.")
-        if not isinstance(self.joint, bool):
-            raise UsageError(f"{self.name}: joint must be true or false.")
-        if isinstance(self.shares, str) or not isinstance(self.shares, Sequence) or not 1 <= len(self.shares) <= 20:
+        one_of(f"{self.name}: tail", self.tail, ("coinpress", "exact"))
+        flag(f"{self.name}: joint", self.joint)
+        if not is_list(self.shares) or not 1 <= len(self.shares) <= 20:
             raise UsageError(f"{self.name}: shares is a list of up to 20 numbers, one a step.")
         for share in self.shares:
-            if isinstance(share, bool) or not isinstance(share, int | float) or not 1e-6 <= share <= 1e6:
-                raise UsageError(f"{self.name}: a step's share must be a number above 0, in proportion.")
+            number(f"{self.name}: a step's share", share, least=1e-6, most=1e6)
         object.__setattr__(self, "shares", tuple(map(float, self.shares)))
 
     def price(self, public: Public, budget: Budget) -> Allotment:

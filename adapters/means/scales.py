@@ -5,11 +5,11 @@ Everything here is on the scale that the schema declares for the column, and com
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.transforms import bounds
@@ -103,8 +103,7 @@ def _scale(
     reach = max(high - centre, centre - low)
     radius, unit = float(radii.get(name, reach)), float(units.get(name, (high - low) / FRACTION))
     for key, value in (("radius", radius), ("scale", unit)):
-        if not (math.isfinite(value) and value > 0):
-            raise UsageError(f"{who}: the {key} of {name} must be a number above 0.")
+        number(f"{who}: the {key} of {name}", value, above=0)
     if unit < (high - low) * 1e-9:
         raise UsageError(f"{who}: the scale of {name} is out of proportion to its bounds.")
     complete = not column.missing and column.not_applicable is None
@@ -116,14 +115,12 @@ def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
     if not isinstance(given, Mapping):
         raise UsageError(f"{who}: {key} is a table from column to number.")
     for name, value in given.items():
-        if not isinstance(name, str) or isinstance(value, bool) or not isinstance(value, int | float):
+        if not isinstance(name, str):
             raise UsageError(f"{who}: {key} is a table from column to number.")
-        if not math.isfinite(value):
-            raise UsageError(f"{who}: the {key} of {name} must be finite.")
+        number(f"{who}: the {key} of {name}", value, hint=f" ({key} is a table from column to number)")
     return {name: float(value) for name, value in given.items()}
 
 
 def check_share(who: str, key: str, value: object) -> None:
     """A part of the budget."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < 1:
-        raise UsageError(f"{who}: {key} must lie between 0 and 1.")
+    number(f"{who}: {key}", value, above=0, below=1)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from stratsynth.adapters.means.scales import Scale, check_numbers, check_share
 
+from stratsynth.checks import is_texts
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Estimate, Figures
 from stratsynth.questions import Columns, NoisySum, Program, total
@@ -84,7 +85,7 @@ class Settings:
 def check_settings(who: str, settings: Settings) -> None:
     """Refuse what can be refused without a schema."""
     columns = settings.columns
-    if isinstance(columns, str) or not isinstance(columns, Sequence) or not all(isinstance(c, str) for c in columns):
+    if not is_texts(columns):
         raise UsageError(f'{who}: columns is a list of names, such as ["AGEP"].')
     if len(set(columns)) < len(columns):
         raise UsageError(f"{who}: a column is named twice.")

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
+from stratsynth.checks import is_list, is_texts, number
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.questions import Clique
 
@@ -33,11 +34,8 @@ class Workload:
         """Refuse what no schema could make sense of."""
         if isinstance(self.marginals, str):
             _ways(self.marginals)
-        elif not _list(self.marginals) or not all(
-            _list(clique)
-            and all(isinstance(column, str) for column in clique)
-            and len(set(clique)) == len(clique) <= WIDEST
-            for clique in self.marginals
+        elif not (self.marginals and is_list(self.marginals)) or not all(
+            is_texts(clique) and 0 < len(set(clique)) == len(clique) <= WIDEST for clique in self.marginals
         ):
             raise UsageError(
                 f'workload: write "all 3-way", or a list of lists of 1 to {WIDEST} different columns, such as '
@@ -46,8 +44,7 @@ class Workload:
         if not isinstance(self.weights, Mapping):
             raise UsageError('workload: write weights by column, such as {"SEX" = 2.0}.')
         for group, weight in self.weights.items():
-            if isinstance(weight, bool) or not isinstance(weight, int | float) or not 1e-6 <= weight <= 1e6:
-                raise UsageError(f"workload: the weight of {group} must be a number from 1e-6 to 1e6.")
+            number(f"workload: the weight of {group}", weight, least=1e-6, most=1e6)
 
     def check(self, known: Sequence[str]) -> None:
         """Refuse columns that nobody has heard of."""
@@ -98,10 +95,6 @@ def _ways(text: str) -> int:
             f'workload: {text!r} is not understood; write "all 3-way" (1 to {WIDEST}), or lists of columns.'
         )
     return int(match[1])
-
-
-def _list(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and len(value) > 0
 
 
 def _split(group: str) -> list[str]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.questions.handler import Rows
 
 Breakage = Callable[[Question], Question]
-"""What is asked of the rows instead of what was charged."""
+"""The fault: from the question that was charged, the one that is asked of the rows."""
 
 
 class NotPrivate(PrivateAnswers):
@@ -39,7 +39,7 @@ class NotPrivate(PrivateAnswers):
 
 @dataclass(frozen=True)
 class Quieter:
-    """All noise is `factor` times what was paid for; a choice is as much surer of its scores."""
+    """All noise is `factor` times the declared noise; epsilon of a choice is divided by `factor`."""
 
     factor: float
 

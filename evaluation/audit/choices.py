@@ -33,7 +33,7 @@ ROWS = 7
 """Records that both tables have."""
 FAR = 1000.0
 ALMOST = 1 + 1e-9
-"""What floating point makes of 1."""
+"""Log-ratios beyond this multiple of epsilon are no rounding errors."""
 SMALL = Schema({
     "A": Categorical(levels=("1", "2", "3")),
     "B": Categorical(levels=("1", "2")),
@@ -55,7 +55,7 @@ def log_law(question: Choose, exact: Exact, schema: Schema, neighbours: Neighbou
 
 
 def charged_epsilon(question: Choose, schema: Schema, neighbours: Neighbours) -> float:
-    """What the ledger records, as epsilon: rho = epsilon^2 / 8."""
+    """The ledger's charge as epsilon, from rho = epsilon^2 / 8."""
     return math.sqrt(8 * sum(charge.amount for charge in question.charges(schema, (), neighbours)))
 
 

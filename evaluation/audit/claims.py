@@ -1,4 +1,4 @@
-"""What a recorded transcript claims, as inequalities that a test can refute."""
+"""The claims of a recorded transcript, as inequalities that a test can refute."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ ASSUMED = (1.0, 0.75, 0.5)
 LEAST = 0.05
 """Smaller claims of epsilon are not tried: no audit of this size could refute them."""
 CONTINUOUS = 1.0
-"""From this sigma on, discrete Gaussian noise loses what continuous noise does, well within what an audit sees."""
+"""From this sigma on, discrete and continuous Gaussian noise differ by less than an audit can see."""
 
 
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
-    """What was charged, as points; where the threshold is 0 and the claim no mu, it is still to be tuned.
+    """The charges as points; a threshold of 0 is still to be tuned, unless the claim is a mu.
 
     Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: the epsilon of rho-zCDP at several deltas.
     Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss distribution at several deltas.

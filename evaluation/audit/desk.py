@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stratsynth.questions.handler import Rows
 
 PLENTY = 1e15
-"""The desk's account is not there to refuse, but to say what a question was charged."""
+"""An allotment that no audit exhausts: the desk's account records charges, and must not refuse."""
 BATCH = 2000
 """Answers held at a time."""
 
@@ -49,7 +49,7 @@ class Desk:
         return self._answers(asked)
 
     def again(self, asked: Sequence[Asked], times: int) -> Iterator[list[Answer]]:
-        """Answers to the same questions, drawn anew so many times, after they were asked once.
+        """Answers to the same questions, drawn anew `times` times, after one charge.
 
         Only the answering step is repeated: charging takes longer than the noise.
         """
@@ -61,5 +61,5 @@ class Desk:
             yield from (found[i * len(asked) : (i + 1) * len(asked)] for i in range(number))
 
     def charged(self, step: str = "add-remove") -> Fraction:
-        """What the account has recorded so far, for one notion of neighbour."""
+        """The charges so far, for one notion of neighbour."""
         return self._account.spending.step(step)

@@ -13,24 +13,21 @@ so that a statement below is wrong with probability at most alpha.
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.random import Generator
     from numpy.typing import NDArray
 
 DIGITS = 9
-"""Scores are rounded to so many digits: without it an audit finds its own floating point noise."""
+"""Digits after the point that scores are rounded to: else an audit finds its own floating point noise."""
 
 
 class Errors(NamedTuple):
-    """What a test got wrong: numbers of runs, or arrays of such numbers."""
+    """Errors of a test: numbers of runs, or arrays of such numbers."""
 
     positives: Any
     """Runs on the first table that it took for the neighbour's."""
@@ -49,14 +46,14 @@ def rounded(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 def jittered(scores: NDArray[np.float64], spacing: float, rng: Generator) -> NDArray[np.float64]:
     """Scores plus uniform noise as wide as their lattice's spacing.
 
-    Whole-number answers give scores on a lattice, and no threshold on a lattice has just any error rate. The
+    Whole-number answers give scores on a lattice, where thresholds reach few error rates. The
     jitter makes it a randomised test; it looks at no data, so it can only lower what is found.
     """
     return scores + spacing * (rng.random(scores.shape) - 0.5)
 
 
 def errors(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float) -> Errors:
-    """Count what the test `score >= threshold` gets wrong; both samples have the same size."""
+    """Count the errors of the test `score >= threshold`; both samples have the same size."""
     if scores0.shape != scores1.shape:
         raise ValueError("both tables need the same number of runs")
     at = round(threshold, DIGITS)
@@ -72,11 +69,6 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
     count = np.asarray(count, dtype=np.float64)
     found = np.where(count < runs, special.betaincinv(count + 1, np.maximum(runs - count, 0.5), 1 - alpha), 1.0)
     return found[()]
-
-
-def lower(count: Any, runs: int, alpha: float) -> Any:
-    """One-sided Clopper-Pearson from below: the true p is below it with probability at most alpha."""
-    return 1 - upper(runs - np.asarray(count), runs, alpha)
 
 
 def mu_of(positive: Any, negative: Any) -> Any:
@@ -96,70 +88,3 @@ def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
     power = np.maximum(1 - np.asarray(negative) - delta, 0.0)
     with np.errstate(divide="ignore"):
         return np.maximum(0.0, np.log(power / positive))
-
-
-def mu_bound(found: Errors, alpha: float) -> Any:
-    """The lower bound on mu that a test's errors give, at confidence 1 - alpha."""
-    return mu_of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
-
-
-def epsilon_bound(found: Errors, delta: float, alpha: float) -> Any:
-    """The lower bound on epsilon at delta that a test's errors give, at confidence 1 - alpha."""
-    positive, negative = (upper(count, found.runs, alpha / 2) for count in (found.positives, found.negatives))
-    return epsilon_of_errors(positive, negative, delta)
-
-
-def mu_lower(scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float) -> float:
-    """A lower bound on mu, wrong with probability at most alpha; the threshold was fixed before the scores."""
-    return float(mu_bound(errors(scores0, scores1, threshold), alpha))
-
-
-def epsilon_lower(
-    scores0: NDArray[np.float64], scores1: NDArray[np.float64], threshold: float, alpha: float, *, delta: float
-) -> float:
-    """A lower bound on epsilon at delta, wrong with probability at most alpha; the threshold was fixed before."""
-    return float(epsilon_bound(errors(scores0, scores1, threshold), delta, alpha))
-
-
-def profile_lower(
-    scores0: NDArray[np.float64], scores1: NDArray[np.float64], thresholds: Mapping[float, float], alpha: float
-) -> dict[float, float]:
-    """For each delta a lower bound on epsilon, by the test at that delta's threshold; all right together.
-
-    A whole curve of claims, epsilon at every delta, is far easier to refute than its one point at a tiny delta.
-    alpha is shared among the deltas.
-    """
-    each = alpha / len(thresholds)
-    return {d: epsilon_lower(scores0, scores1, t, each, delta=d) for d, t in thresholds.items()}
-
-
-def delta_of_mu(mu: float, epsilon: float) -> float:
-    """The exact delta of mu-GDP: Phi(mu/2 - epsilon/mu) - exp(epsilon) Phi(-mu/2 - epsilon/mu)."""
-    if mu <= 0:
-        return 0.0
-    first = float(special.ndtr(mu / 2 - epsilon / mu))
-    return max(0.0, first - math.exp(epsilon + float(special.log_ndtr(-mu / 2 - epsilon / mu))))
-
-
-def epsilon_of_mu(mu: float, delta: float) -> float:
-    """The least epsilon with which mu-GDP is (epsilon, delta)-private, by bisection."""
-    low, high = 0.0, 1.0
-    if delta_of_mu(mu, 0.0) <= delta:
-        return 0.0
-    while delta_of_mu(mu, high) > delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of_mu(mu, middle) > delta else (low, middle)
-    return high
-
-
-def mu_of_epsilon(epsilon: float, delta: float) -> float:
-    """The largest mu with which mu-GDP is (epsilon, delta)-private, by bisection."""
-    low, high = 0.0, 1.0
-    while delta_of_mu(high, epsilon) <= delta:
-        high *= 2
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if delta_of_mu(middle, epsilon) <= delta else (low, middle)
-    return low

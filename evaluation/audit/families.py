@@ -1,4 +1,4 @@
-"""The audits of the questions themselves: what is run by `stratsynth audit`, short and long."""
+"""The audits of the questions themselves, run by `stratsynth audit`, short and long."""
 
 from __future__ import annotations
 

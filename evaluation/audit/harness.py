@@ -27,7 +27,7 @@ HALF, THREE_QUARTERS = "noise x 0.5", "noise x 0.75"
 _GRID = 400
 
 Draw = Callable[[Breakage | None, int], "tuple[NDArray[np.float64], NDArray[np.float64]]"]
-"""Scores of so many runs on a table and on its neighbour, by the real driver or by a broken one.
+"""Scores of a number of runs on a table and on its neighbour, by the real driver or by a broken one.
 
 One row for each way of scoring, where there are several.
 """
@@ -38,7 +38,9 @@ class Point:
     """One thing that is claimed, and the test that tries to refute it: `score >= threshold`, fixed beforehand."""
 
     claim: float
+    """The claimed mu, or epsilon."""
     threshold: float
+    """The least score that the test takes for the neighbour's."""
     delta: float | None = None
     """None when the claim is a mu; otherwise it is the epsilon at this delta."""
     score: int = 0
@@ -46,7 +48,7 @@ class Point:
 
     @property
     def unit(self) -> str:
-        """What the claim is."""
+        """The unit of claim and bound: `mu`, or epsilon at a delta."""
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: Errors, alpha: float) -> Any:
@@ -54,7 +56,7 @@ class Point:
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """What upper bounds on the error rates refute."""
+        """The lower bound on mu or epsilon that follows from upper bounds on the error rates."""
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
 
 
@@ -67,9 +69,11 @@ class Fault:
     """A way to be wrong: the driver is broken, or the claim is."""
 
     name: str
+    """The fault, in words."""
     breakage: Breakage | None
+    """The change to the driver; None where the claim is wrong."""
     rates: Rates
-    """What the fault does to the tests, computed without the driver: from it follows whether it must be caught."""
+    """The error rates with the fault, computed without the driver: they decide whether it must be caught."""
     part: float = 1.0
     """The share of the honest runs that is enough for it."""
     points: tuple[Point, ...] = ()
@@ -97,16 +101,20 @@ class Experiment:
     """Two neighbouring tables, questions, and a score."""
 
     what: str
+    """The audited thing, in words."""
     points: tuple[Point, ...]
-    """What is claimed. Where there are several, they hold together: alpha is shared."""
+    """The claims. Several hold together: alpha is shared among them."""
     draw: Draw
+    """Draws the scores."""
     faults: tuple[Fault, ...]
+    """The faults of the controls."""
     law: tuple[float, float] | None = None
     """The least error rates of the first point's test that the mechanism's law allows, where it is known exactly.
 
-    Fewer errors than the law's are an alarm too: what is priced is the law.
+    Fewer errors than the law's are an alarm too: the price is that of the law.
     """
     note: str = ""
+    """A remark for the report."""
 
     def run(self, runs: int, *, controls: bool = True) -> Audit:
         """The honest runs first, then the controls."""
@@ -145,7 +153,7 @@ class Experiment:
         )
 
     def power(self, fault: Fault, runs: int) -> float:
-        """The chance of an alarm in so many runs with a fault, by its rates.
+        """The chance of an alarm in `runs` runs with a fault, by its rates.
 
         Over independent binomial numbers of both kinds of error, by their quantiles. With several points, that of
         the best alone: no less than that is true.

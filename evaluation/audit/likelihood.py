@@ -67,19 +67,21 @@ class Transcript:
     """The questions of a recorded run whose exact answers differ between two tables, each with its score."""
 
     asked: tuple[Asked, ...]
+    """The questions."""
     scores: tuple[Score, ...]
+    """For each question, the log-likelihood ratio of its answers."""
 
     @classmethod
     def of(
         cls, asked: Sequence[Asked], here: Sequence[Exact], there: Sequence[Exact], neighbours: Neighbours
     ) -> Transcript:
-        """Leave out what does not differ: its answers have the same law, and a ratio of 1."""
+        """Leave out questions with equal answers: the noisy ones have the same law, and a ratio of 1."""
         found = [(a, score(a, one, two, neighbours)) for a, one, two in zip(asked, here, there, strict=True)]
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, desk: Desk, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of all questions' scores in each of so many runs; one row for each assumed share of the noise."""
+        """The sum of all questions' scores in each run; one row for each assumed share of the noise."""
         drawn = np.zeros((len(shares), runs))
         for run, answers in enumerate(desk.again(self.asked, runs)):
             for answer, one in zip(answers, self.scores, strict=True):

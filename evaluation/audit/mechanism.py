@@ -36,7 +36,7 @@ def audit_mechanism(
 ) -> Report:
     """Audit one mechanism, your own or a registered one, by itself or `stratified` by the world's groups.
 
-    1. It is fitted once on a random table of a small world, and what it asked is recorded. Of some random
+    1. It is fitted once on a random table of a small world, and its questions are recorded. Of some random
        neighbouring tables the one is taken on which the recorded questions' answers cost the most to tell apart.
     2. All questions whose exact answers differ are answered anew, `runs` times on each of the two tables, by
        the real driver. The log-likelihood ratio of all answers together is the score; the bound is on mu where
@@ -64,7 +64,7 @@ def audit_mechanism(
 
 
 def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
-    """Whether a world has what the mechanism needs, such as a numeric column: it says so before any question."""
+    """Whether a world has the columns that the mechanism needs: it refuses others when it is priced."""
     try:
         mechanism.price(Public(world.schema, world.declared_size, budget.neighbours), budget)
     except Unsupported:

@@ -36,11 +36,11 @@ Build = Callable[[World], Mechanism[Any]]
 PROBE = 50
 """Runs that are timed."""
 ROUNDS = 3.6
-"""What an audit with its controls and pilots draws, in honest runs."""
+"""The draws of an audit with its controls and pilots, as a multiple of its honest runs."""
 
 
 def recorded(build: Build, world: World | None, budget: Budget) -> tuple[World, Run, pd.DataFrame]:
-    """The first world that the mechanism can be fitted in, what it asked there, and of which table."""
+    """The first world that the mechanism can be fitted in, the recorded run, and its table."""
     why, rng = "it asked nothing", np.random.default_rng()
     for candidate in [world] if world is not None else list(worlds()):
         for kind in ("any", "empty"):
@@ -61,12 +61,17 @@ class Pair:
     """Two neighbouring tables and the part of a transcript that can tell them apart."""
 
     here: Rows
+    """The recorded table."""
     there: Rows
+    """Its neighbour."""
     run: Run
+    """The recorded run."""
     budget: Budget
+    """The budget of the run."""
     cost: Fraction
-    """What telling them apart by exact answers costs, in rho; only for zcdp."""
+    """The privacy cost of the exact answers' difference, in rho; only for zcdp."""
     transcript: Transcript
+    """The questions whose answers differ."""
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:
@@ -90,11 +95,11 @@ class Pair:
 
     @property
     def currency(self) -> Currency:
-        """What the run spends in."""
+        """The currency of the run's charges."""
         return self.run.charges[0].currency
 
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Scores of so many transcripts on each table, one row for each assumed share of the noise."""
+        """Scores of `runs` transcripts on each table, one row for each assumed share of the noise."""
         details = self.run.charges[0].details
         reserved = plenty(self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate"))
         shares = np.array(ASSUMED if self.currency == Currency.SAMPLED else ASSUMED[:1])
@@ -103,7 +108,7 @@ class Pair:
         return one, two
 
     def affordable(self, seconds: float) -> int:
-        """How many runs an audit with its controls can make in about so much time."""
+        """The number of runs that an audit with its controls can make in about this time."""
         self.draw(None, 1)
         start = time.perf_counter()
         self.draw(None, PROBE)

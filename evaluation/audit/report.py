@@ -1,4 +1,4 @@
-"""What an audit found, and how it is shown."""
+"""The findings of an audit, and how they are shown."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Control:
     """The same experiment on a driver that is broken on purpose."""
 
     name: str
-    """What is wrong with it."""
+    """The fault."""
     claim: float
-    """What is claimed, in the unit of the audit; another claim, where that is what is wrong."""
+    """The claim in the unit of the audit; the wrong one, where the fault is in the claim."""
     lower: float
     """The lower bound at 95 %, in the unit of the audit."""
     runs: int
     power: float
-    """The chance that so many runs catch it, computed from the fault."""
+    """The chance that `runs` runs catch it, computed from the fault."""
     must: bool
     """Whether it must be caught."""
     alarm: bool
@@ -52,27 +52,30 @@ class Control:
 
 @dataclass(frozen=True)
 class Audit:
-    """One experiment: what was claimed, and how much of it was seen to be lost."""
+    """One experiment: the claimed privacy loss, and a lower bound on the real one."""
 
     what: str
+    """The audited thing, in words."""
     unit: str
-    """What claim and bound are: `mu`, or epsilon at a delta."""
+    """The unit of claim and bound: `mu`, or epsilon at a delta."""
     claim: float
-    """What was charged, in that unit."""
+    """The charged loss, in that unit."""
     lower: float
-    """A lower bound on what was lost, right with 95 % confidence; of several the one nearest its claim."""
+    """A lower bound on the loss at 95 % confidence; of several claims, the bound nearest its claim."""
     sure: float
-    """The same at 99.99 %: what a violation is judged by."""
+    """The same at 99.99 %, by which a violation is judged."""
     runs: int
     """Answers drawn from each of the two tables."""
     power: float | None
-    """The chance that so many runs catch half the noise."""
+    """The chance that `runs` runs catch half the noise."""
     alarm: bool
     """Whether the claim is refuted at 99.99 %."""
     seconds: float
-    """What the honest runs took."""
+    """The time of the honest runs."""
     controls: tuple[Control, ...] = ()
+    """The same experiment on broken drivers."""
     note: str = ""
+    """A remark for the report."""
 
     @property
     def share(self) -> float:
@@ -100,13 +103,14 @@ class Audit:
 
 @dataclass(frozen=True)
 class Report:
-    """Several audits, and what a replay found."""
+    """Several audits, and the findings of a replay."""
 
     audits: tuple[Audit, ...]
+    """The experiments, in order."""
     findings: tuple[str, ...] = field(default=())
-    """What `stratsynth.testing.check_contract` found wrong."""
+    """The faults found by `stratsynth.testing.check_contract`."""
     skipped: tuple[str, ...] = ()
-    """What was not audited, and why."""
+    """The parts not audited, and why."""
 
     @property
     def passed(self) -> bool:

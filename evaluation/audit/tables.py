@@ -100,7 +100,7 @@ def move() -> Experiment:
 
 
 def _sides(runs: int) -> Iterator[int]:
-    """Tables whose cells are together at least so many runs."""
+    """Tables with at least `runs` cells together."""
     while runs > 0:
         side = min(SIDE, math.ceil(math.sqrt(runs)))
         yield side
@@ -114,7 +114,7 @@ def _schema(side: int, k: int, *further: str) -> Schema:
 
 
 def _rows(schema: Schema, number: int, side: int, group: int = 0) -> MemoryRows:
-    """The first so many cells of A x B have one record each."""
+    """The first `number` cells of A x B have one record each."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}

@@ -27,7 +27,7 @@ WIDTH = 500
 """Coordinates of a sum: runs a question."""
 CLIP = 3.0
 BEYOND = 8.0
-"""What the target record holds: more than twice the clip."""
+"""The target record's value: more than twice the clip."""
 BUDGET = Budget(1, 1e-6)
 NAMES = tuple(f"X{i}" for i in range(WIDTH))
 SCHEMA = Schema(dict.fromkeys(NAMES, Numeric(lower=-9, upper=9, edges=(-9, 0, 10))))

@@ -20,10 +20,12 @@ def main() -> int:
         help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
     parser.add_argument("--only", choices=("mst", "aim", "gem"), help="synth: one mechanism alone")
-    parser.add_argument("--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: what is pooled")
+    parser.add_argument(
+        "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
+    )
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled: repetitions, 5 by default")
-    parser.add_argument("--rows", type=int, metavar="N", help="pooled: so many simulated people")
+    parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     arguments = parser.parse_args()

@@ -15,13 +15,14 @@ _AREAS = (
 )
 
 
+def coded(first: int, last: int, *, applicable: bool = True) -> Categorical:
+    """The levels from `first` to `last`, and N before them unless everybody has one."""
+    levels = tuple(str(i) for i in range(first, last + 1))
+    return Categorical(levels=levels) if applicable else Categorical(levels=("N", *levels), not_applicable="N")
+
+
 def excerpt() -> Schema:
     """Ages in steps of six years, poverty ratios in steps of 50 percent, densities in steps that double."""
-
-    def coded(first: int, last: int, *, applicable: bool = True) -> Categorical:
-        levels = tuple(str(i) for i in range(first, last + 1))
-        return Categorical(levels=levels) if applicable else Categorical(levels=("N", *levels), not_applicable="N")
-
     children = Categorical(levels=("N", *map(str, range(8)), "9"), not_applicable="N")
     columns: dict[str, Column] = {
         "PUMA": Categorical(levels=tuple(_AREAS.split())),
@@ -50,10 +51,6 @@ def excerpt() -> Schema:
 
 def pums() -> Schema:
     """Person records of the Census Bureau's 1-year files: 23 columns; empty fields are not applicable."""
-
-    def coded(first: int, last: int, *, applicable: bool = True) -> Categorical:
-        levels = tuple(str(i) for i in range(first, last + 1))
-        return Categorical(levels=levels) if applicable else Categorical(levels=("N", *levels), not_applicable="N")
 
     def binned(*edges: float) -> Numeric:
         return Numeric(lower=edges[0], upper=edges[-1], not_applicable="N", edges=edges)

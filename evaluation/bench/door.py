@@ -1,4 +1,4 @@
-"""`door`: what every fit passes through: counting, noise, starting up."""
+"""`door`: the parts that every fit uses: counting, noise, starting up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of every benchmark: what a figure is, how a time is taken, how figures are shown."""
+"""The frame of every benchmark: figures, how times are taken, how figures are shown."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import resource
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 REPETITIONS = 5
 
@@ -21,13 +22,17 @@ class Figure:
     """One measured number."""
 
     name: str
+    """The measured quantity, in words."""
     value: float
+    """The mean or median measurement."""
     unit: str
+    """Its unit; empty for none."""
     repetitions: int = 1
+    """The number of measurements."""
     spread: float | None = None
     """Half the distance between the smallest and the largest measurement, in the same unit."""
     against: str = ""
-    """What it is compared with, or the target it is to reach."""
+    """The figure of comparison, or the target."""
     reached: bool | None = None
     """Whether the target was reached; None where there is none."""
 
@@ -74,7 +79,7 @@ def started(*arguments: str, repetitions: int = REPETITIONS) -> Timing:
 def peak_megabytes() -> float:
     """The most memory that this process has held so far.
 
-    Linux's own count, where there is one: what `getrusage` says of a child starts at its parent's size.
+    Linux's own count, where there is one: `getrusage` starts a child's count at its parent's size.
     """
     status = Path("/proc/self/status")
     if status.exists():
@@ -88,6 +93,21 @@ def seconds(name: str, timing: Timing, *, at_most: float | None = None, against:
     target = f"at most {at_most:g} s" if at_most is not None else against
     reached = None if at_most is None else timing.median <= at_most
     return Figure(name, timing.median, "s", len(timing.seconds), timing.spread, target, reached)
+
+
+def limited(name: str, value: float, most: float | None, unit: str, repetitions: int = 1) -> Figure:
+    """A number that is to be at most `most`, if that is given."""
+    if most is None:
+        return Figure(name, float(value), unit, repetitions)
+    return Figure(name, float(value), unit, repetitions, None, f"at most {most:,g}", bool(value <= most))
+
+
+def fresh(module: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """Run `python -m stratsynth.evaluation.bench.MODULE JSON` in a process of its own, and parse its last line."""
+    command = [sys.executable, "-W", "ignore", "-m", f"stratsynth.evaluation.bench.{module}", json.dumps(wanted)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
 
 
 def show(figures: Sequence[Figure], *, as_json: bool) -> str:

@@ -23,7 +23,7 @@ BY = ("SEX", "RAC1P")
 
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Fit what is wanted and measure it."""
+    """Fit the wanted mechanism and measure it."""
     from stratsynth.evaluation.bench.figures import peak_megabytes
 
     import stratsynth as ss
@@ -50,7 +50,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.DataFrame, Schema, Any]:
-    """The excerpt, person records (Parquet), or as many simulated people; the schema; the public shares of groups."""
+    """The excerpt, person records (Parquet), or simulated people; the schema; the public shares of groups."""
     by = list(by)
     import pandas as pd
 
@@ -74,7 +74,7 @@ def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.
 
 def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:
     """The mean L1 distance (0 to 2) over 64 fixed triples of columns."""
-    from stratsynth.evaluation.marginals import coded, mean_l1, some_cliques
+    from stratsynth.evaluation.scores.marginals import coded, mean_l1, some_cliques
 
     return mean_l1(coded(real, schema), coded(synthetic, schema), schema, some_cliques(schema.names, 3, TRIPLES))
 

@@ -1,20 +1,19 @@
 """GEM's figures, for `synth`: one fit in a fresh process each, `python -m stratsynth.evaluation.bench.gem JSON`.
 
-With `--acs FILE` on twelve columns of NIST's excerpt; without it on as many columns of simulated people, for
+With `--acs FILE` on twelve columns of NIST's excerpt; without it on twelve columns of simulated people, for
 which there are no targets.
 """
 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import time
 from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.evaluation.bench.figures import Figure, Timing, seconds
+from stratsynth.evaluation.bench.figures import Figure, Timing, fresh, limited, seconds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,32 +29,28 @@ def run(acs: str | None = None) -> list[Figure]:
     """Vanilla with either generator; stratified against vanilla."""
     found: list[Figure] = []
     for epsilon, slowest, largest, share in ((1.0, 30, 0.15, 1.0), (5.0, 60, 0.06, 0.6)):
-        plain = _fit(acs, epsilon=epsilon)
-        table = _fit(acs, epsilon=epsilon, settings={"generator": "table"})
-        strata = _fit(acs, epsilon=epsilon, stratified=True)
+        plain = fresh("gem", {"acs": acs, "epsilon": epsilon})
+        table = fresh("gem", {"acs": acs, "epsilon": epsilon, "settings": {"generator": "table"}})
+        strata = fresh("gem", {"acs": acs, "epsilon": epsilon, "stratified": True})
         name = f"epsilon {epsilon:g}"
         found += [
             seconds(f"GEM vanilla, {name}: fit", _once(plain), at_most=slowest if acs else None),
-            _figure("  mean L1 of all three-way marginals", plain["error"], "of 2", largest if acs else None),
-            _figure("  peak memory after the fit", plain["peak"], "MB", 1000 if acs else None),
+            limited("  mean L1 of all three-way marginals", plain["error"], largest if acs else None, "of 2"),
+            limited("  peak memory after the fit", plain["peak"], 1000 if acs else None, "MB"),
             seconds(f"GEM vanilla, {name}, generator table: fit", _once(table)),
-            _figure("  mean L1 of all three-way marginals", table["error"], "of 2"),
+            Figure("  mean L1 of all three-way marginals", table["error"], "of 2"),
             seconds(f"GEM stratified by {BY}, {name}: fit", _once(strata)),
-            _figure("  mean L1 of all three-way marginals", strata["error"], "of 2"),
-            _figure(
+            Figure("  mean L1 of all three-way marginals", strata["error"], "of 2"),
+            limited(
                 f"  parity error of means, groups of {FEW} or more, against vanilla's",
-                strata["parity"] / plain["parity"],
-                "x",
-                share if acs else None,
+                strata["parity"] / plain["parity"], share if acs else None, "x",
             ),
-            _figure(
+            limited(
                 "  the same, levels as the numbers they spell",
-                strata["spelled"] / plain["spelled"],
-                "x",
-                share if acs else None,
+                strata["spelled"] / plain["spelled"], share if acs else None, "x",
             ),
-            _figure("  parity error of means, all groups, against vanilla's", strata["all"] / plain["all"], "x"),
-        ]
+            Figure("  parity error of means, all groups, against vanilla's", strata["all"] / plain["all"], "x"),
+        ]  # fmt: skip
     return found
 
 
@@ -63,30 +58,10 @@ def _once(fit: dict[str, Any]) -> Timing:
     return Timing((fit["fit"],))
 
 
-def _figure(name: str, value: float, unit: str, most: float | None = None) -> Figure:
-    if most is None:
-        return Figure(name, value, unit)
-    return Figure(name, value, unit, 1, None, f"at most {most:g}", value <= most)
-
-
-def _fit(acs: str | None, **wanted: Any) -> dict[str, Any]:
-    command = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "stratsynth.evaluation.bench.gem",
-        json.dumps({"acs": acs} | wanted),
-    ]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return found
-
-
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
-    """Fit what is wanted and measure it."""
+    """Fit the wanted mechanism and measure it."""
     from stratsynth.evaluation.bench.figures import peak_megabytes
-    from stratsynth.evaluation.marginals import coded, mean_l1
+    from stratsynth.evaluation.scores.marginals import coded, mean_l1
 
     import stratsynth as ss
     from stratsynth.mechanisms import make
@@ -111,7 +86,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
 
 
 def data(acs: str | None) -> tuple[pd.DataFrame, Schema]:
-    """The excerpt's twelve columns, or the first twelve of as many simulated people."""
+    """The excerpt's twelve columns, or twelve columns of simulated people."""
     import pandas as pd
 
     if acs is None:
@@ -156,7 +131,7 @@ def _spelled(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 def _places(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     import pandas as pd
-    from stratsynth.evaluation.marginals import coded
+    from stratsynth.evaluation.scores.marginals import coded
 
     return pd.DataFrame({column: codes.astype(float) + 1 for column, codes in coded(frame, schema).items()})
 

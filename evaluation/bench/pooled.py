@@ -14,9 +14,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure
+from stratsynth.evaluation.bench.figures import Figure, limited
 from stratsynth.evaluation.bench.fit import data
-from stratsynth.evaluation.marginals import coded, mean_l1, members, some_cliques
+from stratsynth.evaluation.scores.marginals import coded, mean_l1, members, some_cliques
+
+from stratsynth.models.intervals import NORMAL_95
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.tables import Codes
@@ -59,7 +61,7 @@ def run(
 
 
 def _hows(base: str, by: Sequence[str], weights: Any, shares: Sequence[float]) -> dict[str, Any]:
-    """What is compared, by its name."""
+    """The mechanisms compared, by name."""
     import stratsynth as ss
     from stratsynth.mechanisms import make
 
@@ -104,19 +106,9 @@ def _figures(what: str, found: dict[str, list[tuple[float, ...]]], seconds: dict
         better = min(means["vanilla"], means["stratified"])
         for kind, runs in found.items():
             values = [s[i] for s in runs]
-            half = 1.96 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
+            half = NORMAL_95 * float(np.std(values, ddof=1)) / len(values) ** 0.5 if len(values) > 1 else None
             against = f"{means[kind] / better:.2f} of the better one" if kind.startswith("pooled") else ""
             figures.append(Figure(f"{what}: {score}, {kind}", means[kind], "", len(values), half, against))
     ratio = float(np.median(seconds["pooled"]) / np.median(seconds["vanilla"]))
-    figures.append(
-        Figure(
-            f"{what}: time of pooled, vanilla's being 1",
-            ratio,
-            "x",
-            len(seconds["pooled"]),
-            None,
-            "at most 4",
-            ratio <= 4,
-        )
-    )
+    figures.append(limited(f"{what}: time of pooled, vanilla's being 1", ratio, 4, "x", len(seconds["pooled"])))
     return figures

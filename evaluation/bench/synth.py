@@ -1,20 +1,17 @@
 """`synth`: the graphical synthesizers, each fit in a fresh process.
 
 With `--acs FILE` on NIST's excerpt of the American Community Survey, as the figures of other libraries were
-taken; without it on as many simulated people.
+taken; without it on simulated people.
 """
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, timed
+from stratsynth.evaluation.bench.figures import Figure, Timing, fresh, limited, seconds, timed
 
 PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False}
 
@@ -38,11 +35,7 @@ def fitted(acs: str | None, **wanted: Any) -> dict[str, Any]:
     """One fit in a process of its own, with the seconds from the process's start to its end."""
     wanted = {**PLAIN, "acs": acs, **wanted}
     start = time.perf_counter()
-    done = subprocess.run(  # noqa: S603 - ourselves
-        [sys.executable, "-W", "ignore", "-m", "stratsynth.evaluation.bench.fit", json.dumps(wanted)],
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
-    return {**json.loads(done.stdout.splitlines()[-1]), "process": time.perf_counter() - start}
+    return {**fresh("fit", wanted), "process": time.perf_counter() - start}
 
 
 def several(number: int, acs: str | None, **wanted: Any) -> tuple[list[dict[str, Any]], Timing]:
@@ -59,13 +52,11 @@ def mean(found: list[dict[str, Any]], key: str) -> float:
 def vanilla(acs: str | None) -> list[Figure]:
     """One model for everybody."""
     found, timing = several(3, acs)
-    error = mean(found, "error")
-    peak = max(f["peak"] for f in found)
     return [
         seconds("MST vanilla, epsilon 1: fit in a cold process", timing, at_most=1.5),
         Figure("  the whole process, loading and scoring too", mean(found, "process"), "s", 3),
-        Figure("  peak memory after the fit", peak, "MB", 3, None, "at most 500", peak <= 500),
-        Figure("  mean L1 of 64 three-way marginals", error, "of 2", 3, None, "at most 0.26", error <= 0.26),
+        limited("  peak memory after the fit", max(f["peak"] for f in found), 500, "MB", 3),
+        limited("  mean L1 of 64 three-way marginals", mean(found, "error"), 0.26, "of 2", 3),
     ]
 
 

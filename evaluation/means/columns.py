@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Studied:
-    """A column with what is publicly known of it: round figures, on its scale."""
+    """A column with its public centre, radius and scale: round figures, on the column's scale."""
 
     title: str
     column: str
@@ -90,7 +90,7 @@ def simulated(rows: int) -> pd.DataFrame:
 
 
 def prepared(frame: pd.DataFrame) -> pd.DataFrame:
-    """Groups as texts, age in bands, the studied columns as numbers; what is no number is missing."""
+    """Groups as texts, age in bands, the studied columns as numbers; other values are missing."""
     import pandas as pd
 
     made: dict[str, Any] = {name: frame[name].astype(str).str.removesuffix(".0") for name in ("SEX", "RAC1P", "DIS")}
@@ -111,12 +111,8 @@ def experiment(
     private: PublicRows, public: Sizes, studied: Studied, by: tuple[str, ...], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
     """One column by one grouping: a row for each run and method."""
-    settings = {
-        "columns": ["x"],
-        "centre": {"x": studied.centre},
-        "radius": {"x": studied.radius},
-        "scale": {"x": studied.scale},
-    }
+    centre, radius, scale = ({"x": figure} for figure in (studied.centre, studied.radius, studied.scale))
+    settings = {"columns": ["x"], "centre": centre, "radius": radius, "scale": scale}
     present = np.bincount(private.stratum, minlength=len(private.strata)) > 0
     given = {"experiment": "census", "column": studied.title, "by": " x ".join(by), "n": len(private.stratum)}
     given |= {"k": int(present.sum()), "empty": int((~present).sum())}

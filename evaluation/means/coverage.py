@@ -1,4 +1,4 @@
-"""How often intervals hold what they are of: fresh people and fresh noise in every run."""
+"""Coverage of intervals: fresh people and fresh noise in every run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MEANS = (8.0, 10.5, 13.0)
 
 
 def coverage(name: str, rng: Generator, runs: int, level: float = 0.95, **more: Any) -> dict[str, float]:
-    """The part of the intervals that hold the mean they estimate: of all together, and of the groups.
+    """The share of intervals that hold the true mean: of everybody's, and of the groups'.
 
     Three groups of public size and known shares, their values drawn afresh, so that an interval has to allow for
     noise and for sampling. The variance is bought unless `more` says otherwise.

@@ -31,7 +31,7 @@ GRID = {
     "k": (2, 3, 5, 8, 12, 18, 27, 40),
     "alpha": (0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0),
 }
-"""What is varied, one at a time."""
+"""The parameters and their values, varied one at a time."""
 
 
 def one_run(n: int, k: int, alpha: float, rng: Generator) -> Scores:
@@ -80,15 +80,12 @@ def rows_of(scores: Scores, given: dict[str, Any]) -> list[dict[str, Any]]:
     """One tidy row a method."""
     from stratsynth.evaluation.means.trials import METHODS
 
+    figures = {
+        "error": scores.error, "parity": scores.parity, "parity of large groups": scores.large,
+        "covered": scores.covered,
+    }  # fmt: skip
     return [
-        {
-            **given,
-            "method": method,
-            "error": scores.error[i],
-            "parity": scores.parity[i],
-            "parity of large groups": scores.large[i],
-            "covered": scores.covered[i],
-        }
+        {**given, "method": method, **{name: values[i] for name, values in figures.items()}}
         for i, method in enumerate(METHODS)
     ]
 

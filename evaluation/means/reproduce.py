@@ -1,4 +1,4 @@
-"""The papers' experiments on private means, redone: what `scripts/reproduce_means` runs.
+"""The papers' experiments on private means, redone; `scripts/reproduce_means` runs this.
 
     python -m stratsynth.evaluation.means [--acs FILE] [--runs N] [--out DIR] [--json]
 
@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation import theory
-from stratsynth.evaluation.bench.figures import Figure, show
-from stratsynth.evaluation.means import columns, coverage, mixtures
+from stratsynth.evaluation.bench.figures import Figure, limited, show
+from stratsynth.evaluation.means import columns, coverage, mixtures, theory
 
 from stratsynth.errors import StratsynthError, UsageError
 
@@ -60,7 +59,7 @@ def reproduce(acs: Path | None, runs: int, out: Path | None, workers: int, *, as
     people = columns.acs(acs) if acs is not None else columns.simulated(CENSUS_ROWS)
     mixed, census, covered = _experiments(people, rng, runs, workers)
     found = [*_theory(), *_mixtures(mixed, runs), _parity(rng, runs), *covered]
-    found.append(_at_most("the whole, in seconds", time.perf_counter() - start, 120, "s"))
+    found.append(limited("the whole, in seconds", time.perf_counter() - start, 120, "s"))
     tables = [*(summary(mixed, f"mixture, {key}", [key]) for key in mixtures.GRID), *census_tables(census)]
     if out is not None:
         _write(out, mixed, census)
@@ -83,7 +82,7 @@ def summary(frame: pd.DataFrame, experiment: str, by: list[str]) -> str:
         ("parity", 1.0, "parity error over all groups"),
     ):
         table = part.pivot_table(index=by, columns="method", values=measure) * times
-        table = table.where(table.abs() > 1e-9, 0.0)  # what is exact shows the rounding of its sum otherwise
+        table = table.where(table.abs() > 1e-9, 0.0)  # exact figures would show the rounding of their sums
         kept = [m for m in ("pooled", "stratified", "public-stratified", "plain", "plain, public") if m in table]
         lines.append(f"{experiment}: {note}\n{table[kept].to_string(float_format='{:.4g}'.format)}")
     return "\n\n".join(lines)
@@ -113,20 +112,20 @@ def _mixtures(frame: pd.DataFrame, runs: int) -> list[Figure]:
     worse = 100 * (means["stratified"] - means["pooled"])
     ratio = means["stratified"] / means["pooled"]
     return [
-        _at_most("mixtures, n from 10,000: stratified minus pooled error of the mean of all", worse, 1, "points", runs),
+        limited("mixtures, n from 10,000: stratified minus pooled error of the mean of all", worse, 1, "points", runs),
         Figure("  as a ratio", ratio, "", runs, against="1 is as good"),
     ]
 
 
 def _parity(rng: np.random.Generator, runs: int) -> Figure:
     ratio = mixtures.parity_ratio(rng, runs)
-    return _at_most("parity error, stratified over pooled: 5 groups of 500, a deviation apart", ratio, 0.2, "", runs)
+    return limited("parity error, stratified over pooled: 5 groups of 500, a deviation apart", ratio, 0.2, "", runs)
 
 
 def _experiments(
     people: pd.DataFrame, rng: np.random.Generator, runs: int, workers: int
 ) -> tuple[pd.DataFrame, pd.DataFrame, list[Figure]]:
-    """Everything that takes long, in so many processes: mixtures, census columns, coverage."""
+    """Everything that takes long, in `workers` processes: mixtures, census columns, coverage."""
     import pandas as pd
     from joblib import Parallel, delayed
 
@@ -148,7 +147,7 @@ def _experiments(
 
 
 def _coverage(name: str, variance: str, rng: np.random.Generator, runs: int) -> list[Figure]:
-    """How often 95 % intervals hold what they are of."""
+    """Coverage of 95 % intervals."""
     found = []
     for of, part in coverage.coverage(name, rng, runs, variance=variance).items():
         title = f"coverage of 95 % intervals, {name}, {variance} variance: {of}"
@@ -156,10 +155,6 @@ def _coverage(name: str, variance: str, rng: np.random.Generator, runs: int) -> 
         against = "within 2 of 95" if exact else "at least 95: conservative"
         found.append(Figure(title, 100 * part, "%", runs, against=against, reached=off <= 2 if exact else part >= 0.95))
     return found
-
-
-def _at_most(name: str, value: float, most: float, unit: str, repetitions: int = 1) -> Figure:
-    return Figure(name, float(value), unit, repetitions, against=f"at most {most:g}", reached=bool(value <= most))
 
 
 def _write(out: Path, mixed: pd.DataFrame, census: pd.DataFrame) -> None:

@@ -1,7 +1,7 @@
 """`stratsynth means`: a release's means as a table and a picture, against the true ones where that is allowed.
 
-The true means are read from the private rows without a charge. What holds them is stamped INTERNAL and is never
-written into a release.
+The true means are read from the private rows without a charge. Output with true means is stamped INTERNAL and
+never written into a release.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Schema
 
@@ -32,13 +33,12 @@ def show_means(
 
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.models import Returns
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
 
-    if not 0 < level < 1:
-        raise UsageError("--level lies between 0 and 1; 0.95 is usual.")
+    number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
     if recipe.how().returns != Returns.ESTIMATES:
-        raise UsageError(f"{recipe.mechanism['name']} releases rows, not means; a mean is coinpress or clipped_mean.")
+        raise UsageError(f"{recipe.mechanism.name} releases rows, not means; a mean is coinpress or clipped_mean.")
     folder = out if out is not None else recipe.directory
     if plot is not None:
         check_picture(plot)
@@ -79,7 +79,7 @@ def _check_same(release: Release, recipe: Recipe, folder: Path) -> None:
         record["guarantee"]["epsilon"],
         record["neighbours"],
     ]
-    layout = prepare(how, recipe.schema(), budget, recipe.data.get("declared_size")).strata
+    layout = prepare(how, recipe.schema(), budget, recipe.data.declared_size).strata
     if layout is not None:
         own = {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout.own_budgets else None
         mine += [list(layout.by), layout.merged(), own, layout.weights.describe()]
@@ -100,16 +100,16 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, kept(schema, open_source(recipe.folder / recipe.data["path"])), columns)
+    coded = encode(schema, kept(schema, open_source(recipe.data.path)), columns)
     groups = {"": np.ones(coded.n, dtype=bool)}
-    layout = prepare(how, schema, recipe.budget(), recipe.data.get("declared_size")).strata
+    layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
         inside = [
             np.isin(coded.codes[c], [schema.index(c, level) for level in levels]) for c, levels in stratum.items
         ]  # fmt: skip
         groups[stratum.label] = np.all(inside, axis=0)
     keep = {name: ~np.isnan(coded.numbers[name]) for name in columns}
-    if recipe.mechanism.get("joint", False):  # records that lack one column counted for none
+    if recipe.mechanism.settings.get("joint", False):  # records that lack one column counted for none
         all_there = np.all(list(keep.values()), axis=0)
         keep.update((name, all_there) for name in columns)
     found = []
@@ -157,7 +157,7 @@ def _line(row: dict[Any, Any], width: int, *, internal: bool) -> str:
 
 
 def _remarks(row: dict[Any, Any]) -> list[str]:
-    """What a reader must know of one mean."""
+    """The remarks on one mean."""
     found = [] if row["status"] == "ok" else [str(row["status"]).replace("_", " ")]
     if row["conservative"]:
         found.append("interval conservative")
@@ -170,7 +170,7 @@ def _remarks(row: dict[Any, Any]) -> list[str]:
 
 
 def plain(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """For programs; what is unknown is null."""
+    """For programs; null for infinite and unknown figures."""
     return [
         {str(k): None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
         for row in table.to_dict("records")

@@ -1,8 +1,8 @@
 """Many runs of a mechanism that asks for sums, on PUBLIC data and with numpy's noise: for experiments only.
 
-The mechanism is the real one, its questions and what it makes of the answers too; sums are taken in floating
+The mechanism, its questions and its estimates are the real ones; sums are taken in floating
 point, equal values together, and noise of the declared law and width comes from a seeded generator. So this is a
-simulation of what `stratsynth.fit` does, and protects nobody.
+simulation of `stratsynth.fit`, and protects nobody.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class PublicRows:
 def simulate(
     mechanism: Mechanism[Any], rows: PublicRows, budget: Budget, rng: Generator, *, runs: int, declared: int
 ) -> list[Estimate]:
-    """What so many fits give: same rows, fresh noise."""
+    """The estimates of `runs` fits: same rows, fresh noise."""
     public = Public(rows.schema, declared, budget.neighbours)
     allot = mechanism.price(public, budget)
 

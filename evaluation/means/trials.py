@@ -4,7 +4,7 @@
 - stratified (STRATCOINPRESS): group means, and their mean by exact public shares; group sizes are public too.
 - public-stratified (PUB-STRATCOINPRESS): weights counted in a disjoint public sample, matched by the groups'
   labels, their uncertainty in the interval; sizes are noisy counts.
-- plain: the stratified mean without any noise, weights of the public sample where that is what is compared.
+- plain: the stratified mean without any noise, or with the weights of the public sample.
 
 The error of a mean f is |estimate - f| / |f|. The parity error of Definition 10 is omega |error of the mean of
 all| plus the sum of the errors of the groups, omega 1/k. Groups of nobody have no mean, and a mean of 0 has no
@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 METHODS = ("pooled", "stratified", "public-stratified", "plain", "plain, public")
 LARGE = 500
-"""Groups of so many people are large enough for their means at the budgets of these experiments."""
+"""Groups of at least this size have usable means at the budgets of these experiments."""
 CITATION = "counted in public rows, for an experiment"
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What the estimates of one column are of, on the column's scale."""
+    """The true means of one column, on the column's scale."""
 
     everybody: float
     groups: Floats
@@ -78,7 +78,7 @@ class Scores:
 
 
 def truth_of(rows: PublicRows, column: str) -> Truth:
-    """The rows' own means: what noise, clipping and wrong weights take away from."""
+    """The rows' own means, free of noise, clipping and wrong weights."""
     numeric = cast("Numeric", rows.schema.column(column))
     values, k = forward(numeric, rows.numbers[column]), len(rows.strata)
     sizes = np.bincount(rows.stratum, minlength=k).astype(np.float64)
@@ -97,9 +97,9 @@ def compare(
     runs: int,
     truth: Truth | None = None,
 ) -> list[Scores]:
-    """Run all methods so many times on the same rows; `public` has the size of each group in the public sample.
+    """Run all methods `runs` times on the same rows; `public` has the size of each group in the public sample.
 
-    The one column is the settings' first. Without `truth` the rows' own means are what is estimated.
+    The one column is the settings' first. Without `truth` the targets are the rows' own means.
     """
     column, n = settings["columns"][0], len(rows.stratum)
     own = truth_of(rows, column)

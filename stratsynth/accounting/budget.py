@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
+from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
@@ -16,7 +17,7 @@ MOST_EPSILON = 25.0
 """Above it a guarantee means nothing, and cut-off tails would no longer fit into their share of delta."""
 LEAST_DELTA = 1e-100
 UNIT_SLACK = 1e-12
-"""How much less than 1/k^2 of rho, or 1/k of epsilon, a row of a unit of k rows is given: more than rounding takes."""
+"""The relative part by which a row's amount stays below 1/k^2 of rho, or 1/k of epsilon: more than rounding takes."""
 
 
 class Neighbours(StrEnum):
@@ -51,7 +52,7 @@ class Budget:
     """The (epsilon, delta) that one fit may spend, for the declared neighbours. There is no default delta."""
 
     epsilon: float
-    """The most that any event's log-probability may move, up to delta."""
+    """The most by which the log-probability of any event may change between neighbouring tables, up to delta."""
     delta: float
     """The probability with which epsilon may fail; well below one over the number of people."""
     neighbours: Neighbours = Neighbours.ADD_REMOVE
@@ -63,13 +64,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
-        for key, value in (("epsilon", self.epsilon), ("delta", self.delta)):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not -1e300 < value < 1e300:
-                raise UsageError(f"budget: {key} must be a finite number.")
-        if not 0 < self.epsilon <= MOST_EPSILON:
-            raise UsageError(f"budget: epsilon must be above 0 and at most {MOST_EPSILON:g}, not {self.epsilon:g}.")
-        if not LEAST_DELTA <= self.delta < 1:
-            raise UsageError(f"budget: delta must be above 0 and below 1, not {self.delta:g}; 1e-9 is usual.")
+        number("budget: epsilon", self.epsilon, above=0, most=MOST_EPSILON)
+        number("budget: delta", self.delta, least=LEAST_DELTA, below=1, hint="; 1e-9 is usual")
         if not isinstance(self.unit, str) or type(self.rows) is not int or self.rows < 1:
             raise UsageError("budget: what is protected is said by the schema, as its `unit`.")
         try:
@@ -93,7 +89,7 @@ class Budget:
         return Allotment(Currency.PURE, self._row(self.epsilon, 1), self)
 
     def sampled(self, *, rate: float, steps: int) -> Allotment:
-        """So many steps on Poisson samples, with the least noise that keeps to the budget."""
+        """A number of steps on Poisson samples, with the least noise multiplier that keeps to the budget."""
         from stratsynth.accounting.sampled import least_noise
 
         self._single("steps on samples are")

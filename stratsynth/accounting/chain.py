@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError
+from stratsynth.files.whole import sync_folder
 
 _START = "0" * 64
 _WIDTH = 64
@@ -172,12 +173,3 @@ def _write(handle: int, content: bytes, start: int) -> None:
 
 def _hash(head: str, body: bytes) -> str:
     return hashlib.sha256(head.encode() + b" " + body).hexdigest()
-
-
-def sync_folder(folder: Path) -> None:
-    """Have a folder's entries on the disk: a new or renamed file survives a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -40,7 +40,7 @@ class Charge:
     currency: Currency = Currency.ZCDP
 
     def factor(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """How many times the price the same answer costs under another notion of neighbour."""
+        """The price factor of the same answer under another notion of neighbour."""
         if declared == other:
             return Fraction(1)
         return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** POWER[self.currency]

@@ -7,7 +7,6 @@ long as the process; `ledger_file` keeps one on disk.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -15,6 +14,7 @@ from typing import Protocol
 from stratsynth.accounting.account import Account, FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.standing import Standing, afford, readable, total
+from stratsynth.checks import number
 from stratsynth.errors import UsageError
 
 
@@ -51,8 +51,8 @@ class ProcessLedger:
 
     def __post_init__(self) -> None:
         """A cap is a positive number."""
-        if self.cap_epsilon is not None and not 0 < self.cap_epsilon < math.inf:
-            raise UsageError("ledger_epsilon must be a finite number above 0.")
+        if self.cap_epsilon is not None:
+            number("ledger_epsilon", self.cap_epsilon, above=0)
 
     def open(self, request: Request) -> FitAccount:
         """Add the fit's reservation; the total is read at the fit's delta."""

@@ -17,6 +17,7 @@ from functools import lru_cache
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
 from stratsynth.accounting.charges import Spending
+from stratsynth.checks import number, whole
 from stratsynth.errors import UsageError
 
 _NARROWER = 1 - 1e-9
@@ -25,7 +26,7 @@ _NARROWER = 1 - 1e-9
 def epsilon_sampled(
     noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours = Neighbours.ADD_REMOVE
 ) -> float:
-    """The epsilon at `delta` of so many steps, each row taking part in each with probability `rate`."""
+    """The epsilon at `delta` of a number of steps, in each of which each row takes part with probability `rate`."""
     if steps == 0:
         return 0.0
     return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours)
@@ -48,8 +49,8 @@ def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Ne
 
 def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     """The least noise multiplier whose steps keep to a budget, to four digits, rounded up."""
-    if not 0 < rate <= 1 or isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
-        raise UsageError("sampled: the rate must be above 0 and at most 1, and steps a whole number of at least 1.")
+    number("sampled: the rate", rate, above=0, most=1)
+    whole("sampled: steps", steps, 1)
     delta = budget.delta - budget.truncation_delta
 
     def fits(noise: float) -> bool:

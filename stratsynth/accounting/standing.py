@@ -27,7 +27,7 @@ class Standing:
     spent_epsilon: float
     """What all releases so far cost together, this one included."""
     releases: int
-    """How many fits have reserved."""
+    """The number of fits that have reserved."""
     note: str = ""
     spent_delta: float | None = None
     """The delta at which that is read."""
@@ -83,7 +83,7 @@ class Outlook:
     """What several fits would cost before the first of them is made."""
 
     fits: int
-    """How many are new: those that resume an interrupted fit cost nothing more."""
+    """The number of new fits: those that resume an interrupted one cost nothing more."""
     asked_epsilon: float
     """What the new ones cost together, by themselves."""
     spent_epsilon: float

@@ -1,4 +1,4 @@
-"""Protecting whoever has several rows: what all rows of one unit cost together.
+"""Units of several rows: what all rows of one unit cost together.
 
 A unit (a person, a household) has at most k rows in the fit: loading keeps the first k of each unit, in the order
 in which the unit's own rows stand, whatever the others' are. Adding or removing a unit is then k steps, each of

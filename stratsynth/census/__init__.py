@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from stratsynth.checks import whole
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 from stratsynth.weights import Weights
@@ -103,5 +104,4 @@ def _frame(rows: int, seed: int, start: int) -> pd.DataFrame:
 
 
 def _whole(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 62:
-        raise UsageError(f"census: {name} is a whole number from 0.")
+    whole(f"census: {name}", value, 0, (1 << 62) - 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
@@ -27,10 +26,10 @@ def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Ma
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
     """The plan of a recipe, and its picture if one is wanted."""
     from stratsynth.planning import plan
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
 
     recipe = Recipe.read(path)
-    size = recipe.data.get("declared_size")
+    size = recipe.data.declared_size
     if size is None:
         raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
@@ -76,18 +75,15 @@ def sample_release(
 def describe_rules(folder: Path) -> str:
     """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
     from stratsynth.errors import ReleaseError
+    from stratsynth.files.whole import read_json
     from stratsynth.release.page.summary import rules_line
     from stratsynth.release.release import RULES
 
     try:
-        text = (folder / RULES).read_text(encoding="utf-8")
+        return f"\nRules         {rules_line(read_json(folder / RULES))}"
     except FileNotFoundError:
         return ""  # no rules
     except (OSError, ValueError) as error:
-        raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
-    try:
-        return f"\nRules         {rules_line(json.loads(text))}"
-    except (ValueError, RecursionError) as error:
         raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 
 

@@ -23,12 +23,11 @@ _PIECE = 1 << 20
 def fingerprint(source: Source, key: bytes) -> str:
     """The HMAC-SHA256 of a file's bytes, or of a frame's columns in Arrow's format."""
     state = hmac.new(key, digestmod=hashlib.sha256)
-    path = getattr(source, "path", None)
     try:
-        for piece in _file(path) if isinstance(path, Path) else _columns(source):
+        for piece in _file(source.path) if source.path is not None else _columns(source):
             state.update(piece)
     except OSError as error:
-        raise UsageError(f"{path or 'the data'} cannot be read ({type(error).__name__}).") from None
+        raise UsageError(f"{source.path or 'the data'} cannot be read ({type(error).__name__}).") from None
     return state.hexdigest()
 
 

@@ -28,7 +28,7 @@ def load_rows(schema: Schema, source: Source) -> MemoryRows:
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
-    """All rows; where what is protected may have several, the first so many of each, and none that is nobody's.
+    """All rows; where a unit may have several, the first `max_rows` rows of each unit, and no row without a unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here.

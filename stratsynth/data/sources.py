@@ -6,12 +6,13 @@ import datetime as dt
 import gzip
 import os
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
-from typing import IO, Protocol, TypeAlias, cast
+from typing import IO, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ import pyarrow.parquet as pq
 
 from stratsynth.data import csvlines
 from stratsynth.errors import UsageError
+from stratsynth.files.whole import new_file
 from stratsynth.schema.codec import locate
 
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Source"
@@ -29,20 +31,23 @@ Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Source"
 ACCEPTED = "a .csv, .csv.gz or .parquet file, a pandas frame, or an Arrow table"
 
 
-class Source(Protocol):
+class Source(ABC):
     """A table that can be read."""
 
+    path: Path | None = None
+    """The file that it is; None for a table in memory."""
+
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; reads no row."""
-        ...
 
     def types(self) -> pa.Schema | None:
-        """The declared types of the columns, from the structure alone; None where every column is text or plain."""
-        ...
+        """The declared types of the columns, from the structure alone; None where nothing nested can come out of it."""
+        return None
 
+    @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row, in order; SchemaError when one is absent or there twice."""
-        ...
 
 
 def open_source(data: Data) -> Source:
@@ -59,13 +64,13 @@ def open_source(data: Data) -> Source:
         if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
             raise UsageError(f"{path}: there is no such file")
         return ParquetSource(path) if name.endswith(".parquet") else CsvSource(path)
-    if hasattr(data, "columns") and hasattr(data, "read"):
+    if isinstance(data, Source):
         return data
     raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}")
 
 
 @dataclass(frozen=True, eq=False)
-class ArrowSource:
+class ArrowSource(Source):
     """An Arrow table in memory."""
 
     table: pa.Table
@@ -85,7 +90,7 @@ class ArrowSource:
 
 
 @dataclass(frozen=True, eq=False)
-class FrameSource:
+class FrameSource(Source):
     """A pandas frame in memory."""
 
     frame: pd.DataFrame
@@ -95,10 +100,6 @@ class FrameSource:
         """The names of the columns, as text."""
         return tuple(str(name) for name in self.frame.columns)
 
-    def types(self) -> pa.Schema | None:
-        """Nothing nested can come out of it."""
-        return None
-
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         places = locate(columns, self.columns())
@@ -106,7 +107,7 @@ class FrameSource:
 
 
 @dataclass(frozen=True)
-class ParquetSource:
+class ParquetSource(Source):
     """A Parquet file."""
 
     path: Path
@@ -130,7 +131,7 @@ class ParquetSource:
 
 
 @dataclass(frozen=True)
-class CsvSource:
+class CsvSource(Source):
     """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed; every column is text.
 
     Rows are read one line at a time: see `stratsynth.data.csvlines`.
@@ -143,10 +144,6 @@ class CsvSource:
         """The names of the columns, from the first line."""
         with _reading(self.path), self._open() as file:
             return tuple(csvlines.header(file))
-
-    def types(self) -> pa.Schema | None:
-        """Nothing nested can come out of it."""
-        return None
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
@@ -168,16 +165,11 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
         raise UsageError(f"{target}: a table is written to a .csv or .parquet file")
     if not target.parent.is_dir():
         raise UsageError(f"{target}: there is no folder {target.parent}")
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as file:
-            if ending == ".csv":
-                _write_csv(table, file)
-            else:
-                pq.write_table(table, file)
-        part.replace(target)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(target) as file:
+        if ending == ".csv":
+            _write_csv(table, file)
+        else:
+            pq.write_table(table, file)
 
 
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:

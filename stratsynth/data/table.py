@@ -5,13 +5,13 @@ Opening a table reads its header and nothing else. Rows are read by the driver, 
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger, ProcessLedger, UnchargedLedger
+from stratsynth.checks import number, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -40,8 +40,8 @@ _PROCESS: dict[Path, ProcessLedger] = {}
 
 
 def _process_ledger(source: Source, cap: float | None) -> ProcessLedger:
-    path = getattr(source, "path", None)
-    if not isinstance(path, Path):
+    path = source.path
+    if path is None:
         return ProcessLedger(cap)
     ledger = _PROCESS.setdefault(path.resolve(), ProcessLedger(cap))
     if cap is not None and ledger.cap_epsilon != cap:
@@ -79,12 +79,10 @@ def open_table(
     from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import check_source
 
-    if declared_size is not None and (
-        isinstance(declared_size, bool) or not isinstance(declared_size, int) or not 1 <= declared_size <= 2**53
-    ):
-        raise UsageError("declared_size must be a whole number from 1 to 2**53, or left out.")
-    if ledger_epsilon is not None and not 0 < ledger_epsilon <= sys.float_info.max:
-        raise UsageError("ledger_epsilon must be a finite number above 0.")
+    if declared_size is not None:
+        whole("declared_size", declared_size, 1, 2**53)
+    if ledger_epsilon is not None:
+        number("ledger_epsilon", ledger_epsilon, above=0)
     if public and (ledger is not None or ledger_epsilon is not None):
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
     known = schema if isinstance(schema, Schema) else Schema.load(Path(schema))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 UNIT = 1 << 12
 """Whole features are taken to the nearest 1 / UNIT."""
 KEPT = 2**28
-"""Of how many rows times features, at most, the whole features are kept; beyond it they are made each time."""
+"""The most rows times features whose whole features are kept; larger designs are made anew each time."""
 ROWS = 1 << 13
 """Rows worked on at a time."""
 

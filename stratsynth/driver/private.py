@@ -50,7 +50,7 @@ class PrivateAnswers:
         self._questions = 0
         self.measurements: list[Measurement] = []
         self.unverified: list[str] = []
-        """What in the certificate nobody has checked."""
+        """Sentences for the certificate about what rests on somebody's word."""
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Answer everything that was asked at one moment."""
@@ -71,7 +71,7 @@ class PrivateAnswers:
         return self._answerer.answer(asked)
 
     def _note(self, asked: Sequence[Asked], answers: Sequence[Answer]) -> None:
-        """Tables are part of the release; what nobody has checked is said in its certificate."""
+        """Keep what the release publishes: tables, and what rests on somebody's word."""
         for a, answer in zip(asked, answers, strict=True):
             unchecked = handler(a.question).unverified(a.question)
             if unchecked and unchecked not in self.unverified:

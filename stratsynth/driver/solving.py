@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stratsynth.errors import MechanismError, StratsynthError, UsageError
+from stratsynth.checks import whole
+from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.strata import Path, label
 
 if TYPE_CHECKING:
@@ -128,8 +129,8 @@ def solving(workers: int | Solving = 1, tick: Tick = lambda: None) -> Iterator[S
 
 def check_workers(workers: object) -> None:
     """A number of processes is a whole number of at least 1; a solver can be called."""
-    if not callable(workers) and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise UsageError(f"workers must be a whole number of at least 1, or a solver, not {workers!r}.")
+    if not callable(workers):
+        whole("workers", workers, 1)
 
 
 @dataclass(frozen=True)

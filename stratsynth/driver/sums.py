@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver import design
-from stratsynth.driver.locality import evaluate
+from stratsynth.questions.locality import evaluate
 from stratsynth.questions.queries import Columns, Glm, Moments, Norm, Query, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric

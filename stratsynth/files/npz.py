@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
+from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,23 +28,15 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666) -> None:
-    """Write a state beside its place, have it on the disk, and put it in its place; `mode` is who may read it."""
+    """Write a state, whole or not at all; `mode` is the file's permissions before the umask."""
     import numpy as np
 
     # arrays are numbered, and their names, which may be any text, kept in the facts
     document = json.dumps({"facts": state.facts, "names": list(state.arrays)}, allow_nan=False).encode()
     members = {str(i): array for i, array in enumerate(state.arrays.values())}
     members[_FACTS] = np.frombuffer(document, dtype=np.uint8)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        with open(part, "wb", opener=lambda name, how: os.open(name, how, mode)) as handle:
-            # the stub takes the numbers for options
-            np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
-            handle.flush()
-            os.fsync(handle.fileno())
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with new_file(path, mode) as handle:  # the stub takes the numbers for options
+        np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
 
 
 def read(path: Path) -> State:

@@ -10,16 +10,22 @@ from typing import Any
 from stratsynth.errors import UsageError
 
 
-def records(what: str, given: Any) -> list[dict[str, Any]]:
-    """The lines of a CSV file or the rows of a frame, by column; at least one."""
+def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
+    """The lines of a CSV file or the rows of a frame, by column; at least one.
+
+    `what` begins the messages of `error`, which is raised for anything else.
+    """
     if isinstance(given, str | os.PathLike):
-        found = _read(Path(given))
+        found = _read(what, Path(given), error)
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):
         found = [{str(column): value for column, value in record.items()} for record in given.to_dict("records")]
     else:
-        raise UsageError(f"{what}: give a CSV file or a frame, not {type(given).__name__}.")
+        raise error(f"{what}: give a CSV file or a frame, not {type(given).__name__}.")
     if not found:
-        raise UsageError(f"{what}: the table holds no line.")
+        raise error(f"{what}: the table holds no lines.")
+    for i, record in enumerate(found):
+        if None in record or None in record.values():
+            raise error(f"{what}: line {i + 2} has not as many fields as the header.")
     return found
 
 
@@ -28,12 +34,11 @@ def level(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
-def _read(path: Path) -> list[dict[str, Any]]:
+def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]]:
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
+        raise error(f"{what}: there is no file {path}.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
-            lines: list[dict[str, Any]] = list(csv.DictReader(handle))
-    except (OSError, ValueError, csv.Error) as error:  # a text that is not UTF-8 is a ValueError
-        raise UsageError(f"{path}: cannot be read as a CSV file in UTF-8 ({type(error).__name__}).") from None
-    if any(None in line or None in line.values() for line in lines):
-        raise UsageError(f"{path}: every line must have as many fields as the header.")
-    return lines
+            return list(csv.DictReader(handle))
+    except (OSError, ValueError, csv.Error) as wrong:  # a text that is not UTF-8 is a ValueError
+        raise error(f"{what}: {path} is not a CSV file in UTF-8 ({type(wrong).__name__}).") from None

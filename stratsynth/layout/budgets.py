@@ -6,14 +6,15 @@ public: it must not be made from the rows.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import number
+from stratsynth.errors import UsageError, WeightsError
+from stratsynth.files.records import level, records
 from stratsynth.strata import Stratum
-from stratsynth.weights.table import Tabular, figure_of, level_of, match, read_records
+from stratsynth.weights.table import Tabular, figure_of, match
 
 UNITS = ("factor", "epsilon")
 
@@ -30,15 +31,15 @@ class StratumBudgets:
     @classmethod
     def read(cls, table: Tabular) -> StratumBudgets:
         """From a CSV file or a frame with the strata's columns, and `factor` or `epsilon`."""
-        records = read_records(table, "budgets")
-        have = [unit for unit in UNITS if unit in records[0]]
+        lines = records("budgets", table, WeightsError)
+        have = [unit for unit in UNITS if unit in lines[0]]
         if len(have) != 1:
             raise UsageError("budgets: give the strata's columns and one column, `factor` or `epsilon`.")
         unit: Literal["factor", "epsilon"] = "factor" if have == ["factor"] else "epsilon"
         rows = []
-        for i, record in enumerate(records):
-            items = tuple((str(k), level_of(v)) for k, v in record.items() if k != unit)
-            rows.append((items, figure_of(record[unit], i + 2, f"budgets: the {unit}")))
+        for i, line in enumerate(lines):
+            items = tuple((str(k), level(v)) for k, v in line.items() if k != unit)
+            rows.append((items, figure_of(line[unit], i + 2, f"budgets: the {unit}")))
         return cls(unit, tuple(rows))
 
     @classmethod
@@ -80,7 +81,4 @@ class StratumBudgets:
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
-    for figure in figures.values():
-        if isinstance(figure, bool) or not isinstance(figure, int | float) or not math.isfinite(figure):
-            raise UsageError("budgets: a budget is a finite number.")
-    return tuple((label, float(figure)) for label, figure in figures.items())
+    return tuple((label, float(number(f"budgets: {label}", figure))) for label, figure in figures.items())

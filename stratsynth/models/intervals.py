@@ -1,6 +1,6 @@
-"""Intervals for an estimate whose error is part Gaussian and part Laplace, and how errors of groups combine.
+"""Intervals of shares and of estimates whose error is part Gaussian and part Laplace; how errors of groups combine.
 
-A law is kept by two numbers that add up: variance and fourth cumulant (0 for a normal law, 3 v^2 for a Laplace
+An error's law is kept by two numbers that add up: variance and fourth cumulant (0 for a normal law, 3 v^2 for a Laplace
 law of variance v, and w^4 times itself under a weight w). Quantiles are those of the sum of one normal and one
 Laplace variable that has both: exact when that is what the error is, and close for any number of them.
 """
@@ -12,20 +12,32 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
 
+NORMAL_95 = 1.959963984540054
+"""Half the width of a normal law's central 95 % interval, in its standard deviations."""
+
+
+def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
+    """The ends of Wilson's 95 % interval for a share seen `part` times in `whole`; NaN where `whole` is 0."""
+    part, whole = np.asarray(part, dtype=float), np.asarray(whole, dtype=float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share, square = np.where(whole > 0, part / whole, np.nan), NORMAL_95**2 / whole
+        middle = (share + square / 2) / (1 + square)
+        half = NORMAL_95 / (1 + square) * np.sqrt(share * (1 - share) / whole + square / (4 * whole))
+    return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
+
 
 def half_width(variance: float, fourth: float, level: float) -> float:
     """How far an error of mean 0 stays from 0, either side, with the probability `level`."""
     from scipy.optimize import brentq
 
-    if not 0 < level < 1:
-        raise UsageError("the level of an interval lies between 0 and 1; 0.95 is usual.")
+    number("the level of an interval", level, above=0, below=1, hint="; 0.95 is usual")
     if not math.isfinite(variance):
         return math.inf
     if variance <= 0:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.report.cells import between, count, drawn, figure
+from stratsynth.report.cells import count, drawn, figure
 from stratsynth.report.cells import words as text
-from stratsynth.report.numbers import Numbers
-from stratsynth.report.page import Column, Figure, Section, Table
+from stratsynth.report.numbers import Numbers, short
+from stratsynth.report.page import Cell, Column, Figure, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, strip
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
                 strip(scale, [Mark("mean", row["value"], row["lower"], row["upper"], 1)], what=named(row["stratum"])),
                 row["value"],
             ),
-            figure(row["value"]), between(row["lower"], row["upper"]), count(max(0.0, row["size"])),
+            figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]), count(max(0.0, row["size"])),
             text(STATUS[row["status"]]),
         ]
         for row in rows

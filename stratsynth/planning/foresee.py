@@ -41,17 +41,17 @@ class StratumPlan:
     stratum: str
     """Its levels joined by `|`; empty for everybody."""
     size: int
-    """Its public size: declared size times public share."""
+    """Its public size in records: declared size times public share."""
     size_low: int | None
     size_high: int | None
-    """Between which sizes it may lie, by the bounds of its share; None where the source of the weights has none."""
+    """The bounds of its size, from those of its share; None where the source of the weights has none."""
     one_way: bool
     """Whether it is given one-way tables only, as a small group may be."""
     epsilon: float | None
     """What its own questions cost at the budget's delta, those asked of everybody included."""
     questions: int
     rounds: int
-    """How often it will choose what to measure; about that often, where the answers decide."""
+    """The number of choices of what to measure; about that number, where the answers decide."""
     tables: int
     """Noisy tables it will release."""
     sigma: float | None
@@ -64,7 +64,7 @@ class StratumPlan:
     """Memory for exact and noisy answers."""
     verdict: str
     small: str
-    """What it lacks, if the policy for small groups finds it small; else empty."""
+    """Why the policy for small groups finds it small; empty where it does not."""
 
 
 @dataclass(frozen=True)
@@ -89,15 +89,15 @@ class Plan:
     merged: tuple[dict[str, Any], ...]
     """The strata that are merges, what of, and why."""
     policy: dict[str, Any]
-    """What becomes of small groups, and where a group is small."""
+    """The policy for small groups and its threshold."""
     budgets: dict[str, float] | None
     """Each stratum's own epsilon, where strata have budgets of their own; None where all get the whole."""
     unprotected: tuple[str, ...]
-    """What will be disclosed without noise."""
+    """The names of what will be disclosed without noise."""
     unit: str = "record"
     """What is protected: a record, or the column that tells those apart who may have several."""
     kinds: dict[str, dict[str, float]] = field(default_factory=dict)
-    """For each kind of question: how many are charged, and how many times its price it costs at most if exchanged."""
+    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
     everybody_first: bool = False
     """Whether everybody together gets a model, from which strata start with the rest of the budget."""
     adaptive: bool = False
@@ -113,6 +113,15 @@ class Plan:
 
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
+
+    Args:
+        mechanism: What would be fitted.
+        schema: The public schema.
+        budget: What the fit would spend.
+        declared_size: About how many records there are.
+
+    Returns:
+        Noise, expected error and a verdict for each stratum, and what would be charged.
 
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
@@ -154,6 +163,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | Non
     """A run on simulated answers: its account, what was asked, what it returned, and how many models it fitted."""
     import numpy as np
 
+    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
@@ -163,7 +173,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | Non
     answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit((a.path, type(a.question)) for a in asked)
+        prepared.admit(declared(asked))
         return answers(asked)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:

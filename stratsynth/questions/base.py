@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import DEAREST
+from stratsynth.checks import number
 from stratsynth.errors import MechanismError
 from stratsynth.strata import Path
 
@@ -62,8 +63,7 @@ def check_clique(what: str, clique: Clique, schema: Schema) -> None:
 
 def check_positive(what: str, value: float) -> None:
     """A price, a clip or a weight is a positive, finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value <= 0:
-        raise MechanismError(f"{what} must be a positive finite number.")
+    number(what, value, above=0, error=MechanismError)
 
 
 def shared(amount: float, weights: tuple[float, ...]) -> list[float]:

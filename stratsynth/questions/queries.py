@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.base import check_positive
 
@@ -34,7 +35,7 @@ class Block:
     clip: float
     """The most that one row can contribute, in the norm that the noise is for; larger rows are scaled down."""
     exchange: float = 2.0
-    """How many times the clip a sum can move when one row is exchanged for another."""
+    """The most that a sum can move when one row is exchanged for another, in clips."""
 
     def reach(self, neighbours: Neighbours) -> float:
         """How far one neighbouring step can move this block's sum, in clips."""
@@ -61,7 +62,7 @@ class Query(ABC):
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """The parts of the vector, in order."""
 
-    def counts_rows(self, schema: Schema) -> bool:
+    def each_row_adds_clip(self, schema: Schema) -> bool:
         """Whether each row that has a value contributes exactly the clip, as in a count written as a sum."""
         return False
 
@@ -138,7 +139,7 @@ class Columns(Query):
         """One block."""
         return (Block(len(self.columns), self.clip),)
 
-    def counts_rows(self, schema: Schema) -> bool:
+    def each_row_adds_clip(self, schema: Schema) -> bool:
         """Whether the bounds of the first column are all further from its centre than the clip."""
         from stratsynth.schema.transforms import bounds
 
@@ -230,12 +231,11 @@ class RowVectors(Query):
 
     def check(self, schema: Schema) -> None:
         """A function, a size and a clip; then the test, on rows made from the schema."""
-        from stratsynth.driver.locality import check_row_local
+        from stratsynth.questions.locality import check_row_local
 
         if not callable(self.function):
             raise MechanismError("row vectors: the function cannot be called.")
-        if isinstance(self.size, bool) or not isinstance(self.size, int) or self.size < 1:
-            raise MechanismError("row vectors: size must be a whole number of at least 1.")
+        whole("row vectors: size", self.size, 1, error=MechanismError)
         check_clip("row vectors", self.clip)
         check_norm("row vectors", self.norm)
         check_row_local(self.function, self.size, schema)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.digest import digest
+from stratsynth.digest import Digested, digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Clique, check_clique, check_positive
 from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
@@ -70,7 +70,7 @@ class Score(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Distance(Score):
+class Distance(Score, Digested):
     """weight x (distance between a clique's counts and a reference table, less an offset)."""
 
     clique: Clique
@@ -83,9 +83,12 @@ class Distance(Score):
     """The sum of the cells' absolute differences, or the largest of them."""
 
     @cached_property
-    def digest(self) -> str:
-        """Its own digest, computed once: a candidate is asked about again and again."""
+    def _digest(self) -> str:
         return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
+
+    def digested(self) -> str:
+        """Computed once: a candidate is asked about again and again."""
+        return self._digest
 
     def check(self, schema: Schema) -> None:
         """A reference of the right shape and size, a positive weight."""
@@ -125,10 +128,11 @@ class Distance(Score):
         heaviest = max(score.weight for score in scores)
         units, reach = [], 1
         for score, table in zip(scores, exact.tables, strict=True):
-            if score.digest not in memory:
-                memory[score.digest] = score.away(table)
+            key = score.digested()
+            if key not in memory:
+                memory[key] = score.away(table)
             weight = max(1, round(score.weight / heaviest * WEIGHT_UNIT))
-            units.append(weight * (memory[score.digest] - round(score.offset * REFERENCE_UNIT)))
+            units.append(weight * (memory[key] - round(score.offset * REFERENCE_UNIT)))
             reach = max(reach, weight * score.reach(at.schema, at.neighbours) * REFERENCE_UNIT)
         return units, reach
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
+from stratsynth.checks import number
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
 from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
@@ -78,8 +79,7 @@ class Total(Question):
         if self.currency == Currency.PURE and max(self.scales(schema, Neighbours.REPLACE)) > WIDEST:
             raise MechanismError("total: epsilon, or a part of it, is too small to be paid in noise.")
         if self.currency == Currency.SAMPLED:
-            if not 0 < self.rate <= 1:
-                raise MechanismError("total: the rate must be above 0 and at most 1.")
+            number("total: the rate", self.rate, above=0, most=1, error=MechanismError)
         elif self.rate != 1:
             raise MechanismError("total: only the currency `sampled` accounts for a Poisson sample.")
         if self.currency == Currency.PURE and any(b.size > 1 for b in blocks) and self.query.norm != "l1":
@@ -178,7 +178,7 @@ class TotalHandler(Handler[Total]):
     ) -> tuple[tuple[NoisySum, ...], Seen]:
         """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
         blocks = question.query.blocks(at.schema)
-        middle = rows * GRID if question.query.counts_rows(at.schema) else 0.0
+        middle = rows * GRID if question.query.each_row_adds_clip(at.schema) else 0.0
         made = self._parts(
             question, at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64)
         )

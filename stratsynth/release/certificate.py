@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import platform
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
+from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
-from stratsynth.questions import Split
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -49,7 +48,7 @@ def certificate(
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, layout = account.budget, account.allot, prepared.strata
-    prepared.admit((charge.path, Split) for charge in account.spending.charges if charge.path)
+    prepared.admit((charge.path, frozenset()) for charge in account.spending.charges)
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     return {
         "format": FORMAT,
@@ -114,14 +113,21 @@ def _weights(layout: Layout | None) -> dict[str, Any]:
 def read_certificate(folder: Path) -> dict[str, Any]:
     """The certificate of a release folder."""
     try:
-        record = json.loads((folder / "certificate.json").read_text(encoding="utf-8"))
+        record = read_json(folder / "certificate.json")
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
-        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}.")
+        raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}{written_by(record)}.")
     lacking = [key for key in KEYS if key not in record]
     if lacking:
         raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
     return record
+
+
+def written_by(record: Any) -> str:
+    """Which version wrote a release, to be added to a refusal, where its certificate says so."""
+    software = record.get("software") if isinstance(record, dict) else None
+    version = software.get("stratsynth") if isinstance(software, dict) else None
+    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

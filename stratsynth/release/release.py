@@ -5,9 +5,7 @@ What its folder holds beside these, and what it gives out, is the model's to say
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.accounting.chain import sync_folder
+from stratsynth.checks import check_seed, whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
+from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Model, TableModel, Where, files
 from stratsynth.models.rules import Moved, draw_allowed
-from stratsynth.noise import SystemEntropy
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
-from stratsynth.release.certificate import read_certificate
+from stratsynth.release.certificate import read_certificate, written_by
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -101,10 +99,9 @@ class Release:
 
         if n is None and n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
-        if n is not None and (isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0):
-            raise UsageError("the number of rows must be a whole number of at least 0.")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise UsageError("the seed must be a whole number of at least 0.")
+        if n is not None:
+            n = whole("the number of rows", int(n) if isinstance(n, np.integer) else n)
+        check_seed(seed)
         if n_by_group is not None and balance is not None:
             raise UsageError("give n_by_group or balance, not both.")
         if by is not None and not isinstance(n_by_group, Mapping):
@@ -115,14 +112,14 @@ class Release:
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
             names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
-            parts = allocation.wanted(model, n_by_group, names, condition, None if n is None else int(n))
+            parts = allocation.wanted(model, n_by_group, names, condition, n)
         elif balance is not None:
-            parts = allocation.balanced(model, int(n or 0), balance, condition, rng)
+            parts = allocation.balanced(model, n or 0, balance, condition, rng)
         else:
             if condition and not model.mass(condition) > 0:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-            parts = [(condition, int(n or 0))]
+            parts = [(condition, n or 0)]
         counts = Moved() if moved is None else moved
         drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
         codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
@@ -218,33 +215,28 @@ class Release:
         drawn = None if number is None else self.sample_arrow(number, seed=seed, moved=moved)
         rules = moved.to_dict() if drawn is not None and self.model.schema.rules else None
         tables = self.model.product(drawn)
-        parts = target.with_name(f".{target.name}.{SystemEntropy().read(4).hex()}.part")
         try:
-            parts.mkdir(parents=True)
-            write_json(parts / "certificate.json", self.certificate)
-            write_table(self.measurements, parts / "measurements.parquet")
-            for name, table in tables.items():
-                write_table(table, parts / f"{name}.parquet")
-                if csv:
-                    write_table(table, parts / f"{name}.csv")
-            if rules is not None:
-                write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
-            page = release_page(
-                self.certificate, self.measurements, self.model.schema, rules,
-                returns=self.model.returns, chapters=self.model.sections,
-            )  # fmt: skip
-            (parts / REPORT).write_text(page, encoding="utf-8")
-            files.save(self.model, parts / "model")
-            _sync(parts)
-            parts.rename(target)
-            sync_folder(target.parent)
+            # on the disk, too, before the ledger says that the fit is done
+            with new_folder(target) as parts:
+                write_json(parts / "certificate.json", self.certificate)
+                write_table(self.measurements, parts / "measurements.parquet")
+                for name, table in tables.items():
+                    write_table(table, parts / f"{name}.parquet")
+                    if csv:
+                        write_table(table, parts / f"{name}.csv")
+                if rules is not None:
+                    write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+                page = release_page(
+                    self.certificate, self.measurements, self.model.schema, rules,
+                    returns=self.model.returns, chapters=self.model.sections,
+                )  # fmt: skip
+                write_text(parts / REPORT, page)
+                files.save(self.model, parts / "model")
         except OSError as error:
             raise StratsynthError(
                 f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
                 "What was charged stays charged."
             ) from None
-        finally:
-            shutil.rmtree(parts, ignore_errors=True)
         return target
 
     @classmethod
@@ -268,7 +260,11 @@ class Release:
             raise ReleaseError(
                 f"{path}: measurements.parquet is damaged or missing ({type(error).__name__})."
             ) from None
-        return cls(files.load(path / "model"), record, measurements)
+        try:
+            model = files.load(path / "model")
+        except ReleaseError as error:
+            raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
+        return cls(model, record, measurements)
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
@@ -278,17 +274,6 @@ def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Mo
         return model.counted(number, rng, condition, counts)
 
     return draw_allowed(model.schema, n, rng, draw, condition, moved)
-
-
-def _sync(folder: Path) -> None:
-    """Have everything in a folder on the disk, so that the ledger may say that the fit is done."""
-    for path in folder.rglob("*"):
-        if path.is_file():
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        else:
-            sync_folder(path)
-    sync_folder(folder)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:
@@ -306,9 +291,3 @@ def check_new(folder: str | os.PathLike[str]) -> Path:
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
     return target
-
-
-def write_json(path: Path, document: Mapping[str, Any]) -> None:
-    """JSON that a person can read and that holds no NaN."""
-    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-    path.write_text(text + "\n", encoding="utf-8")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import number
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
@@ -124,10 +125,9 @@ def weight_sensitivity(
         WeightsError: Intervals that name no group, or in which no shares add up to one.
     """
     model = release.model.mixture()
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0 < threshold < math.inf:
-        raise UsageError("weights: the threshold must be a number above 0, such as 0.02 for two percent.")
-    if off is not None and (isinstance(off, bool) or not isinstance(off, int | float) or not 0 <= off < math.inf):
-        raise UsageError("weights: off must be a number of at least 0, such as 0.1 for a tenth of each share.")
+    number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
+    if off is not None:
+        number("weights: off", off, least=0, hint=", such as 0.1 for a tenth of each share")
     if off is not None and intervals is not None:
         raise UsageError("weights: give off or intervals, not both.")
     if isinstance(columns, str):

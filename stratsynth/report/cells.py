@@ -36,12 +36,6 @@ def share(value: float | None) -> Cell:
     return Cell(percent(value), _key(value))
 
 
-def between(low: float | None, high: float | None) -> Cell:
-    """An interval."""
-    none = _key(low) is None or _key(high) is None
-    return Cell("–" if none else f"{short(low)} to {short(high)}", _key(low))
-
-
 def drawn(picture: Markup, key: float | None) -> Cell:
     """A picture, sorted by a number."""
     return Cell(picture, _key(key))

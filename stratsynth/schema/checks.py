@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NoReturn
 
+from stratsynth.checks import is_list
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema.text import check_text
 
@@ -20,7 +21,7 @@ def refuse(message: str) -> NoReturn:
 
 def items(key: str, value: object) -> tuple[object, ...]:
     """The items of a list, or a refusal."""
-    if isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Sequence):
+    if not is_list(value):
         refuse(f"{key} must be a list")
     return tuple(value)
 

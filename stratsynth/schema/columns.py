@@ -12,6 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
+from stratsynth.checks import is_number, is_whole, said
 from stratsynth.schema import checks
 from stratsynth.schema.text import MISSING, check_text, meaning, number
 
@@ -238,14 +239,9 @@ class Numeric:
         return f"[{_short(self.breaks[i])},{_short(self.breaks[i + 1])}{']' if closed else ')'}"
 
     def _number(self, key: str, value: object) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            checks.refuse(f"{key} must be a number, not {value!r}")
-        try:
-            real = float(value) + 0.0  # -0.0 becomes 0.0
-        except OverflowError:
-            real = math.inf
-        if not math.isfinite(real):
-            checks.refuse(f"{key} must be a finite number")
+        if not is_number(value):
+            checks.refuse(f"{key} must be a finite number, not {said(value)}")
+        real = float(value) + 0.0  # -0.0 becomes 0.0
         if self.integer and (real != int(real) or abs(real) > EXACT):
             checks.refuse(f"{key} of an integer column must be a whole number within 2**53")
         return int(real) if self.integer else real
@@ -254,7 +250,7 @@ class Numeric:
         if self.edges is not None and self.bins is not None:
             checks.refuse("give edges or bins, not both")
         if self.bins is not None:
-            if isinstance(self.bins, bool) or not isinstance(self.bins, int) or self.bins < 1:
+            if not is_whole(self.bins) or self.bins < 1:
                 checks.refuse("bins must be a whole number, at least 1")
             checks.count("bins", self.bins)
             if self.integer and self.bins > self.upper - self.lower + 1:
@@ -276,7 +272,7 @@ class Numeric:
     def _check_unit(self) -> None:
         """A unit far below the bounds is harmless; one that overflows when they are divided by it is not."""
         unit = self.transform_unit
-        fits = not isinstance(unit, bool) and isinstance(unit, (int, float)) and 1e-100 < unit < 1e100
+        fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
         if self.transform is None and unit != 1:

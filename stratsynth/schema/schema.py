@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from stratsynth.checks import is_whole
 from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
@@ -34,7 +35,7 @@ class Unit:
 
     def __post_init__(self) -> None:
         check_text("unit: column", self.column)
-        if isinstance(self.max_rows, bool) or not isinstance(self.max_rows, int) or self.max_rows < 1:
+        if not is_whole(self.max_rows) or self.max_rows < 1:
             raise SchemaError("unit: max_rows must be a whole number, at least 1")
 
 
@@ -227,6 +228,6 @@ def _check_name(name: object) -> None:
 
 
 def _counting(size: object) -> Categorical:
-    if isinstance(size, bool) or not isinstance(size, int) or not 1 <= size <= MAX_LEVELS:
+    if not is_whole(size) or not 1 <= size <= MAX_LEVELS:
         raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
     return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")

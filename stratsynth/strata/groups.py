@@ -6,11 +6,11 @@ All of it is public: who is merged is decided by declared levels and public size
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
+from stratsynth.checks import is_list, is_number, is_texts, number
 from stratsynth.errors import UsageError, nearest
 from stratsynth.schema import Numeric, Schema
 
@@ -50,7 +50,9 @@ class Groups:
         """Refuse what is no table of merges, and a policy without its threshold."""
         for key in ("merge", "hierarchy"):
             _check_merges(key, getattr(self, key))
-        if not isinstance(self.bands, Mapping) or not all(_numbers(cuts) for cuts in self.bands.values()):
+        if not isinstance(self.bands, Mapping) or not all(
+            is_list(cuts) and all(map(is_number, cuts)) for cuts in self.bands.values()
+        ):
             raise UsageError("strata: bands are a table from column to a list of numbers, as AGEP = [18, 65].")
         for column in self.bands:
             if column in self.merge:
@@ -63,8 +65,8 @@ class Groups:
                 "strata: `small` and `threshold` go together: a group is small where public size x epsilon is below "
                 "`threshold`."
             )
-        if self.threshold is not None and not (_numbers([self.threshold]) and 0 < self.threshold < math.inf):
-            raise UsageError("strata: threshold is a number above 0: public size x epsilon.")
+        if self.threshold is not None:
+            number("strata: threshold", self.threshold, above=0, hint=" (public size x epsilon)")
         if bool(self.hierarchy) != (self.small == "merge"):
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 
@@ -111,8 +113,7 @@ def _check_merges(key: str, merges: object) -> None:
         if not isinstance(tables, Mapping) or not tables:
             raise UsageError(form)
         for name, levels in tables.items():
-            texts = isinstance(levels, Sequence) and not isinstance(levels, str)
-            if not isinstance(name, str) or not texts or not all(isinstance(level, str) for level in levels):
+            if not isinstance(name, str) or not is_texts(levels):
                 raise UsageError(form)
             if not name.strip() or "|" in name or not name.isprintable():
                 raise UsageError(f"strata: {name!r} cannot be the name of a merge: | joins names in released files.")
@@ -179,9 +180,3 @@ def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple
             ends_in = f"{top:g}]" if closed else f"{numeric.breaks[last]:g})"
             name = f"{low:g}-{top:g}" if numeric.integer and low >= 0 else f"[{low:g},{ends_in}"
             yield name, numeric.all_levels[first:last]
-
-
-def _numbers(values: Any) -> bool:
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        return False
-    return all(isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v) for v in values)

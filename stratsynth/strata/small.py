@@ -26,7 +26,7 @@ class MergedGroup:
     """Why its members are one group; empty for a group by itself."""
 
     def people(self, sizes: Mapping[Stratum, float]) -> float:
-        """Its public size."""
+        """Its public size, in records."""
         return math.fsum(sizes[member] for member in self.members)
 
     def epsilon(self, epsilons: Mapping[Stratum, float]) -> float:
@@ -42,7 +42,7 @@ def alone(strata: Sequence[Stratum]) -> list[MergedGroup]:
 def lacking(
     group: MergedGroup, sizes: Mapping[Stratum, float], epsilons: Mapping[Stratum, float], threshold: float
 ) -> str:
-    """What a small group lacks, in words; empty for one that is large enough."""
+    """Why a group is small, in words; empty for one that is large enough."""
     people, epsilon = group.people(sizes), group.epsilon(epsilons)
     if people * epsilon >= threshold:
         return ""

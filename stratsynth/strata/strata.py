@@ -71,7 +71,7 @@ class Stratum:
 
     @property
     def size(self) -> int:
-        """Of how many cells it is made."""
+        """The number of cells of the full crossing that it is made of."""
         return math.prod(len(levels) for _, levels in self.items)
 
     def cells(self) -> Iterator[Cell]:

@@ -98,7 +98,7 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """What was paid where for which kind of question, and how many times that an exchange would cost."""
+    """The number of charges by path, kind, amount and price factor under replace-one."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 

@@ -17,8 +17,10 @@ from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.units import whole
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
+from stratsynth.driver.handlers import declared
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
+from stratsynth.files.npz import State
 from stratsynth.mechanisms import Mechanism, prepare
 from stratsynth.models import Model
 from stratsynth.noise import SeededEntropy
@@ -78,7 +80,7 @@ def record(
         answers = driver(table.backend.rows, account, SeededEntropy(seed))
 
         def answer(asked: Sequence[Asked]) -> Sequence[Answer]:
-            prepared.admit((a.path, type(a.question)) for a in asked)
+            prepared.admit(declared(asked))
             given = answers(asked)
             seen.batches.append(list(asked))
             seen.charges = list(account.spending.charges)
@@ -137,6 +139,6 @@ def same(a: Any, b: Any) -> bool:
         return len(a) == len(b) and all(same(x, y) for x, y in zip(a, b, strict=True))
     if type(a) is not type(b):
         return False
-    if hasattr(a, "facts") and hasattr(a, "arrays"):
+    if isinstance(a, State):
         return same(a.facts, b.facts) and same(a.arrays, b.arrays)
     return bool(a == b)

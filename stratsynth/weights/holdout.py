@@ -5,32 +5,34 @@ Disjoint is not public: people who were set aside from a confidential file are c
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.digest import Digested
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Range, Resolved
+from stratsynth.weights.resolved import Resolved
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
 
 SMOOTHING = 0.5
 """People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
-Z = 1.96
-"""Ranges are Wilson's, at 95 percent."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Digested):
     """A sample with the strata's columns, in the schema's levels."""
 
     source: Source = field(repr=False)
     digest: str = field(repr=False)
     """The hash of its content, which makes it part of a fit's identity. Never published: it confirms guesses."""
+
+    def digested(self) -> str:
+        """The hash of its content."""
+        return self.digest
 
     @classmethod
     def read(cls, data: Any) -> Sample:
@@ -49,6 +51,7 @@ class Sample:
         """Smoothed shares of the strata, matched by the schema's levels; rows that it leaves out do not count."""
         from collections import Counter
 
+        from stratsynth.models.intervals import wilson
         from stratsynth.schema.codec import encode
 
         if schema is None:
@@ -64,12 +67,6 @@ class Sample:
         whole = coded.n + SMOOTHING * len(strata)
         shares = {s: (n + SMOOTHING) / whole for s, n in people.items()}
         alone = coded.n / schema.most_rows  # rows of one person may be alike
-        return Resolved(shares, ranges={s: wilson(people[s], coded.n) for s in strata}, sampled=alone)
-
-
-def wilson(people: int, whole: int) -> Range:
-    """Wilson's interval for a share of which a sample has seen so many people."""
-    share, square = people / whole, Z * Z / whole
-    middle = (share + square / 2) / (1 + square)
-    reach = Z / (1 + square) * math.sqrt(share * (1 - share) / whole + square / (4 * whole))
-    return max(0.0, middle - reach), min(1.0, middle + reach)
+        low, high = wilson([people[s] for s in strata], coded.n)
+        ranges = dict(zip(strata, zip(low.tolist(), high.tolist(), strict=True), strict=True))
+        return Resolved(shares, ranges=ranges, sampled=alone)

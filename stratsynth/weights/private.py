@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from stratsynth.questions import NoisyTable
     from stratsynth.weights.sources import Weights
 
@@ -56,18 +54,7 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     total = float(noisy.sum())
     if not total > 0:
         return Resolved(dict.fromkeys(strata, 1 / len(strata)), sampled=1.0, of_rows=True), 0.0
-    found = nonnegative(noisy) / total
+    found = nearest(noisy, total) / total
     shares = dict(zip(strata, (found / found.sum()).tolist(), strict=True))
     noise = {s: table.sigma * math.sqrt(s.size) / total for s in strata}
     return Resolved(shares, noise=noise, of_rows=True), total
-
-
-def nonnegative(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The nearest point without negative parts that has the same positive sum (Euclidean projection)."""
-    import numpy as np
-
-    ordered = np.sort(values)[::-1]
-    excess = (np.cumsum(ordered) - values.sum()) / np.arange(1, values.size + 1)
-    last = np.flatnonzero(ordered > excess)[-1]
-    moved: NDArray[np.float64] = np.maximum(values - excess[last], 0.0)
-    return moved

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from stratsynth.checks import check_keys
 from stratsynth.errors import RecipeError, WeightsError, nearest
 from stratsynth.weights.sources import SOURCES, Weights
 
-_KEYS: Mapping[str, Mapping[str, type | tuple[type, ...]]] = {
+_KEYS: Mapping[str, Mapping[str, Any]] = {
     "public": {"path": str, "citation": str},
     "holdout": {"path": str, "citation": str, "confidential": bool},
-    "private": {"share": (int, float), "prior": dict},
-    "raked": {"margins": list, "start": dict},
+    "private": {"share": float, "prior": Mapping},
+    "raked": {"margins": Sequence, "start": Mapping},
     "invariant": {"path": str, "citation": str},
 }
 _NEEDED = {
@@ -66,17 +67,8 @@ def _table(section: object, folder: Path, where: str) -> Weights:
 
 
 def _check(section: Mapping[str, Any], source: str, where: str) -> None:
-    kinds = _KEYS[source]
-    for key, value in section.items():
-        if key == "source":
-            continue
-        if key not in kinds:
-            hint = f"{nearest(key, kinds)}. It has: {', '.join(kinds)}"
-            raise RecipeError(f"{where} has no key {key!r} with source {source!r}{hint}.")
-        kind = kinds[key]
-        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-            names = {str: "a text", bool: "true or false", dict: "a table", list: "a list"}
-            raise RecipeError(f"{where} {key} must be {names[kind] if isinstance(kind, type) else 'a number'}.")
+    keys = {key: value for key, value in section.items() if key != "source"}
+    check_keys(keys, _KEYS[source], where, f" with source {source!r}")
     for key in _NEEDED[source]:
         if key not in section:
             raise RecipeError(f"{where} {key} is missing with source {source!r}: {_HELP[key]}.")

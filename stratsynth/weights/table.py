@@ -6,17 +6,15 @@ A line names a level of each of the strata's columns, or a merge by its name, an
 
 from __future__ import annotations
 
-import csv
 import itertools
 import math
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from stratsynth.errors import WeightsError, nearest
+from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.resolved import Range, Resolved
@@ -54,10 +52,10 @@ class ShareTable:
     @classmethod
     def read(cls, table: Tabular) -> ShareTable:
         """From a CSV file, or a frame."""
-        records = read_records(table, "weights")
-        counted = "count" in records[0]
-        figures = _figures(records[0])
-        return cls(tuple(_row(record, i + 2, figures) for i, record in enumerate(records)), counted)
+        lines = records("weights", table, WeightsError)
+        figures = _figures(lines[0])
+        rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
+        return cls(rows, counted="count" in lines[0])
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """The columns of its first line; `resolve` finds out about the others."""
@@ -131,24 +129,6 @@ def called(items: Sequence[tuple[str, str]]) -> str:
     return " ".join(f"{column}={level}" for column, level in items).translate({10: " ", 13: " "})
 
 
-def read_records(table: Tabular, what: str) -> list[dict[str, Any]]:
-    """The lines of a CSV file or a frame, by column."""
-    records = _file(Path(table), what) if isinstance(table, str | PathLike) else _frame(table, what)
-    if not records:
-        raise WeightsError(f"{what}: the table holds no lines.")
-    for i, record in enumerate(records):
-        if None in record or None in record.values():
-            raise WeightsError(f"{what}: line {i + 2} has not as many fields as the header.")
-    return records
-
-
-def level_of(value: object) -> str:
-    """Levels are strings as they appear in files: a frame's 1 and 1.0 are "1"."""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value).strip()
-
-
 def figure_of(value: Any, line: int, what: str) -> float:
     """A figure of a table: a finite number that is not below 0."""
     try:
@@ -175,25 +155,6 @@ def _ranges(lows: Mapping[Stratum, float], highs: Mapping[Stratum, float], total
     return {s: (lows[s] / total, min(1.0, highs[s] / total)) for s in lows}
 
 
-def _file(path: Path, what: str) -> list[dict[str, Any]]:
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
-        raise WeightsError(f"{what}: there is no file {path}.")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            records: list[dict[str, Any]] = list(csv.DictReader(handle))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise WeightsError(f"{what}: {path} is not a CSV file in UTF-8: {error}.") from None
-    if not records:
-        raise WeightsError(f"{what}: {path} holds no {'shares' if what == 'weights' else 'lines'}.")
-    return records
-
-
-def _frame(frame: Any, what: str) -> list[dict[str, Any]]:
-    if not hasattr(frame, "to_dict") or not hasattr(frame, "columns"):
-        raise WeightsError(f"{what}: give a CSV file or a frame with the strata's columns and one of figures.")
-    return [{str(k): v for k, v in record.items()} for record in frame.to_dict(orient="records")]
-
-
 def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     """Which columns hold figures: `share` or `count`, bounds, or bounds alone."""
     have = tuple(name for name in FIGURES if name in record)
@@ -215,4 +176,4 @@ def _row(record: Mapping[str, Any], line: int, figures: Sequence[str]) -> Row:
         middle = value if value is not None else low
         if not low <= middle <= high or (high > 1 and "count" not in figures):
             raise WeightsError(f"weights: line {line} is not ordered: low, {figures[0]}, high, with shares up to 1.")
-    return Row(tuple((str(k), level_of(v)) for k, v in record.items() if k not in FIGURES), value, low, high)
+    return Row(tuple((str(k), level(v)) for k, v in record.items() if k not in FIGURES), value, low, high)

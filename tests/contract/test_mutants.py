@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 from stratsynth.adapters import Independent
 from stratsynth.adapters.independent import Product
-from stratsynth.driver.answering import Answerer
 
 from stratsynth import Groups, Stratified, Weights
 from stratsynth.data.load import load_rows
+from stratsynth.driver.answering import Answerer
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import mixture

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from stratsynth.driver.answering import Answerer
 
 from stratsynth import Stratified
+from stratsynth.driver.answering import Answerer
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.questions import (

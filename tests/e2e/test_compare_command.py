@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from stratsynth.evaluation import cells
+from stratsynth.evaluation.comparisons import cells
 
 from helpers import small
 from helpers.command import STRATSYNTH, complaint, stratsynth
@@ -194,20 +194,20 @@ def test_after_ctrl_c_the_same_command_goes_on(recipe):
 
 def test_a_fit_that_was_charged_but_not_kept_is_resumed_for_nothing(recipe, capsys, monkeypatch):
     charged(recipe)
-    proper, calls = cells.keep, []
+    proper, calls = cells.save_frame, []
 
-    def keep(frame, file):
+    def save_frame(frame, file):
         calls.append(file)
         if len(calls) == 3:  # the baselines, a cell, and this one
             raise KeyboardInterrupt
         proper(frame, file)
 
-    monkeypatch.setattr(cells, "keep", keep)
+    monkeypatch.setattr(cells, "save_frame", save_frame)
     assert compare() == 130
     capsys.readouterr()
     states = [fit["state"] for fit in read_ledger(recipe.parent / "people.ledger")["fits"]]
     assert states == ["done", "open"]
-    monkeypatch.setattr(cells, "keep", proper)
+    monkeypatch.setattr(cells, "save_frame", proper)
     assert compare() == 0
     assert "10 fits ask" in capsys.readouterr().err
     fits = read_ledger(recipe.parent / "people.ledger")["fits"]
@@ -321,7 +321,7 @@ def test_a_damaged_cell_is_named_and_never_taken_for_one(recipe, capsys):
 
 
 def test_two_processes_do_not_work_in_one_folder(recipe, capsys):
-    from stratsynth.evaluation.comparing import opened
+    from stratsynth.evaluation.comparisons.compare import opened
 
     with opened(recipe.parent / "out"):
         assert compare() == 2
@@ -330,13 +330,13 @@ def test_two_processes_do_not_work_in_one_folder(recipe, capsys):
 
 
 def test_data_that_change_meanwhile_are_noticed(recipe, capsys, monkeypatch):
-    proper = cells.Desk.fit
+    proper = cells.CellRunner.fit
 
-    def fit(desk, cell, file):
-        proper(desk, cell, file)
+    def fit(runner, cell, file):
+        proper(runner, cell, file)
         small.people(99).to_csv("people.csv", index=False)
 
-    monkeypatch.setattr(cells.Desk, "fit", fit)
+    monkeypatch.setattr(cells.CellRunner, "fit", fit)
     assert compare() == 2
     assert "changed while" in capsys.readouterr().err
     assert not (recipe.parent / "out" / "comparison.parquet").exists()

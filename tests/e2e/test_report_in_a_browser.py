@@ -5,8 +5,8 @@ import math
 import pandas as pd
 import pytest
 from stratsynth.evaluation import evaluate
-from stratsynth.evaluation.report.compared import comparison_page
-from stratsynth.evaluation.report.evaluated import evaluation_page
+from stratsynth.evaluation.comparisons.page import comparison_page
+from stratsynth.evaluation.evaluations.page import evaluation_page
 
 from helpers import browser, small
 from stratsynth import Categorical, Schema, census

@@ -10,6 +10,17 @@ from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Counts, NoisyTable, Work
 
+LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
+
+
+def rows_of(n, seed=0):
+    """c is the exclusive or of b and e, seen in no pair; d goes with a; the rest is even."""
+    rng = np.random.default_rng(seed)
+    rows = {"a": rng.integers(3, size=n), "b": rng.integers(2, size=n), "e": rng.integers(2, size=n)}
+    rows["c"] = np.where(rng.random(n) < 0.9, rows["b"] ^ rows["e"], rng.integers(2, size=n))
+    rows["d"] = np.where(rng.random(n) < 0.7, rows["a"], rng.integers(4, size=n))
+    return {name: rows[name] for name in LEVELS}
+
 
 def schema_of(levels, rules=()):
     return Schema({n: Categorical(levels=tuple(map(str, range(k)))) for n, k in levels.items()}, rules=rules)
@@ -65,3 +76,8 @@ class ByHand:
 
     def of(self, kind):
         return [question for question in self.asked if isinstance(question, kind)]
+
+
+def paid(driver):
+    """What was asked for, in order: kind and price."""
+    return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]

@@ -332,7 +332,7 @@ def serve():
     for name in (
         "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
         "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.load",
-        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipe", "stratsynth.release.certificate",
+        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipes.recipe", "stratsynth.release.certificate",
         "stratsynth.release.measurements", "stratsynth.release.page.summary", "stratsynth.data.sources",
         "tomli_w", "typer.main", "helpers.small", "pyarrow.csv", "zipfile",
     ):  # fmt: skip

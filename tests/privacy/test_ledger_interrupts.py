@@ -78,8 +78,8 @@ def check_resumes(nursery, folder, out="again"):
 
 INT = signal.SIGINT
 MOMENTS = {
-    "reading the recipe": Fault("stratsynth.recipe:Recipe.read", signal=INT),
-    "opening the table": Fault("stratsynth.recipe:Recipe.table", signal=INT),
+    "reading the recipe": Fault("stratsynth.recipes.recipe:Recipe.read", signal=INT),
+    "opening the table": Fault("stratsynth.recipes.recipe:Recipe.table", signal=INT),
     "making the key": Fault("os:fsync", 0, signal=INT),
     "making the ledger": Fault("os:pwrite", 0, after=True, signal=INT),
     "reserving": Fault("os:pwrite", 1, after=True, signal=INT),

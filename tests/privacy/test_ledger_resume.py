@@ -8,41 +8,19 @@ import numpy as np
 import pytest
 from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product
-from stratsynth.driver.answering import Answerer
 
 import stratsynth as ss
-from helpers import small
 from helpers.crash import Ladder
 from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger, read_ledger
 from stratsynth.data.sources import CsvSource
+from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
 from stratsynth.testing.record import same
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """How often the rows were read."""
-    reads = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
-    return reads
-
 
 # The order: charge, sync, read, store, answer
 
@@ -261,7 +239,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.files.npz.os.fsync", full_for(".npz.part"))
+        broken.setattr("stratsynth.files.whole.os.fsync", full_for(".part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]

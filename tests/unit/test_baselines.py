@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import stratsynth.evaluation
 from stratsynth.evaluation import baseline_errors, baselines, workload_error
-from stratsynth.evaluation.tables import Table
+from stratsynth.evaluation.tables import EncodedRows
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 
@@ -33,7 +33,7 @@ def test_each_baseline_is_what_it_says():
     ids = {name: b.table.numbers["N"] for name, b in made.items()}
     assert len(set(ids["subsample"])) == 333  # nobody twice
     assert len(set(ids["resampled"])) < 500
-    codes = Table.read(real, SCHEMA).codes["X"]
+    codes = EncodedRows.read(real, SCHEMA).codes["X"]
     for name in ("subsample", "resampled"):  # rows are whole
         assert (made[name].table.codes["X"] == codes[ids[name].astype(int)]).all()
     apart = made["independent"].table
@@ -53,7 +53,7 @@ def test_a_seed_makes_the_same_tables_and_another_makes_others():
 def test_the_subsample_is_as_far_off_as_that_many_fresh_people(rows):
     """For releases smaller than, as large as and larger than the real table."""
     schema = SCHEMA.restrict(["G", "X"])
-    real, population = (Table.read(people(n, seed=9), schema) for n in (3000, 100_000))
+    real, population = (EncodedRows.read(people(n, seed=9), schema) for n in (3000, 100_000))
     errors = {"fresh": [], "subsample": []}
     for seed in range(25):
         made = baselines(real, schema, rows, seed=seed)[0].table

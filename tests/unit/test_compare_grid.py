@@ -3,12 +3,12 @@
 import pytest
 from stratsynth.adapters import MST, Independent
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.evaluation.grid import Cell, Grid
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from helpers import small
 from stratsynth import Stratified
 from stratsynth.errors import UsageError
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum, crossing
 
 COMPARE = """

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from stratsynth.evaluation.paired import better, mean_interval, paired
+from stratsynth.evaluation.comparisons.paired import better, mean_interval, paired
 
 A, B = ("mst", "vanilla"), ("mst", "SEX")
 

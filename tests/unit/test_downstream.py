@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from stratsynth.evaluation import Task, downstream
 from stratsynth.evaluation.bench.acs import excerpt as acs
-from stratsynth.evaluation.learners import fitted, inputs
-from stratsynth.evaluation.tables import Table
-from stratsynth.evaluation.tasks import task
+from stratsynth.evaluation.learning.learners import fitted, inputs
+from stratsynth.evaluation.learning.tasks import task
+from stratsynth.evaluation.tables import EncodedRows
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 
@@ -121,12 +121,12 @@ def test_the_built_in_tasks_of_the_census():
     assert employment.where == {}  # children are in it, as in folktables
     assert (income.target, income.above) == ("PINCP", 50_000)
     people = census.make(3000)
-    kept = income.rows(Table.read(people, schema))
+    kept = income.rows(EncodedRows.read(people, schema))
     mine = people[(people["AGEP"] > 16) & (people["PINCP"] > 100) & (people["WKHP"] > 0)]
     # a person of 16 lies in a bin of their own, so that numbers and levels agree
     assert kept.rows == len(mine)
     assert income.truth(kept).sum() == (mine["PINCP"] > 50_000).sum()
-    everybody = Table.read(people, schema)
+    everybody = EncodedRows.read(people, schema)
     assert employment.truth(employment.rows(everybody)).sum() == (people["ESR"] == "1").sum()
 
 
@@ -149,14 +149,14 @@ def test_a_task_of_ones_own_is_taken_as_it_is():
 
 def test_inputs_follow_the_schema_alone():
     frame = pd.DataFrame({"G": ["b", "a", "a"], "X": ["2.5", "N", None], "Y": "no", "L": "1"})
-    table = Table.read(frame, SCHEMA)
+    table = EncodedRows.read(frame, SCHEMA)
     wide = inputs(table, ["G", "X"], wide=True)
     np.testing.assert_allclose(wide, [[0, 1, 0, 0.25, 0, 0], [1, 0, 0, 0, 1, 0], [1, 0, 0, 0, 0, 1]])
     np.testing.assert_allclose(inputs(table, ["G", "X"], wide=False), [[1, 2.5], [0, -0.5], [0, -1.0]])
 
 
 def test_the_constant_is_the_commoner_class_and_the_mean():
-    table = Table.read(people(4, 1), SCHEMA)
+    table = EncodedRows.read(people(4, 1), SCHEMA)
     for truth, expected in (([True, True, False, True], True), ([False, False, True, False], False)):
         assert fitted("constant", table, ["X"], np.array(truth), 0).predict(table).tolist() == [expected] * 4
     assert fitted("constant", table, ["X"], np.array([1.0, 2, 3, 6]), 0).predict(table).tolist() == [3] * 4

@@ -10,6 +10,7 @@ import pytest
 from stratsynth.adapters import ClippedMean, CoinPress, Independent
 
 from helpers.exactly import exactly
+from helpers.pages import Page
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import MechanismError, ReleaseError, UsageError

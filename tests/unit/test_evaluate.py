@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from stratsynth.evaluation import evaluate, workload_error
-from stratsynth.evaluation.card import disparity_card, text
-from stratsynth.evaluation.output import NOTICE, document, write
+from stratsynth.evaluation.evaluations.card import disparity_card, text
+from stratsynth.evaluation.evaluations.output import NOTICE, document, write
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.schema import Rule
@@ -97,7 +97,7 @@ def test_all_of_it_is_plain_json(found):
 def test_files_say_what_the_frames_say(found, tmp_path):
     files = write(found, tmp_path / "out")
     assert {f.name for f in files} >= {NOTICE, "evaluation.json", "workload.csv", "workload.parquet"}
-    assert not (tmp_path / ".out.part").exists()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
     for name, frame in found.frames():
         for made in (
             pd.read_csv(tmp_path / "out" / f"{name}.csv"),

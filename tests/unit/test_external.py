@@ -208,12 +208,6 @@ def test_its_own_errors_are_not_quoted():
 # With a ledger file
 
 
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
 def test_a_claim_that_does_not_cover_the_budget_reserves_nothing(data):
     refused(data, 'neighbours = "replace"', Unsupported, External(uniform, BY))
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from stratsynth.evaluation import correlations, inconsistencies, levels_lost, matches, principal_components, propensity
-from stratsynth.evaluation.associations import cramers_v, tau_b
-from stratsynth.evaluation.intervals import wilson
-from stratsynth.evaluation.tables import Table
+from stratsynth.evaluation.scores.associations import cramers_v, tau_b
+from stratsynth.evaluation.tables import EncodedRows
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
+from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule
 
 SCHEMA = Schema(
@@ -80,7 +80,7 @@ def test_tables_of_any_counts_have_scipys_correlations(counts):
 
 @pytest.mark.parametrize("measure", ["pearson", "kendall", "cramer"])
 def test_their_standard_errors_are_those_of_tables_drawn_anew(measure):
-    from stratsynth.evaluation.associations import _MEASURES
+    from stratsynth.evaluation.scores.associations import _MEASURES
     from stratsynth.evaluation.tables import Pair
 
     found = []
@@ -114,8 +114,8 @@ def test_rows_of_one_kind_cannot_be_told_apart_and_rows_of_two_can():
 
 def test_the_area_under_the_curve_is_scikit_learns():
     from sklearn.metrics import roc_auc_score
+    from stratsynth.evaluation.learning.propensity import _auc
     from stratsynth.evaluation.tables import Pair
-    from stratsynth.evaluation.telling import _auc
 
     pair = Pair.of(people(60, 1), people(50, 2), SCHEMA, "G")
     chance = np.random.default_rng(3).integers(0, 9, 110) / 9
@@ -141,7 +141,7 @@ def test_coordinates_are_those_of_scikit_learn():
 
     real, made = people(300, 1), people(200, 2)
     found = principal_components(real, made, SCHEMA, "G", components=3)
-    values = np.stack([Table.read(real, SCHEMA).values(name) for name in ("X", "Y", "C")], axis=1)
+    values = np.stack([EncodedRows.read(real, SCHEMA).values(name) for name in ("X", "Y", "C")], axis=1)
     scaled = np.nan_to_num(StandardScaler().fit_transform(values))
     theirs = PCA(3).fit(scaled)
     np.testing.assert_allclose(found.attrs["explained"], theirs.explained_variance_ratio_, atol=2e-3)

@@ -11,7 +11,7 @@ from stratsynth.adapters import GEM
 from stratsynth.adapters.gem import ProductMixture
 from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
 
-from helpers.byhand import ByHand, allotted, frame_of, schema_of
+from helpers.byhand import LEVELS, ByHand, allotted, frame_of, paid, rows_of, schema_of
 from helpers.command import stratsynth
 from helpers.small import BUDGET, edit, even, write_recipe
 from stratsynth import Neighbours, Release, Stratified, Weights, fit, open_table, plan
@@ -23,23 +23,8 @@ from stratsynth.questions import Choose, Counts, NoisyTable, Work
 from stratsynth.schema import Rule
 from stratsynth.testing.record import same
 
-LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
 TINY = {"components": 8, "hidden": [4], "latent": 3, "iterations": 2}
 """A network for tests of what is asked, where what comes out does not matter."""
-
-
-def rows_of(n, seed=0):
-    """c is the exclusive or of b and e, seen in no pair; d goes with a; the rest is even."""
-    rng = np.random.default_rng(seed)
-    rows = {"a": rng.integers(3, size=n), "b": rng.integers(2, size=n), "e": rng.integers(2, size=n)}
-    rows["c"] = np.where(rng.random(n) < 0.9, rows["b"] ^ rows["e"], rng.integers(2, size=n))
-    rows["d"] = np.where(rng.random(n) < 0.7, rows["a"], rng.integers(4, size=n))
-    return {name: rows[name] for name in LEVELS}
-
-
-def paid(driver):
-    """What was asked for, in order: kind and price."""
-    return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]
 
 
 def asked(rounds=3, size=5000, rho=0.5, n=500, **settings):

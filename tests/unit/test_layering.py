@@ -1,10 +1,13 @@
 """The arrows between the parts, and the few things that only one part may do, read from the source tree."""
 
 import ast
+import graphlib
+import itertools
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -165,6 +168,80 @@ def test_the_checker_sees_each_breach(module: str, source: str):
 )
 def test_the_checker_lets_sound_code_pass(module: str, source: str):
     assert problems(module, source) == []
+
+
+class WithoutTypeChecking(ast.NodeTransformer):
+    """Drops what only type checkers import: it never runs, and makes no arrow."""
+
+    def visit_If(self, node: ast.If) -> Any:
+        self.generic_visit(node)
+        return node.orelse or None if ast.unparse(node.test).endswith("TYPE_CHECKING") else node
+
+
+def room_graph(package: str, sources: Iterable[tuple[str, str]]) -> dict[str, dict[str, list[str]]]:
+    """Which room of a package imports which, and by which lines.
+
+    A room is a folder or a module directly in the package; the package's own `__init__` is the room `__init__`, whose
+    arrows are its imports for type checkers too, since what it exports is imported when it is first used. `sources`
+    are the dotted names and the texts of modules; those outside the package are ignored. Imports within functions
+    make an arrow like any other.
+    """
+    inner = {name.removeprefix(f"{package}."): text for name, text in sources if name.startswith(f"{package}.")}
+    graph: dict[str, dict[str, list[str]]] = {name.split(".")[0]: {} for name in inner}
+    for name, text in inner.items():
+        room, tree = name.split(".")[0], ast.parse(text)
+        running = tree if name == "__init__" else WithoutTypeChecking().visit(tree)
+        for line, target, _ in imported(f"{package}.{name}", running):
+            if f"{target}.".startswith(f"{package}."):
+                there = target.removeprefix(package).removeprefix(".").split(".")[0]
+                there = there if there in graph else "__init__"
+                if there != room:
+                    graph[room].setdefault(there, []).append(f"{package}.{name}:{line}: {target}")
+    return graph
+
+
+def cycle(graph: dict[str, dict[str, list[str]]]) -> list[str]:
+    """The lines that close a cycle of rooms; none where there is no cycle."""
+    try:
+        graphlib.TopologicalSorter(graph).prepare()
+    except graphlib.CycleError as error:
+        rooms: list[str] = error.args[1]  # each is imported by the next
+        return [line for there, room in itertools.pairwise(rooms) for line in graph[room][there]]
+    return []
+
+
+@pytest.mark.parametrize("package", ["stratsynth.evaluation"])
+def test_no_room_of_a_package_imports_one_that_imports_it(package: str):
+    own = [(name, path.read_text(encoding="utf-8")) for name, path in modules() if part_of(name) == package]
+    assert len(room_graph(package, own)) > 5
+    assert cycle(room_graph(package, own)) == []
+
+
+ROOMS = {"p.a.x": "", "p.b.__init__": "from p.a.x import f\nfrom p.b import inner", "p.c": "def f():\n    import p.b"}
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "closes"),
+    [
+        ("p.a.y", "from p.c import f", True),
+        ("p.a.y", "def f():\n    from p import b", True),
+        ("p.a.y", "from ..c import f", True),
+        ("p.a.y", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.c import f", False),
+        ("p.a.y", "if TYPE_CHECKING:\n    pass\nelse:\n    from p.c import f", True),
+        ("p.a.y", "from p.a import x\nfrom pc import f\nimport q.c", False),
+        ("p.d", "from p import f\nfrom p.a import x", False),
+        ("p.__init__", "if TYPE_CHECKING:\n    from p.c import f", False),
+    ],
+)
+def test_a_cycle_of_rooms_is_found_by_what_runs(module: str, source: str, closes: bool):
+    found = cycle(room_graph("p", [*ROOMS.items(), (module, source)]))
+    assert any(line.startswith(f"{module}:") for line in found) == closes
+    assert bool(found) == closes
+
+
+def test_a_room_may_not_import_a_door_that_exports_it():
+    door = {"p.__init__": "if TYPE_CHECKING:\n    from p.a.x import f"}
+    assert cycle(room_graph("p", (ROOMS | door | {"p.a.y": "from p import f"}).items())) != []
 
 
 def test_importing_the_package_loads_no_heavy_library():

@@ -10,30 +10,9 @@ from helpers import small
 from helpers.ledgers import BUDGET, chained, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
-from stratsynth.data.sources import CsvSource
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
+from stratsynth.fitting import requested
 from stratsynth.release.page.summary import summary
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """How often the rows were read."""
-    reads = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
-    return reads
-
 
 # What is charged, and what it adds up to
 
@@ -248,3 +227,75 @@ def test_guarantees_for_different_neighbours_are_not_added_up(tmp_path):
         with pytest.raises(UsageError, match="added"):
             ledger.open(Request("b" * 64, "test", replaced, replaced.zcdp(), 0))
         ledger.open(Request("c" * 64, "test", added, added.zcdp(), 0)).close()  # and the ledger is sound
+
+
+# Versions
+
+
+def by_another(ledger, version):
+    """Let the ledger's reservations be another version's, which had other identities for the same fits."""
+    lines = lines_of(ledger)
+    for line in lines:
+        if "identity" in line:
+            line["identity"] = line["identity"][::-1]
+        if "run" in line:
+            line["run"] = f"other-{line['run']}"
+        if line["kind"] == "reserve":
+            line.pop("version", None)
+            if version is not None:
+                line["version"] = version
+    ledger.write_bytes(chained(lines))
+
+
+def test_a_reservation_says_which_version_made_it(data, ledger):
+    ss.fit(Independent(), table(data), BUDGET)
+    assert [line["version"] for line in lines_of(ledger) if line["kind"] == "reserve"] == [ss.__version__]
+
+
+@pytest.mark.parametrize(("version", "named"), [(None, "0.1.0 or before"), ("0.0.9", "0.0.9")])
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_fit_that_another_version_began_is_not_charged_twice(version, named, seed, data, ledger, reads):
+    interrupted(data, seed=seed)
+    by_another(ledger, version)
+    before, state = len(reads), small.tree(data.parent)
+    with pytest.raises(LedgerError, match=f"unfinished fit of ladder .* begun by stratsynth {named};.* another seed"):
+        ss.fit(ladder(), table(data), BUDGET, seed=seed)
+    assert len(reads) == before
+    assert small.tree(data.parent) == state
+    ss.fit(ladder(), table(data), BUDGET, seed=6)  # the remedy, charged
+    assert kinds(ledger).count("reserve") == 2
+
+
+def test_a_fit_that_another_version_finished_or_that_is_another_is_in_nobodys_way(data, ledger):
+    ss.fit(ladder(), table(data), BUDGET)
+    by_another(ledger, None)
+    lines = lines_of(ledger)
+    ss.fit(ladder(), table(data), BUDGET)
+    assert len(lines_of(ledger)) > len(lines)
+    interrupted(data)
+    by_another(ledger, "0.0.9")
+    ss.fit(Independent(), table(data), BUDGET)
+    ss.fit(ladder(), table(data), Budget(2, 1e-9))
+
+
+def test_a_fit_of_this_version_with_other_settings_is_a_new_one(data, ledger):
+    interrupted(data)
+    ss.fit(ladder(rungs=3), table(data), BUDGET)
+    assert kinds(ledger).count("reserve") == 2
+
+
+def test_what_a_grid_would_be_refused_is_foreseen(data, ledger):
+    interrupted(data, seed=5)
+    by_another(ledger, "0.0.9")
+    opened = table(data)
+    request = requested(ladder(), opened, BUDGET, seed=5)
+    with pytest.raises(LedgerError, match=r"0\.0\.9"):
+        opened.ledger.foresee([request])
+
+
+def test_a_ledger_of_an_unknown_format_says_who_wrote_it(data, ledger):
+    ss.fit(Independent(), table(data), BUDGET)
+    lines = lines_of(ledger)
+    lines[0]["format"], lines[1]["version"] = "stratsynth-ledger/2", "7.0"
+    ledger.write_bytes(chained(lines))
+    refused(data, r"not a ledger of format stratsynth-ledger/1, but was written by stratsynth 7\.0\.")

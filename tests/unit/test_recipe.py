@@ -7,7 +7,7 @@ from stratsynth.adapters.pooled import Pooled
 from helpers import small
 from stratsynth import Groups, Stratified
 from stratsynth.errors import UsageError
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 CONTRACT = """\
 [data]
@@ -220,3 +220,26 @@ def test_a_fit_takes_no_notice_of_what_a_comparison_varies(recipe):
     recipe.write_text(recipe.read_text(encoding="utf-8") + "\n[compare]\nseeds = 3\n", encoding="utf-8")
     assert judge(recipe)[3].by == before.by
     assert Recipe.read(recipe).compare == {"seeds": 3}
+
+
+def test_the_tables_of_weights_are_read_once(recipe):
+    read = Recipe.read(recipe)
+    first = read.how()
+    (recipe.parent / "shares.csv").unlink()
+    assert read.how() is first
+
+
+def test_sections_have_types(recipe):
+    read = Recipe.read(recipe)
+    assert read.data.path == recipe.parent / "people.csv"
+    assert (read.data.declared_size, read.data.public) == (100, False)
+    assert list(read.strata.by) == ["SEX", "GROUP"]
+    assert (read.mechanism.name, read.mechanism.settings) == ("independent", {})
+    assert (read.spend.epsilon, read.spend.ledger) == (1.0, None)
+    assert (read.release.rows, read.release.csv) == (50, False)
+
+
+def test_a_key_of_another_section_is_refused_with_those_that_there_are(recipe):
+    small.edit(recipe, 'by = ["SEX", "GROUP"]', 'by = ["SEX", "GROUP"]\nrows = 3')
+    with pytest.raises(UsageError, match=r"recipe\.toml: \[strata\] has no key 'rows'\. It has: by, merge, bands, "):
+        Recipe.read(recipe)

@@ -6,11 +6,10 @@ import math
 import pandas as pd
 import pytest
 from stratsynth.evaluation import evaluate
-from stratsynth.evaluation.output import write
-from stratsynth.evaluation.report import write_page
-from stratsynth.evaluation.report.compared import comparison_page
-from stratsynth.evaluation.report.evaluated import evaluation_page, in_a_paragraph
-from stratsynth.evaluation.report.scored import Score, Scored, series_of, smallest, verdict
+from stratsynth.evaluation.comparisons.page import comparison_page
+from stratsynth.evaluation.evaluations.output import write
+from stratsynth.evaluation.evaluations.page import evaluation_page, in_a_paragraph
+from stratsynth.evaluation.report.groups import GroupErrors, Score, series_of, smallest_groups, verdict
 
 from helpers.pages import Page
 from stratsynth import Categorical, Schema, census
@@ -92,15 +91,12 @@ def test_it_is_written_beside_the_figures_but_never_into_a_release(evaluation, t
     assert (tmp_path / "out" / "report.html").read_text(encoding="utf-8") == evaluation_page(evaluation, name="mine")
     (tmp_path / "release").mkdir()
     (tmp_path / "release" / "certificate.json").write_text("{}", encoding="utf-8")
-    for place in (tmp_path / "release" / "page.html", tmp_path / "release" / "a" / "page.html"):
+    for place in (tmp_path / "release" / "out", tmp_path / "release" / "a" / "out"):
         with pytest.raises(UsageError, match="release"):
-            write_page("page", place)
-    with pytest.raises(UsageError, match="release"):
-        write(evaluation, tmp_path / "release" / "out")
+            write(evaluation, place)
     assert [p.name for p in (tmp_path / "release").iterdir()] == ["certificate.json"]
-    assert write_page("page", tmp_path / "page.html").read_text(encoding="utf-8") == "page"
     with pytest.raises(UsageError, match="exists already"):
-        write_page("other", tmp_path / "page.html")
+        write(evaluation, tmp_path / "out")
 
 
 def test_hostile_labels_are_shown_as_they_are():
@@ -133,10 +129,10 @@ def test_a_release_beside_is_measured_as_if_it_were_alone(evaluation):
 
 def group(name, n, vanilla, stratified, chance=0.05, width=0.01):
     errors = {k: Score(v, v - width, v + width) for k, v in (("vanilla", vanilla), ("stratified", stratified))}
-    return Scored(name, n, errors, chance, levels={"RACE": name})
+    return GroupErrors(name, n, errors, chance, levels={"RACE": name})
 
 
-EVERYBODY = Scored("everybody", 1000, {"vanilla": Score(0.1), "stratified": Score(0.09)})
+EVERYBODY = GroupErrors("everybody", 1000, {"vanilla": Score(0.1), "stratified": Score(0.09)})
 LARGER = [group(f"L{i}", 500 + i, 0.3, 0.2) for i in range(5)]
 
 
@@ -158,7 +154,7 @@ LARGER = [group(f"L{i}", 500 + i, 0.3, 0.2) for i in range(5)]
     ],
 )
 def test_the_paragraph_says_what_happened_to_the_smallest_groups(few, says):
-    text = smallest([*LARGER, *few], EVERYBODY, "stratified", "vanilla", "Stratification")
+    text = smallest_groups([*LARGER, *few], EVERYBODY, "stratified", "vanilla", "Stratification")
     assert text.startswith("The smallest groups are a (20 people) and b (30 people).")
     assert says in text, text
     assert "Of the 5 larger groups, the error became smaller in 5; over everybody the error went from 0.10 to" in text
@@ -166,17 +162,17 @@ def test_the_paragraph_says_what_happened_to_the_smallest_groups(few, says):
 
 def test_noise_is_given_as_the_reason_only_where_stratification_did_harm():
     few = [group("a", 20, 0.2, 0.9), group("b", 30, 0.3, 0.8)]
-    assert "noise does not shrink" in smallest([*LARGER, *few], EVERYBODY, "stratified", "vanilla")
+    assert "noise does not shrink" in smallest_groups([*LARGER, *few], EVERYBODY, "stratified", "vanilla")
     better = [group("a", 20, 0.9, 0.2), group("b", 30, 0.8, 0.3)]
-    assert "noise does not shrink" not in smallest([*LARGER, *better], EVERYBODY, "stratified", "vanilla")
+    assert "noise does not shrink" not in smallest_groups([*LARGER, *better], EVERYBODY, "stratified", "vanilla")
 
 
 def test_groups_without_people_are_counted_and_one_group_is_a_sentence():
     nobody = group("c", 0, math.nan, math.nan)
-    text = smallest([group("a", 20, 0.2, 0.9), nobody], EVERYBODY, "stratified", "vanilla")
+    text = smallest_groups([group("a", 20, 0.2, 0.9), nobody], EVERYBODY, "stratified", "vanilla")
     assert "The smallest group is a (20 people)." in text
     assert "1 declared group has no real person" in text
-    assert "none can be compared" in smallest([nobody], EVERYBODY, "stratified", "vanilla")
+    assert "none can be compared" in smallest_groups([nobody], EVERYBODY, "stratified", "vanilla")
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def test_a_condition_goes_with_numbers(release):
         ({"n_by_group": pd.DataFrame({"rows": [1]})}, "rows"),
         ({"n_by_group": pd.DataFrame({"SEX": ["1", "1"], "rows": [1, 1]})}, "twice"),
         ({"n_by_group": pd.DataFrame({"SEX": [], "rows": []})}, "no line"),
-        ({"n_by_group": "nowhere.csv"}, "cannot be read"),
+        ({"n_by_group": "nowhere.csv"}, "no file"),
         ({"n_by_group": [1]}, "a frame"),
         ({"n": 1, "by": ["SEX"]}, "by="),
         ({}, "how many"),

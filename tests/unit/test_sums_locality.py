@@ -5,8 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from stratsynth.driver.locality import BLOCK, check_row_local, evaluate, frame, made_up
 from stratsynth.errors import MechanismError
+from stratsynth.questions.locality import BLOCK, check_row_local, evaluate, frame, made_up
 from stratsynth.schema import Categorical, Numeric, Schema
 
 NAMES = [f"x{i}" for i in range(12)]

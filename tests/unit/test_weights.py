@@ -66,7 +66,7 @@ REFUSED = {
     "an empty share": (GOOD.replace("0.1", ""), "line 3"),
     "a line cut short": (GOOD.replace("1,b,0.1", "1,b"), "line 3"),
     "a line too long": (GOOD.replace("1,b,0.1", "1,b,0.1,9"), "line 3"),
-    "no shares": ("", "no shares"),
+    "no shares": ("", "no lines"),
 }
 
 

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 from helpers.small import SCHEMA, people, shares_frame
 from stratsynth import Weights
 from stratsynth.errors import SchemaError, WeightsError
+from stratsynth.models.intervals import wilson
 from stratsynth.questions import NoisyTable
 from stratsynth.strata import Stratum, crossing
-from stratsynth.weights.holdout import wilson
-from stratsynth.weights.private import counted, nonnegative
+from stratsynth.weights.private import counted
 from stratsynth.weights.raking import rake
+from stratsynth.weights.simplex import nearest
 
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
 MERGED = crossing(SCHEMA, ["SEX", "WORK"], {"WORK": {"asked": ["yes", "no"]}})
@@ -138,7 +139,7 @@ def test_a_holdout_lacks_nothing():
 def test_the_nearest_counts_that_are_not_negative(values):
     """Optimality: what is cut is at most what the kept ones lose (Karush, Kuhn and Tucker)."""
     values = np.array(values, dtype=float)
-    found = nonnegative(values)
+    found = nearest(values, values.sum())
     assert (found >= 0).all()
     assert found.sum() == pytest.approx(values.sum())
     moved = values - found

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from stratsynth.evaluation import clique_errors, k_marginal_score, workload_error
-from stratsynth.evaluation import marginals as engine
-from stratsynth.evaluation.marginals import mean_l1, workload
-from stratsynth.evaluation.tables import Pair, Table
+from stratsynth.evaluation.scores import marginals as engine
+from stratsynth.evaluation.scores.marginals import mean_l1, workload
+from stratsynth.evaluation.tables import EncodedRows, Pair
 
 from stratsynth import Categorical, Schema, StratsynthError
 
@@ -122,7 +122,7 @@ def plain_l1(real, made, clique):
 
 
 def test_mean_l1_takes_an_empty_table_for_zeros():
-    codes = [Table.read(frame, SCHEMA).codes for frame in (REAL, MADE, MADE[:0])]
+    codes = [EncodedRows.read(frame, SCHEMA).codes for frame in (REAL, MADE, MADE[:0])]
     cliques = [("X",), ("X", "Y")]
     assert mean_l1(codes[0], codes[2], SCHEMA, cliques) == 1
     apart = [plain_l1(REAL, MADE, clique) for clique in cliques]
@@ -138,7 +138,7 @@ def test_the_standard_error_is_that_of_tables_drawn_anew():
         codes = {"G": rng.choice(3, n, p=(0.6, 0.3, 0.1))}
         codes["X"] = np.where(rng.random(n) < tilt, codes["G"], rng.choice(3, n, p=(0.5, 0.3, 0.2)))
         codes["Y"] = np.where(rng.random(n) < tilt, codes["X"], rng.choice(3, n, p=(0.2, 0.3, 0.5)))
-        return Table(schema, {k: v.astype(np.uint8) for k, v in codes.items()}, {}, n)
+        return EncodedRows(schema, {k: v.astype(np.uint8) for k, v in codes.items()}, {}, n)
 
     values, errors, single, single_errors = [], [], [], []
     for _ in range(400):

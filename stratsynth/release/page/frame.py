@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from stratsynth.models.base import Returns
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release.page import words
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
-from stratsynth.release.page.oneways import NORMAL, columns
+from stratsynth.release.page.oneways import columns
 from stratsynth.release.page.summary import rules_line
 from stratsynth.report.cells import count, drawn, figure, share
 from stratsynth.report.cells import words as text
@@ -102,11 +103,11 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
     ]  # fmt: skip
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
-        blurred = [s for s in groups if s.value < 4 * NORMAL * s.cell]
+        blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
         least = min(groups, key=lambda s: s.value)
         lead.append(
             f"{len(groups)} groups were measured one by one. A count of a group is off by up to about "
-            f"{short(NORMAL * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
+            f"{short(NORMAL_95 * max(s.cell for s in groups))} in 95 of 100 cases, however large the group is"
             + (
                 f"; in {several(len(blurred), 'group')} that is more than a quarter of all its people, so only coarse "
                 f"facts about {'it' if len(blurred) == 1 else 'them'} hold. The smallest of them, "
@@ -179,11 +180,11 @@ def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> 
 def _sizes(sized: list[Size], names: Names) -> Figure:
     """How large each group is, and how large noise is beside it."""
     ordered = sorted(sized, key=lambda s: -s.value)
-    scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL * s.cell for s in ordered], log=True)
+    scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
     rows, numbers = [], []
     for s in ordered:
-        low, high = s.value - NORMAL * s.sigma, s.value + NORMAL * s.sigma
-        noise = NORMAL * s.cell
+        low, high = s.value - NORMAL_95 * s.sigma, s.value + NORMAL_95 * s.sigma
+        noise = NORMAL_95 * s.cell
         ratio = noise / s.value if s.value > 0 else None
         marks = [
             Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
@@ -192,7 +193,7 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
         worth = share(ratio) if ratio is None or ratio < 1 else text("over 100 %")
         rows.append([
             text(names.group(s.group)), drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
-            count(round(s.value)), figure(NORMAL * s.sigma), figure(noise), worth,
+            count(round(s.value)), figure(NORMAL_95 * s.sigma), figure(noise), worth,
         ])  # fmt: skip
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release.page.measured import Measured, Names, drawable
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Figure, Section
@@ -18,8 +19,6 @@ CELLS = 4_000
 """As many counts as are drawn: the file stays below 2 MB. The others are in measurements.parquet."""
 LEVELS = 24
 """As many levels of a column as are drawn, the largest ones; the numbers beside the picture have all."""
-NORMAL = 1.959964
-"""A normal variable is within so many standard deviations in 95 of 100 cases."""
 
 
 def columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
@@ -58,7 +57,7 @@ def _bars(tables: list[Measured], names: Names) -> Markup:
 
 
 def _column(table: Measured, names: Names) -> Markup:
-    noise = NORMAL * table.sigma
+    noise = NORMAL_95 * table.sigma
     cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
     shown = cells
     if len(cells) > LEVELS:

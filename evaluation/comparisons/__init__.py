@@ -1,0 +1,1 @@
+"""Grids of fits, each scored and repeated: computed, paired, and shown as text and as a page."""

@@ -1,0 +1,181 @@
+"""One cell of a comparison: a fit, its scores, and the file they are kept in.
+
+A file is written whole or not at all, before the fit counts as done: a comparison that is killed at any moment
+computes no cell twice, and pays for none twice.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.comparisons.grid import Cell, Grid, Scoring
+from stratsynth.evaluation.evaluations.evaluate import MOST
+from stratsynth.evaluation.learning.downstream import downstream
+from stratsynth.evaluation.scores.baseline import baselines
+from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
+from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
+
+from stratsynth.errors import StratsynthError
+from stratsynth.files.whole import new_file
+from stratsynth.fitting import fitted
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+BASELINE = "(baseline)"
+"""The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
+PUBLIC = "research on data declared public: nothing was charged, and nothing here is a private release"
+_WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_marginals")
+
+
+class CellRunner:
+    """Where cells are computed: the real rows are read once, and stay in this process."""
+
+    def __init__(self, grid: Grid) -> None:
+        """Nothing is read yet."""
+        self._grid = grid
+
+    @cached_property
+    def _real(self) -> EncodedRows:
+        recipe = self._grid.recipe
+        return EncodedRows.read(recipe.data.path, recipe.schema())
+
+    @cached_property
+    def _holdout(self) -> EncodedRows | None:
+        path = self._grid.scoring.holdout
+        return None if path is None else EncodedRows.read(path, self._real.schema)
+
+    def fit(self, cell: Cell, file: Path) -> None:
+        """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""
+        grid, recipe = self._grid, self._grid.recipe
+        start = time.perf_counter()
+        with fitted(grid.how(cell), recipe.table(), grid.budget(cell), seed=cell.seed) as release:
+            seconds = time.perf_counter() - start
+            made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
+            parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
+            facts = {"mechanism": cell.mechanism, "stratification": cell.stratification, "epsilon": cell.epsilon}
+            save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
+
+    def baselines(self, file: Path) -> None:
+        """Score the baselines, once for all releases."""
+        grid, real = self._grid, self._real
+        frames = []
+        for baseline in baselines(real, real.schema, grid.recipe.rows):
+            parts = scores(real, baseline.table, grid.scoring, None, 0)
+            frames.append(in_columns(parts, _baseline(baseline.name), grid, np.nan))
+        if self._holdout is not None:
+            parts = _learned(real, grid.scoring, self._holdout, 0)
+            frames.append(in_columns(parts, _baseline("real rows"), grid, np.nan))
+        save_frame(joined(frames), file)
+
+
+def _baseline(name: str) -> dict[str, Any]:
+    return {"mechanism": f"({name})", "stratification": BASELINE, "epsilon": np.inf, "seed": 0}
+
+
+def scores(
+    real: EncodedRows, made: EncodedRows, scoring: Scoring, holdout: EncodedRows | None, seed: int
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each metric's frame, as the evaluation computes it."""
+    pair = Pair.of(real, made, real.schema, scoring.by)
+    work = workload_of(pair, scoring.k, scoring.cliques, None) if set(_WORKLOAD) & set(scoring.metrics) else None
+    makers: dict[str, Callable[[Any], pd.DataFrame]] = {
+        "workload_error": lambda work: workload_frame(pair, work),
+        "k_marginal_score": lambda work: score_frame(pair, work),
+        # everybody's alone: a thousand marginals for each group in every cell would be too many
+        "clique_error": lambda work: _everybody(clique_frame(pair, work)),
+        "parity_means": lambda _: _all(means_frame(pair, pair.variables(None), Weighting())),
+        "parity_marginals": lambda work: _all(marginals_frame(pair, work, Weighting())),
+    }
+    for metric in scoring.metrics:
+        if metric in makers and (metric != "parity_means" or pair.variables(None)):
+            yield metric, makers[metric](work)
+    if holdout is not None:
+        yield from _learned(made, scoring, holdout, seed)
+
+
+def _learned(
+    train: EncodedRows, scoring: Scoring, holdout: EncodedRows, seed: int
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Models trained on some rows and tested on the hold-out: `accuracy:forest` and so on."""
+    assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
+    found = downstream(
+        train, holdout, train.schema, target=scoring.target, by=scoring.by, positive=scoring.positive,
+        above=scoring.above, most=MOST, seed=seed,
+    )  # fmt: skip
+    for (metric, model), frame in found.groupby(["metric", "model"], sort=False):
+        yield f"{metric}:{model}", frame
+
+
+def _everybody(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["scope"] == EVERYBODY]
+
+
+def _all(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame[frame["variable"] == ALL]
+
+
+def in_columns(
+    parts: Iterator[tuple[str, pd.DataFrame]], facts: Mapping[str, Any], grid: Grid, seconds: float
+) -> pd.DataFrame:
+    """Scores of all metrics in the columns of `comparison.parquet`."""
+    return joined([_tidy(frame, {**facts, "metric": metric}, grid, seconds) for metric, frame in parts])
+
+
+def _tidy(frame: pd.DataFrame, facts: Mapping[str, Any], grid: Grid, seconds: float) -> pd.DataFrame:
+    import pandas as pd
+
+    found = frame.reset_index(drop=True)
+    by = grid.by
+    labels: Any = pd.NA
+    if by:
+        names = found[by[0]]
+        for column in by[1:]:
+            names = names + "|" + found[column]
+        labels = names.where(found["scope"] == GROUP)
+    stamp = "PUBLIC DATA" if grid.recipe.data.public else "INTERNAL"
+    columns = {
+        **facts, "scope": found["scope"], **{column: found[column] for column in by}, "group": labels,
+        "clique": found.get("clique", pd.NA), **{name: found[name] for name in ("value", "low", "high", "n", "status")},
+        "stamp": stamp, "seconds": seconds,
+    }  # fmt: skip
+    tidy = pd.DataFrame(columns, index=found.index)
+    texts = ("mechanism", "stratification", "metric", "scope", *by, "group", "clique", "status", "stamp")
+    numbers = dict.fromkeys(("epsilon", "value", "low", "high", "seconds"), "float64")
+    return tidy.astype({**dict.fromkeys(texts, "string"), **numbers, "seed": "int64", "n": "int64"})
+
+
+def save_frame(frame: pd.DataFrame, file: Path) -> None:
+    """Write a frame as Parquet, or as CSV where the name says so, whole or not at all."""
+    frame = frame.copy(deep=False)
+    frame.attrs = {}
+    try:
+        with new_file(file) as whole:
+            if file.suffix == ".csv":
+                frame.to_csv(whole, index=False, lineterminator="\n")
+            else:
+                frame.to_parquet(whole, index=False)
+    except OSError as error:
+        raise StratsynthError(
+            f"{file} cannot be written ({error.strerror or type(error).__name__}). Run the same again when there is "
+            "room, and it goes on from here."
+        ) from None
+
+
+def load_frame(file: Path) -> pd.DataFrame:
+    """A cell computed before."""
+    import pandas as pd
+
+    try:
+        return pd.read_parquet(file)
+    except Exception as error:  # noqa: BLE001 - a damaged file raises whatever the reader likes to
+        raise StratsynthError(
+            f"{file} is damaged ({type(error).__name__}); restore it, or remove it to have it fitted, and charged, "
+            "again."
+        ) from None

@@ -1,0 +1,263 @@
+"""Comparisons: every setting of a grid fitted and scored several times, in a folder that a later call can continue.
+
+    DIR/comparison.parquet, .csv   one tidy frame: a row for each setting, repetition, metric and group
+    DIR/paired.parquet, .csv       differences between settings, with intervals over repetitions
+    DIR/comparison.json            what was compared, and with what
+    DIR/report.html                a page to read
+    DIR/cells/                     a file for each cell of the grid; existing files are not computed again
+
+On data declared public nothing is charged. On all others every fit is charged to the recipe's ledger, and the
+scores, which no budget pays for, are INTERNAL: a setting that is chosen by them has learned from private rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.comparisons import pool
+from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
+from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
+from stratsynth.evaluation.comparisons.page import grid_page
+from stratsynth.evaluation.comparisons.paired import COVERAGE, paired
+from stratsynth.evaluation.evaluations.output import NOTICE
+from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
+from stratsynth.evaluation.tables import STAMP, joined
+
+from stratsynth.accounting.ledger_file import FileLedger
+from stratsynth.accounting.standing import Outlook, afford_all
+from stratsynth.checks import whole
+from stratsynth.data.draft import refuse_release_folder
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.sources import open_source
+from stratsynth.digest import digest
+from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.whole import new_file, new_folder, read_json, write_text
+from stratsynth.fitting import requested
+from stratsynth.noise import SystemEntropy
+from stratsynth.recipes.recipe import Recipe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMAT = "stratsynth-comparison/1"
+CELLS, KEY, LOCK = "cells", "key", "lock"
+
+
+def compare(
+    recipe: str | Path,
+    out: str | Path,
+    *,
+    workers: int | None = None,
+    tick: Callable[[int, int], None] | None = None,
+    note: Callable[[str], None] | None = None,
+) -> pd.DataFrame:
+    """Fit and score the grid of a recipe's section [compare], and return the tidy frame that `out` holds.
+
+    The same call goes on with what was interrupted, and adds what a grid has that has grown: more repetitions,
+    epsilons, stratifications or mechanisms. Whatever else has changed, the folder is refused.
+
+    `seed` in the frame is the number of the repetition, from 1. It seeds what comes after the noise; noise is fresh
+    in every fit. The baselines have the stratification "(baseline)", an infinite epsilon and seed 0.
+
+    Args:
+        recipe: The recipe file.
+        out: A new folder, or one that holds a part of this very comparison.
+        workers: How many processes fit at a time, each on one thread; by default what the recipe says, or 1.
+        tick: Called with the number of cells done and the number of all cells, at first and after each.
+        note: Called with a line on the coming charges, before the first fit.
+
+    Returns:
+        A row for each setting, repetition, metric, scope and group; `attrs["stamp"]` is its notice.
+
+    Raises:
+        UsageError: The recipe's grid makes no sense, or `out` holds another comparison or is in use.
+        BudgetRefused: The fits cost more than the ledger's cap leaves.
+        StratsynthError: A file cannot be written or is damaged, or a worker process died.
+    """
+    grid = Grid.read(Recipe.read(Path(recipe)))
+    count = grid.workers if workers is None else workers
+    whole("compare: workers", count, 1)
+    folder = Path(out).absolute()
+    refuse_other(folder)
+    if not (folder / CELLS / KEY).is_file():
+        foresee(grid, folder)  # a refusal leaves nothing behind
+    with opened(folder):
+        known = digests(grid, folder)
+        files = {cell: folder / CELLS / f"{name}.parquet" for cell, name in known.items()}
+        refuse_mixing(folder, list(files.values()))
+        cost = foresee(grid, folder)
+        if cost is not None and note is not None:
+            note(charge_line(cost.new))
+        _write_facts(grid, folder, cost)
+        pool.compute(grid, files, count, tick or (lambda *_: None))
+        if digests(grid, folder) != known:
+            raise UsageError(
+                f"data, schema or weights were changed while they were compared; begin anew, not in {out}."
+            )
+        frame = joined([load_frame(file) for file in files.values()])
+        for name, table in {"comparison": frame, "paired": paired(frame, grid.by)}.items():
+            for suffix in (".parquet", ".csv"):
+                save_frame(table, folder / f"{name}{suffix}")
+        page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
+        write_text(folder / "report.html", page)
+    frame.attrs["stamp"] = stamp(grid)
+    return frame
+
+
+def stamp(grid: Grid) -> str:
+    """The notice in every output of the comparison."""
+    return PUBLIC if grid.recipe.data.public else STAMP
+
+
+def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
+    """The digest of each cell: of everything that its scores depend on. None stands for the baselines.
+
+    Data are known by a keyed hash: a plain one would confirm guesses.
+    """
+    recipe, scoring = grid.recipe, grid.scoring
+    key = (folder / CELLS / KEY).read_bytes()
+    table = recipe.table()
+    marks = [table.backend.fingerprint(key)]
+    if scoring.holdout is not None:
+        marks.append(fingerprint(open_source(scoring.holdout), key))
+    shared = digest(
+        FORMAT, version("stratsynth"), table.schema.sha256, table.declared_size, table.public, recipe.rows, marks,
+        plain(scoring),
+    )  # fmt: skip
+    found: dict[Cell | None, str] = {None: digest(shared, "baselines")[:32]}
+    hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
+    for cell in grid.cells():
+        how = hows[cell.mechanism, cell.by]
+        found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed)[:32]
+    return found
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The privacy cost of a grid on private data."""
+
+    new: Outlook
+    """The cost of the cells not computed yet, on top of the ledger's earlier fits."""
+    grid_epsilon: float
+    """The epsilon of all cells composed, without the ledger's other fits."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; an epsilon that is infinite at this delta is null."""
+        return {"grid_epsilon": self.grid_epsilon if math.isfinite(self.grid_epsilon) else None, **self.new.to_dict()}
+
+
+def foresee(grid: Grid, folder: Path) -> Cost | None:
+    """The coming cost of the grid; None on public data.
+
+    Before anything is fitted, raises the refusals of any of the fits, and refuses costs beyond the ledger's cap.
+    """
+    table = grid.recipe.table()
+    if not table.public and not isinstance(table.ledger, FileLedger):
+        raise UsageError(
+            "compare: private data need a ledger file, [budget] ledger, so that nothing is charged twice. "
+            "Or declare the data public, if they are."
+        )
+    done = {path.stem for path in (folder / CELLS).glob("*.parquet")}
+    known = digests(grid, folder) if done else {}
+    hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
+    requests = {
+        cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed)
+        for cell in grid.cells()
+    }
+    if not isinstance(table.ledger, FileLedger):
+        return None
+    new = [request for cell, request in requests.items() if known.get(cell) not in done]
+    whole = afford_all(None, [], [request.allot for request in requests.values()], grid.recipe.budget().delta)
+    return Cost(table.ledger.foresee(new) if new else Outlook(0, 0.0, 0.0, 0.0, None), whole.asked_epsilon)
+
+
+def charge_line(outlook: Outlook) -> str:
+    """The coming charges, in a line."""
+    if not outlook.fits:
+        return "compare: no new fit is charged."
+    left = outlook.left_epsilon
+    limit = "no cap was set" if left is None else f"{left:.6g} is left of {outlook.cap_epsilon:g}"
+    fits = "1 fit asks" if outlook.fits == 1 else f"{outlook.fits} fits ask"
+    total = "more than delta allows" if math.isinf(outlook.asked_epsilon) else f"{outlook.asked_epsilon:.6g} together"
+    return f"compare: {fits} epsilon {total}; {limit}."
+
+
+def refuse_other(folder: Path) -> None:
+    """Refuse a folder that lies in a release, or that holds something else than a comparison."""
+    refuse_release_folder(folder)
+    if folder.exists() and not (folder.is_dir() and (not any(folder.iterdir()) or (folder / CELLS / KEY).is_file())):
+        raise UsageError(f"{folder} exists already, and is no comparison; name a new folder.")
+
+
+def refuse_mixing(folder: Path, files: Sequence[Path]) -> None:
+    """Refuse a folder that holds cells which are not of this grid."""
+    if set((folder / CELLS).glob("*.parquet")) - set(files):
+        raise UsageError(
+            f"{folder} holds another comparison: recipe, schema, data, weights or version have changed since. "
+            "Name a new folder; only more repetitions and settings may be added to one."
+        )
+
+
+@contextlib.contextmanager
+def opened(folder: Path) -> Iterator[None]:
+    """Make the folder if it is not there, and keep other processes out of it."""
+    try:
+        if not (folder / CELLS / KEY).is_file():
+            with new_folder(folder) as part:
+                (part / CELLS).mkdir()
+                with new_file(part / CELLS / KEY, mode=0o600) as key:
+                    key.write(SystemEntropy().read(32))
+        handle = os.open(folder / CELLS / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StratsynthError(f"{folder} cannot be written ({error.strerror}).") from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(f"another process is at work in {folder}; wait for it.") from None
+        for part in (folder / CELLS).glob(".*.part"):  # files that a killed process did not finish
+            part.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(handle)
+
+
+def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
+    """The grid, its settings and its cost, in plain values."""
+    recipe = grid.recipe
+    return {
+        "format": FORMAT, "stamp": stamp(grid), "stratsynth": version("stratsynth"),
+        "mechanisms": {label: dict(section) for label, section in grid.mechanisms.items()},
+        "stratifications": [list(by) for by in grid.stratifications], "epsilons": list(grid.epsilons),
+        "delta": recipe.budget().delta, "neighbours": str(recipe.budget().neighbours),
+        "repetitions": grid.seeds, "cells": len(list(grid.cells())),
+        "seed": "the number of a repetition; it seeds what comes after the noise, which is fresh in every fit",
+        "intervals": f"of paired differences: {COVERAGE:.0%}, Student's t over repetitions, each by itself",
+        "rows": recipe.rows, "scores": plain(grid.scoring),
+        "baselines": {f"({name})": meaning for name, meaning in MEANINGS.items() if name != RELEASE}
+        | ({} if grid.scoring.holdout is None else {"(real rows)": "models trained on the real rows; not private"}),
+        "charged": None if cost is None else cost.to_dict(),
+    }  # fmt: skip
+
+
+def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
+    texts = {"comparison.json": json.dumps(facts(grid, cost), indent=1, ensure_ascii=False, default=str)}
+    if cost is not None:
+        texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
+    for name, text in texts.items():
+        write_text(folder / name, text)
+
+
+def read_facts(folder: Path) -> Mapping[str, Any]:
+    """The content of `comparison.json`."""
+    document: Mapping[str, Any] = read_json(folder / "comparison.json")
+    return document

@@ -1,0 +1,177 @@
+"""A comparison in a page of text: every setting at every epsilon, and the differences between pairs of settings."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.comparisons.cells import BASELINE
+from stratsynth.evaluation.comparisons.compare import read_facts
+from stratsynth.evaluation.comparisons.paired import mean_interval, setting_name
+from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.scores.parity import PARITY
+from stratsynth.evaluation.tables import EVERYBODY, GROUP
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WORDS = {
+    "workload_error": "Error: mean L1 distance (0 to 2) of the {k}-way marginals, everybody",
+    "parity_means": "Parity error of the means",
+    "parity_marginals": "Parity error of the {k}-way marginals",
+    "accuracy:boosting": "Accuracy of boosted trees trained on the release, on the hold-out",
+    "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
+}
+"""The metrics that a page shows."""
+PAIRS = 20
+"""The largest number of pairs of settings shown for each metric; the files have all."""
+
+
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with the time that is left, on a terminal's stderr; elsewhere nothing."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
+        # of few and long steps, the speed of the last thirty seconds says nothing
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=24 * 3600) as bar:
+
+        def tick(done: int, cells: int) -> None:
+            # cells done before this call do not count in the speed
+            if bar.tasks:
+                bar.update(bar.tasks[0].id, completed=done)
+            else:
+                bar.add_task("fits", total=cells, completed=done)
+
+        yield tick
+
+
+def text(frame: pd.DataFrame, folder: Path) -> str:
+    """The page."""
+    facts, differences = read_facts(folder), _paired(folder)
+    cells, times = facts["cells"], facts["repetitions"]
+    parts = [f"{frame.attrs['stamp']}.\n{cells:,} fits: every setting {_times(times)}, each with noise of its own."]
+    if facts["charged"] is not None:
+        parts[0] += (
+            "\nA setting that is chosen by these scores has learned from private rows, for which no budget paid."
+        )
+    for metric, words in WORDS.items():
+        here = _overall(frame[frame["metric"] == metric])
+        if len(here):
+            title = words.format(k=facts["scores"]["k"])
+            parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
+    parts.append(_said(differences, facts["scores"]["k"]))
+    parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def document(frame: pd.DataFrame, folder: Path) -> str:
+    """The same as JSON: facts, all differences that are not of single groups, the files."""
+    facts, differences = read_facts(folder), _paired(folder)
+    overall = differences[differences["scope"] != GROUP]
+    files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
+    found = {
+        "stamp": frame.attrs["stamp"], "facts": facts,
+        "paired": json.loads(overall.drop(columns="stamp").to_json(orient="records")), "files": files,
+    }  # fmt: skip
+    return json.dumps(found, indent=1, ensure_ascii=False)
+
+
+def _paired(folder: Path) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.read_parquet(folder / "paired.parquet")
+
+
+def _overall(frame: pd.DataFrame) -> pd.DataFrame:
+    """The rows that are about everybody: those of parity error add up all groups."""
+    wanted = PARITY if frame["metric"].str.startswith("parity").all() else EVERYBODY
+    return frame[frame["scope"] == wanted]
+
+
+def _settings(frame: pd.DataFrame) -> list[str]:
+    """A line for each setting, a column for each epsilon; then the baselines."""
+    own, base = frame[frame["stratification"] != BASELINE], frame[frame["stratification"] == BASELINE]
+    epsilons = sorted(set(own["epsilon"]))
+    rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
+    for (mechanism, stratification), part in own.groupby(["mechanism", "stratification"], sort=False):
+        cells = [part[part["epsilon"] == epsilon]["value"].to_numpy(float) for epsilon in epsilons]
+        name = setting_name(str(mechanism), str(stratification))
+        rows.append([f"  {name}", *[_ends(*mean_interval(values)) for values in cells]])
+    lines = aligned(rows)
+    known = [
+        f"{row['mechanism']} {shown(row['value'])}" for row in base.to_dict("records") if row["value"] == row["value"]
+    ]
+    return [*lines, f"  without privacy: {', '.join(known)}"] if known else lines
+
+
+def _ends(mean: Any, low: Any, high: Any) -> str:
+    ends = "" if np.isnan(low) else f" ({shown(low)} to {shown(high)})"
+    return shown(mean) + ends
+
+
+def _said(differences: pd.DataFrame, k: int) -> str:
+    """Pairs of settings that differ in one thing: the difference for everybody, and in how many groups it is sure."""
+    same = [differences[f"first_{what}"] == differences[f"second_{what}"] for what in ("mechanism", "stratification")]
+    near = differences[same[0] | same[1]]
+    parts = []
+    for metric, words in WORDS.items():
+        here = near[near["metric"] == metric]
+        if not len(here):
+            continue
+        lines = [f"{words.format(k=k)}, first minus second:", *_pairs(_overall(here))]
+        groups = here[here["scope"] == GROUP]
+        if len(groups):
+            sure = (groups["verdict"] != "").sum()
+            lines.append(f"  in single groups {sure:,} of {len(groups):,} intervals exclude 0: paired.csv says which.")
+        parts.append("\n".join(lines))
+    if not parts:
+        return ""
+    head = (
+        "Differences over repetitions, with 95 % intervals, between settings that differ in one thing. A word says\n"
+        "what the first is where the interval excludes 0; of twenty that should hold it, one does not, by chance."
+    )
+    return "\n\n".join([head, *parts])
+
+
+def _pairs(overall: pd.DataFrame) -> list[str]:
+    """A line for each pair of settings, a column for each epsilon."""
+    epsilons = sorted(set(overall["epsilon"]))
+    keys = ["first_mechanism", "first_stratification", "second_mechanism", "second_stratification"]
+    rows = [["", *[f"epsilon {epsilon:g}" for epsilon in epsilons]]]
+    for names, part in overall.groupby(keys, sort=False):
+        first, second = setting_name(str(names[0]), str(names[1])), setting_name(str(names[2]), str(names[3]))
+        cells = {row["epsilon"]: _difference(row, first) for row in part.to_dict("records")}
+        rows.append([f"  {first} - {second}", *[cells.get(epsilon, "-") for epsilon in epsilons]])
+    hidden = len(rows) - 1 - PAIRS
+    return [*aligned(rows[: PAIRS + 1]), *([f"  ... and {hidden} more pairs in paired.csv."] if hidden > 0 else [])]
+
+
+def _difference(row: Mapping[Hashable, Any], first: str) -> str:
+    word = str(row["verdict"]).rpartition(" ")[2]
+    if word and not str(row["verdict"]).startswith(f"{first} is "):
+        word = {"better": "worse", "higher": "lower"}[word]
+    return f"{_ends(row['difference'], row['low'], row['high'])} {word}".rstrip()
+
+
+def _times(number: int) -> str:
+    return "once" if number == 1 else f"{number} times"

@@ -1,0 +1,299 @@
+"""The section [compare] of a recipe, and the grid of fits that it describes.
+
+    [compare]
+    mechanisms = ["mst", { name = "pooled", base = "mst" }]   # by default the recipe's
+    stratifications = [[], ["SEX"], ["SEX", "RAC1P"]]         # [] is vanilla; by default [] and the recipe's strata
+    epsilons = [0.1, 1, 10]                                   # by default the recipe's
+    seeds = 5                                                 # how often each is repeated
+    holdout = "others.csv"                                    # with target: models are trained and tested on it
+    target = "income"
+
+A mechanism that makes strata itself, as `pooled` does, is fitted with the recipe's strata alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from stratsynth.evaluation.evaluations.evaluate import CLIQUES
+from stratsynth.evaluation.learning.tasks import task
+from stratsynth.evaluation.tables import RESERVED, groups_of
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.checks import is_number, is_texts
+from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
+from stratsynth.mechanisms import Mechanism, make
+from stratsynth.models.base import Returns
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.strata import crossing
+from stratsynth.strata.groups import Groups
+from stratsynth.stratified import makes_strata, stratify
+from stratsynth.weights import Weights
+from stratsynth.weights.section import read_weights
+from stratsynth.weights.table import ShareTable
+
+METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream")
+VANILLA = "vanilla"
+COLUMNS = frozenset({
+    "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
+})  # fmt: skip
+"""Names that a column to group by cannot have."""
+_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "mechanisms": (list, "a list of names, or of tables with a name and settings"),
+    "stratifications": (list, "a list of lists of columns; [] is vanilla"),
+    "epsilons": (list, "a list of numbers"),
+    "seeds": (int, "a whole number from 1: how often each setting is repeated"),
+    "metrics": (list, f"a list of some of {', '.join(METRICS)}"),
+    "k": (int, "a whole number from 1"),
+    "cliques": (int, "a whole number from 1"),
+    "holdout": (str, "a file"),
+    "target": (str, "a column, or employment or income"),
+    "positive": (list, "a list of levels"),
+    "above": ((int, float), "a number"),
+    "workers": (int, "a whole number from 1"),
+}
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The scores that every release gets."""
+
+    metrics: tuple[str, ...]
+    """Some of `METRICS`."""
+    by: tuple[str, ...]
+    """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
+    k: int = 3
+    """The number of columns of a marginal."""
+    cliques: int = CLIQUES
+    """The largest number of marginals."""
+    holdout: Path | None = None
+    """Real rows that nothing is fitted to; with `target` alone."""
+    target: str | None = None
+    """The column or task that models predict; None for no models."""
+    positive: tuple[str, ...] | None = None
+    """The levels of a categorical target that count as 1."""
+    above: float | None = None
+    """The number above which a numeric target counts as 1."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One fit of the grid."""
+
+    mechanism: str
+    """Its label in the grid."""
+    by: tuple[str, ...]
+    """The columns of its strata; empty for vanilla."""
+    epsilon: float
+    """The whole privacy budget of the fit."""
+    seed: int
+    """The number of the repetition. It reaches post-processing only: noise is fresh in every fit."""
+
+    @property
+    def stratification(self) -> str:
+        """In words."""
+        return " x ".join(self.by) or VANILLA
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Everything a comparison is made of, in plain values."""
+
+    recipe: Recipe
+    """Data, budget, strata and weights of every fit."""
+    mechanisms: Mapping[str, Mapping[str, Any]]
+    """By label: the name and the settings of each."""
+    stratifications: tuple[tuple[str, ...], ...]
+    """Sets of columns to stratify by; the empty one is vanilla."""
+    epsilons: tuple[float, ...]
+    """The whole privacy budgets, one at a time."""
+    seeds: int
+    """The number of repetitions of each setting."""
+    scoring: Scoring
+    """The scores of every release."""
+    workers: int = 1
+    """Processes that fit at a time."""
+
+    @classmethod
+    def read(cls, recipe: Recipe) -> Grid:
+        """The grid of a recipe; refuses contradictory settings without reading data."""
+        said = dict(recipe.compare or {})
+        _check(said)
+        if recipe.spend.strata is not None:
+            raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")
+        by = () if recipe.strata is None else tuple(recipe.strata.by)
+        stratifications = said.get("stratifications", [[], by] if by else [[]])
+        grid = cls(
+            recipe,
+            _labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
+            tuple(tuple(columns) for columns in stratifications),
+            tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
+            said.get("seeds", 5),
+            _scoring(recipe, said, by),
+            said.get("workers", 1),
+        )
+        for what in ("stratifications", "epsilons"):
+            values = getattr(grid, what)
+            if not values or len(set(values)) < len(values):
+                raise RecipeError(f"[compare] {what} is empty, or holds something twice.")
+        return grid
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The recipe's strata."""
+        return self.scoring.by
+
+    def cells(self) -> Iterator[Cell]:
+        """The grid: repetitions outermost, so that an interrupted comparison has some of every setting."""
+        for seed in range(1, self.seeds + 1):
+            for epsilon in self.epsilons:
+                for label, mechanism in self.mechanisms.items():
+                    own = makes_strata(mechanism["name"])
+                    for by in (self.by,) if own else self.stratifications:
+                        yield Cell(label, by, epsilon, seed)
+
+    def budget(self, cell: Cell) -> Budget:
+        """The recipe's, with the cell's epsilon."""
+        return replace(self.recipe.budget(), epsilon=cell.epsilon)
+
+    def how(self, cell: Cell) -> Mechanism[Any]:
+        """The cell's mechanism, in its strata; one that draws no rows is refused: only rows are scored."""
+        settings = dict(self.mechanisms[cell.mechanism])
+        name = settings.pop("name")
+        if cell.by:
+            how = stratify(name, settings, cell.by, self.weights(cell.by), _only(self.recipe.groups(), cell.by))
+        elif makes_strata(name):
+            raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
+        else:
+            how = make(name, settings)
+        if how.returns != Returns.ROWS:
+            raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score; leave it out of mechanisms.")
+        return how
+
+    def weights(self, by: Sequence[str]) -> Weights:
+        """The weights of some columns: the recipe's, summed over all columns that are not among them."""
+        if self.recipe.weights is None:
+            raise RecipeError(f"[compare] stratifying by {' x '.join(by)} needs a section [weights] with its shares.")
+        weights, schema = read_weights(self.recipe.weights, self.recipe.folder), self.recipe.schema()
+        known = weights.given.columns(schema.names)
+        for column in by:
+            schema.column(column)
+            if column not in known:
+                raise WeightsError(
+                    f"weights: the shares have no column {column}; add it to the table, or leave the stratification "
+                    f"{' x '.join(by)} out."
+                )
+        if weights.source in {"holdout", "private"} or set(known) == set(by):
+            return weights  # counts can be asked for any columns
+        groups = _only(self.recipe.groups(), known)
+        resolved = weights.resolve(crossing(schema, known, groups.together(schema, known)), schema)
+        shares: dict[tuple[str, ...], float] = {}
+        for stratum, share in resolved.shares.items():
+            names = dict(zip(stratum.columns, stratum.names, strict=True))
+            part = tuple(names[column] for column in by)
+            shares[part] = shares.get(part, 0.0) + share
+        import pandas as pd
+
+        table = pd.DataFrame([dict(zip(by, part, strict=True)) | {"share": share} for part, share in shares.items()])
+        rest = ", ".join(column for column in known if column not in by)
+        return replace(weights, given=ShareTable.read(table), citation=f"{weights.citation}; summed over {rest}")
+
+
+def _only(groups: Groups, by: Sequence[str]) -> Groups:
+    """The part of the declared merges and bands that concerns these columns."""
+    merge, hierarchy = (
+        {column: merges for column, merges in declared.items() if column in by}
+        for declared in (groups.merge, groups.hierarchy)
+    )
+    bands = {column: cuts for column, cuts in groups.bands.items() if column in by}
+    if groups.small == "merge" and not hierarchy:  # nothing to merge along
+        return Groups(merge, bands)
+    return replace(groups, merge=merge, bands=bands, hierarchy=hierarchy)
+
+
+def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Scoring:
+    schema = recipe.schema()
+    for column in by:
+        if column in COLUMNS:
+            raise UsageError(f"[compare] a column to group by cannot be called {column!r}; rename it.")
+    groups_of(schema, by)
+    target, holdout = said.get("target"), said.get("holdout")
+    metrics = tuple(said.get("metrics", [m for m in METRICS if m != "downstream" or target is not None]))
+    for metric in metrics:
+        if metric not in METRICS:
+            hint = nearest(str(metric), METRICS)
+            raise RecipeError(f"[compare] metrics: there is no {metric!r}{hint}. There are: {', '.join(METRICS)}.")
+    if not metrics or len(set(metrics)) < len(metrics):
+        raise RecipeError("[compare] metrics is empty, or holds something twice.")
+    if ("downstream" in metrics) != (target is not None) or (target is not None) != (holdout is not None):
+        raise RecipeError(
+            "[compare] predicting needs a target and a holdout, real rows that nothing is fitted to; without, leave "
+            "both and downstream out."
+        )
+    positive = said.get("positive")
+    if target is not None:
+        task(schema, target, positive=positive, above=said.get("above"))
+    elif positive is not None or "above" in said:
+        raise RecipeError("[compare] `positive` and `above` are about a target; name it.")
+    if not by:
+        metrics = tuple(m for m in metrics if not m.startswith("parity"))
+        if not metrics:
+            raise RecipeError("[compare] parity error needs groups; add the section [strata].")
+    return Scoring(
+        metrics, by, min(said.get("k", 3), len(schema.names)), said.get("cliques", CLIQUES),
+        None if holdout is None else recipe.folder / holdout, target,
+        None if positive is None else tuple(positive), said.get("above"),
+    )  # fmt: skip
+
+
+def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """Name and settings of each mechanism, by its label."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in mechanisms:
+        section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
+        if not isinstance(section.get("name"), str):
+            raise RecipeError(f"[compare] mechanisms is {_KINDS['mechanisms'][1]}.")
+        label = section.pop("label", None) or mechanism_label(section)
+        if not isinstance(label, str) or label.startswith("("):
+            raise RecipeError("[compare] the label of a mechanism is a text that does not begin with a bracket.")
+        if label in found:
+            raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
+        makes_strata(section["name"])  # refuses a mechanism that is not installed
+        found[label] = section
+    if not found:
+        raise RecipeError("[compare] mechanisms is empty.")
+    return found
+
+
+def mechanism_label(section: Mapping[str, Any]) -> str:
+    """A mechanism and its settings in a few words: `pooled (base mst)`."""
+    settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
+    name = str(section.get("name", ""))
+    return f"{name} ({', '.join(settings)})".strip() if settings else name
+
+
+def _check(said: Mapping[str, Any]) -> None:
+    for key, value in said.items():
+        if key not in _KINDS:
+            raise RecipeError(f"[compare] has no key {key!r}{nearest(key, _KINDS)}.")
+        kind, words = _KINDS[key]
+        wrong = not isinstance(value, kind) or isinstance(value, bool)
+        if wrong or (kind is int and int(value) < 1):
+            raise RecipeError(f"[compare] {key} must be {words}.")
+    columns = said.get("stratifications", [])
+    if not all(map(is_texts, columns)):
+        raise RecipeError(f"[compare] stratifications must be {_KINDS['stratifications'][1]}.")
+    epsilons = said.get("epsilons", [])
+    if not all(map(is_number, epsilons)):
+        raise RecipeError(f"[compare] epsilons must be {_KINDS['epsilons'][1]}.")
+    for key in ("metrics", "positive"):
+        if not is_texts(said.get(key, [])):
+            raise RecipeError(f"[compare] {key} must be {_KINDS[key][1]}.")
+
+
+def plain(scoring: Scoring) -> dict[str, Any]:
+    """How every release is scored, but for the path of the hold-out."""
+    return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

@@ -1,0 +1,99 @@
+"""Cells computed one after another, or by several processes at a time; rows never cross from one to another."""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+
+from stratsynth.evaluation.comparisons.cells import CellRunner
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
+
+from stratsynth.errors import StratsynthError
+
+_RUNNERS: list[CellRunner] = []
+"""A worker process has one."""
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
+    """Compute the cells whose files are not there; None among them is the baselines, which come first.
+
+    The hold-out is read first, so that an unreadable one is refused before the first fit.
+    """
+    from threadpoolctl import threadpool_limits
+
+    todo = [cell for cell in files if not files[cell].exists()]
+    done, whole = len(files) - len(todo), len(files)
+    tick(done, whole)
+    runner = CellRunner(grid)
+    with threadpool_limits(1):
+        if None in todo:
+            runner.baselines(files[None])
+            done += 1
+            tick(done, whole)
+        cells = [cell for cell in todo if cell is not None]
+        if workers == 1 or len(cells) < 2:
+            for i, cell in enumerate(cells, start=done + 1):
+                runner.fit(cell, files[cell])
+                tick(i, whole)
+            return
+    del runner  # the rows it has read
+    _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))
+
+
+def _share_out(grid: Grid, files: Mapping[Cell, Path], workers: int, tick: Callable[[int], None]) -> None:
+    context = multiprocessing.get_context("spawn")  # a fork would copy locks and threads in whatever state they are
+    with _single(), ProcessPoolExecutor(workers, context, _begin, (grid,)) as pool:
+        futures = [pool.submit(_fit, cell, file) for cell, file in files.items()]
+        try:
+            for i, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                tick(i)
+        except BrokenProcessPool:
+            raise StratsynthError(
+                "compare: a worker process died, perhaps for want of memory. Run the same again, with fewer workers, "
+                "and it goes on from here."
+            ) from None
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # cells that were begun are finished and kept
+            raise
+
+
+@contextlib.contextmanager
+def _single() -> Iterator[None]:
+    """Libraries that a worker loads read from its environment how many threads they may start."""
+    before = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _begin(grid: Grid) -> None:
+    """In a new worker: one thread, no word on Ctrl-C, and an end when the process that it works for has ended."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    threading.Thread(target=_leave_with_parent, daemon=True).start()
+    _RUNNERS.append(CellRunner(grid))
+
+
+def _leave_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _fit(cell: Cell, file: Path) -> None:
+    _RUNNERS[0].fit(cell, file)

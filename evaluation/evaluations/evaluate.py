@@ -1,0 +1,238 @@
+"""INTERNAL. Every score of a release, in every group, beside its baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.learning.downstream import downstream
+from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
+from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
+from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
+from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
+from stratsynth.evaluation.scores.disparity import mean_disparity
+from stratsynth.evaluation.scores.matching import match_frame
+from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
+from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
+from stratsynth.evaluation.tables import (
+    FEW,
+    RESERVED,
+    STAMP,
+    By,
+    EncodedRows,
+    Pair,
+    as_schema,
+    groups_of,
+    joined,
+    named,
+)  # fmt: skip
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+CLIQUES = 1_000
+"""The default number of sets of columns: enough that another choice of sets hardly changes a mean."""
+MOST = 20_000
+"""The largest number of training rows of a model: more change little but the time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """INTERNAL. All scores of one release, as tidy frames (`evaluation.tables.frames` defines their columns)."""
+
+    schema: Schema
+    """The schema of all tables."""
+    by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
+    facts: Mapping[str, Any]
+    """The tables' names and sizes, and the settings; `stamp` among them. Plain values."""
+    workload: pd.DataFrame
+    """Mean L1 distance of the k-way marginals, by `table`: the release and each baseline."""
+    score: pd.DataFrame
+    """NIST's k-marginal score of the same marginals, by `table`."""
+    areas: pd.DataFrame | None
+    """The score in each area, by `table`; None where no column of areas was named."""
+    cliques: pd.DataFrame
+    """The release's L1 distance of each marginal, worst first."""
+    parity_means: pd.DataFrame | None
+    """Parity error of the means, by `table`; this and the next two are None without groups."""
+    parity_marginals: pd.DataFrame | None
+    """Parity error of the k-way marginals, by `table`."""
+    disparity: pd.DataFrame | None
+    """How far the groups' means are apart, in both tables."""
+    correlations: pd.DataFrame | None
+    """Pearson, Kendall and Cramer of each pair of columns; None for a schema of one, or where left out."""
+    propensity: pd.DataFrame | None
+    """Whether a model can tell the rows of the two tables apart; this and the next are None where left out."""
+    components: pd.DataFrame | None
+    """Some rows of both tables on two axes, for a picture."""
+    inconsistencies: pd.DataFrame
+    """Broken rules."""
+    levels: pd.DataFrame
+    """Levels lost and invented."""
+    matches: pd.DataFrame
+    """Real people whom the release seems to show, by `people`: the real rows, and the hold-out's if there is one."""
+    downstream: pd.DataFrame | None
+    """Models trained on the release and on real rows; None without a target and a hold-out."""
+
+    def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Every frame there is, with its name."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if field.name not in {"schema", "by", "facts"} and value is not None:
+                yield field.name, value
+
+
+def evaluate(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    by: By = None,
+    *,
+    k: int = 3,
+    cliques: int | None = CLIQUES,
+    beside: Mapping[str, Any] | None = None,
+    holdout: Any = None,
+    target: str | Task | None = None,
+    positive: str | Sequence[str] | None = None,
+    above: float | None = None,
+    area: str | None = None,
+    quasi: Sequence[str] | None = None,
+    few: int = FEW,
+    seed: int = 0,
+    apart: bool = True,
+) -> Evaluation:
+    """Every score of a release, in every declared group, beside its baselines.
+
+    Args:
+        real: The rows that the release was fitted to: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        k: How many columns a marginal has.
+        cliques: The largest number of marginals, the same ones every time; None for all.
+        beside: Other releases of the same people by name, scored as the baselines are.
+        holdout: Real rows that the release was not fitted to.
+        target: The column or task that models predict, with `holdout`, as in `downstream`.
+        positive: The levels of a categorical target that count as 1.
+        above: The number above which a numeric target counts as 1.
+        area: A column of areas, each of which gets a score.
+        quasi: The quasi-identifiers of `matches`.
+        few: Groups with fewer rows in either table are `small`.
+        seed: For baselines, models and intervals.
+        apart: Whether to compute correlations, propensity and components, which take most of the time.
+
+    Returns:
+        The scores as frames, and facts about the tables and settings.
+
+    Raises:
+        UsageError: A table or column does not exist, a target has no hold-out, or a name in `beside` is taken. All
+            but unreadable tables are refused before anything is computed.
+    """
+    schema = as_schema(schema)
+    names, groups = groups_of(schema, by)
+    k = min(k, len(schema.names))
+    others_by_name = dict(beside or {})
+    _refuse(schema, holdout, target, positive, above, area, others_by_name)
+    true, made = (EncodedRows.read(data, schema) for data in (real, synthetic))
+    others = None if holdout is None else EncodedRows.read(holdout, schema)
+    pair = Pair.of(true, made, schema, names, few)
+    axes = min(2, len(pair.variables(None)))
+    compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
+    compared |= {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
+    scored = _compared(true, compared, pair, k, cliques)
+    found = {name: joined(parts) for name, parts in scored.items()}
+    areas = None if area is None else joined(_areas(true, compared, schema, area, k, cliques, few))
+    people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
+    return Evaluation(
+        schema=schema,
+        by=names,
+        facts={
+            "stamp": STAMP,
+            "real_rows": true.rows, "synthetic_rows": made.rows,
+            "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
+            "holdout_rows": None if others is None else others.rows,
+            "by": list(names), "groups": len(groups) if names else 0, "k": k, "seed": seed, "few": few, "area": area,
+            "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
+            "tables": {name: MEANINGS.get(name, "another release of the same people") for name in compared},
+            "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
+            "schema_sha256": schema.sha256,
+        },
+        workload=found["workload"],
+        score=found["score"],
+        areas=areas,
+        cliques=found["cliques"].drop(columns="table"),
+        parity_means=found.get("parity_means"),
+        parity_marginals=found.get("parity_marginals"),
+        disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
+        correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if apart and _pairs(pair) else None,
+        propensity=propensity_frame(pair, MODELS, MOST // 2, seed) if apart else None,
+        components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
+        inconsistencies=inconsistency_frame(pair),
+        levels=level_frame(pair),
+        matches=joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
+        downstream=None if target is None else downstream(
+            made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
+            most=MOST, few=few, seed=seed,
+        ),
+    )  # fmt: skip
+
+
+def _refuse(
+    schema: Schema, holdout: Any, target: Any, positive: Any, above: Any, area: str | None, beside: Mapping[str, Any]
+) -> None:
+    """Refuse impossible arguments before anything is computed."""
+    if taken := beside.keys() & {*MEANINGS, *RESERVED, *schema.names, "error", "excess", "means"}:
+        raise UsageError(f"evaluation: a table beside the release cannot be called {min(taken)!r}; rename it.")
+    if target is None and (positive is not None or above is not None):
+        raise UsageError("evaluation: `positive` and `above` are about a target; name it.")
+    if target is not None and holdout is None:
+        raise UsageError("evaluation: predicting a target needs a hold-out: real rows that nothing was fitted to.")
+    if target is not None:
+        task(schema, target, positive=positive, above=above)
+    if area is not None:
+        schema.column(area)
+
+
+def _compared(
+    real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
+) -> dict[str, list[pd.DataFrame]]:
+    """The scores that the release and each baseline have."""
+    found: dict[str, list[pd.DataFrame]] = {}
+    for name, table in compared.items():
+        here = pair if name == RELEASE else Pair.of(real, table, pair.schema, pair.by, pair.few)
+        work = workload_of(here, k, cliques, None)
+        frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
+        if name == RELEASE:
+            frames["cliques"] = clique_frame(here, work)
+        if pair.by:
+            frames["parity_marginals"] = marginals_frame(here, work, Weighting())
+        if pair.by and pair.variables(None):
+            frames["parity_means"] = means_frame(here, pair.variables(None), Weighting())
+        for what, frame in frames.items():
+            found.setdefault(what, []).append(named(frame, name))
+    return found
+
+
+def _areas(
+    real: EncodedRows,
+    compared: Mapping[str, EncodedRows],
+    schema: Schema,
+    area: str,
+    k: int,
+    cliques: int | None,
+    few: int,
+) -> Iterator[pd.DataFrame]:
+    for name, table in compared.items():
+        pair = Pair.of(real, table, schema, area, few)
+        yield named(score_frame(pair, workload_of(pair, k, cliques, None)), name)
+
+
+def _pairs(pair: Pair) -> bool:
+    return sum(pair.schema.size(name) <= MOST_LEVELS for name in pair.variables(None)) > 1

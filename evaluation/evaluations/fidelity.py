@@ -1,0 +1,133 @@
+"""INTERNAL. The section on fidelity: how alike a release is to the real rows, as NIST reports it, for any schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+from stratsynth.evaluation.report.figures import Panel, listing, panels
+from stratsynth.evaluation.report.groups import group_name
+from stratsynth.evaluation.scores.matching import WARNING
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
+
+from stratsynth.report.numbers import Numbers
+from stratsynth.report.page import Figure, Section
+from stratsynth.report.strip import Scale, legend
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from stratsynth.evaluation.evaluations.evaluate import Evaluation
+
+MOST = 12
+DOTS = 400
+"""The number of rows of each table in the picture."""
+
+
+def fidelity(evaluation: Evaluation) -> Section:
+    """The section."""
+    figures = [_rules(evaluation), *_told(evaluation), *_correlations(evaluation), _levels(evaluation)]
+    return Section("fidelity", "How alike it is", figures=[*figures, *_components(evaluation), _matches(evaluation)])
+
+
+def _rules(evaluation: Evaluation) -> Figure:
+    frame = evaluation.inconsistencies
+    here = frame[(frame["scope"] == EVERYBODY)].sort_values("synthetic_rows", ascending=False, kind="stable")
+    rows = [[r["rule"], r["synthetic_rows"], r["real_rows"]] for r in here.head(MOST).to_dict("records")]
+    return listing(
+        "What cannot be", "Rows that break a rule of the schema.",
+        [("rule", "text"), ("synthetic rows", "number"), ("real rows", "number")], rows,
+        "A rule that real rows break says more about the rule.",
+    )  # fmt: skip
+
+
+def _told(evaluation: Evaluation) -> list[Figure]:
+    if evaluation.propensity is None:
+        return []
+    rows = [
+        [r["model"], r["auc"], r["value"], r["null"]]
+        for r in evaluation.propensity[evaluation.propensity["scope"] == EVERYBODY].to_dict("records")
+    ]
+    return [
+        listing(
+            "Can a model tell it from real rows?",
+            "The chance that a model takes the synthetic one of two rows for the synthetic one: one half where it "
+            "cannot tell, 1 where it always can.",
+            [("model", "text"), ("chance", "number"), ("pMSE", "number"), ("pMSE by chance", "number")], rows,
+            "pMSE is the mean squared distance of predictions from a coin's; 0 where rows cannot be told apart.",
+        )
+    ]  # fmt: skip
+
+
+def _correlations(evaluation: Evaluation) -> list[Figure]:
+    frame = evaluation.correlations
+    if frame is None:
+        return []
+    here = frame[(frame["scope"] == EVERYBODY) & (frame["measure"] == "cramer") & (frame["status"] == OK)]
+    here = here.sort_values("value", ascending=False, kind="stable")
+    rows = [[r["one"], r["two"], r["real"], r["synthetic"], r["value"]] for r in here.head(MOST).to_dict("records")]
+    return [
+        listing(
+            "Which columns should go together more, or less",
+            "Cramér's V of two columns: 0 where one says nothing about the other, 1 where it says all.",
+            [("column", "text"), ("and", "text"), ("real", "number"), ("synthetic", "number"), ("apart", "number")],
+            rows, f"The {MOST} pairs that are farthest off; Pearson's and Kendall's are in correlations.csv.",
+        )
+    ]  # fmt: skip
+
+
+def _levels(evaluation: Evaluation) -> Figure:
+    frame = evaluation.levels
+    scope = GROUP if evaluation.by else EVERYBODY
+    here = frame[(frame["scope"] == scope) & (frame["levels"] > 0)].sort_values("value", ascending=False, kind="stable")
+    rows = [
+        [r["column"], group_name({c: r[c] for c in evaluation.by}, evaluation.schema) if evaluation.by else "everybody",
+         r["kind"], str(r["names"]).replace("|", ", "), r["value"]]
+        for r in here.head(MOST).to_dict("records")
+    ]  # fmt: skip
+    more = len(here) - len(rows)
+    return listing(
+        "Levels lost and invented",
+        "Levels that real people of a group have and the release never shows, or the other way round. Those that "
+        "concern the most people of a group come first" + (f"; {more:,} more are in levels.csv." if more > 0 else "."),
+        [("column", "text"), ("group", "text"), ("kind", "text"), ("levels", "text"), ("share", "number")], rows,
+        "Share: of the group's real rows, or for invented levels of its synthetic ones.",
+    )  # fmt: skip
+
+
+def _components(evaluation: Evaluation) -> list[Figure]:
+    frame = evaluation.components
+    if frame is None or "pc2" not in frame:
+        return []
+    scales = [Scale.over(frame[axis].tolist(), zero=False) for axis in ("pc1", "pc2")]
+    drawings, numbers = [], []
+    for series, name in enumerate(("real", "synthetic")):
+        panel = Panel(*scales, x_name="first component", y_name="second component")
+        here = frame[frame["table"] == name].head(DOTS)
+        points = list(zip(here["pc1"].tolist(), here["pc2"].tolist(), strict=True))
+        panel.points(series, points, 2)
+        numbers += [[name, x, y] for x, y in points]
+        drawings.append(panel.drawing(f"{name} rows", f"{len(points)} {name} rows on two principal components"))
+    return [
+        Figure(
+            "Both tables from afar",
+            "Some rows of each on the two axes along which real rows differ most. Clouds of one shape are a good sign.",
+            picture=panels(drawings), legend=legend([]) if not drawings else Markup(""),
+            numbers=Numbers("components", ["table", "pc1", "pc2"], numbers, STAMP),
+        )
+    ]  # fmt: skip
+
+
+def _matches(evaluation: Evaluation) -> Figure:
+    frame: pd.DataFrame = evaluation.matches
+    rows = [
+        [r["measure"].replace("_", " "), {"real": "in the data", "holdout": "held out"}.get(r["people"], r["people"]),
+         r["matches"], r["base"], r["value"], r["similarity"]]
+        for r in frame[frame["scope"] == EVERYBODY].to_dict("records")
+    ]  # fmt: skip
+    return listing(
+        "Real people whom it seems to show", f"{WARNING[:1].upper()}{WARNING[1:]}.",
+        [("match", "text"), ("people", "text"), ("matches", "number"), ("of", "number"), ("share", "number"),
+         ("agreement", "number")], rows,
+        "Of people whom nobody equals, how many some synthetic row equals in all columns, or in what neighbours know. "
+        "Where people held out match as often as those in the data, matches do not come from their rows.",
+    )  # fmt: skip

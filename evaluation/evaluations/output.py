@@ -1,0 +1,83 @@
+"""INTERNAL. An evaluation as files: CSV and Parquet for each frame, all in one JSON, and a page for readers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.tables import STAMP
+
+from stratsynth.data.draft import refuse_release_folder
+from stratsynth.errors import UsageError
+from stratsynth.files.whole import new_folder, write_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from stratsynth.evaluation.evaluations.evaluate import Evaluation
+
+NOTICE = "INTERNAL.txt"
+
+
+def refuse_output(folder: str | Path) -> None:
+    """Refuse a folder that lies in a release, or that has something in it."""
+    refuse_release_folder(folder)
+    folder = Path(folder)
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise UsageError(f"{folder} exists already; name a new folder.")
+
+
+def write(
+    evaluation: Evaluation,
+    folder: str | Path,
+    *,
+    called: str = "this release",
+    certificate: Mapping[str, Any] | None = None,
+) -> list[Path]:
+    """Write everything into a new folder, all or nothing, each row and file stamped; the files, in order.
+
+    `called` is the release's name in report.html; `certificate` is that of the release.
+    """
+    from stratsynth.evaluation.evaluations.page import evaluation_page
+
+    refuse_output(folder)
+    folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
+    with new_folder(folder) as part:
+        write_text(part / NOTICE, f"{STAMP}.\nNothing here may lie in a release.\n")
+        for name, frame in evaluation.frames():
+            marked = _marked(frame)
+            marked.to_csv(part / f"{name}.csv", index=False, lineterminator="\n")
+            marked.to_parquet(part / f"{name}.parquet", index=False)
+        write_text(part / "evaluation.json", json.dumps(document(evaluation), allow_nan=False))
+        page = evaluation_page(evaluation, name=called, certificate=certificate)
+        write_text(part / "report.html", page)
+    return sorted(folder.iterdir())
+
+
+def document(evaluation: Evaluation) -> dict[str, Any]:
+    """Everything as plain values: each frame as its columns and rows; null for NaN, infinity and missing values."""
+    frames = {
+        name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}
+        for name, frame in evaluation.frames()
+    }
+    return {"INTERNAL": True, "facts": dict(evaluation.facts), "frames": frames}
+
+
+def _marked(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the stamp in every row, where no copying and cutting loses it."""
+    return frame.assign(stamp="INTERNAL")
+
+
+def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    columns = [[_plain(value) for value in frame[name].astype(object)] for name in frame.columns]
+    return [list(row) for row in zip(*columns, strict=True)]
+
+
+def _plain(value: Any) -> Any:
+    import pandas as pd
+
+    if value is None or value is pd.NA or (isinstance(value, float) and not math.isfinite(value)):
+        return None
+    return value.item() if hasattr(value, "item") else value

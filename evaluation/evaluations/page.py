@@ -1,0 +1,218 @@
+"""INTERNAL. The page of an evaluation: errors by group, the worst marginals, downstream use, fidelity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.evaluations.fidelity import fidelity
+from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
+from stratsynth.evaluation.evaluations.use import use
+from stratsynth.evaluation.report import BANNER
+from stratsynth.evaluation.report.figures import heat, listing, ranked
+from stratsynth.evaluation.report.groups import (
+    GroupErrors,
+    card,
+    group_errors,
+    group_name,
+    smallest_groups,
+    with_people,
+    worst_first,
+)  # fmt: skip
+from stratsynth.evaluation.scores.baseline import RELEASE
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
+
+from stratsynth.report.numbers import several, short
+from stratsynth.report.page import Figure, Page, Section, render
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from stratsynth.evaluation.evaluations.evaluate import Evaluation
+
+WORST = 10
+HEAT = 40
+"""As many groups as a heat map has columns, the ones with the largest error; the files have all."""
+GROUPS = 400
+"""As many groups as a card has rows, the worst; the files have all."""
+CHANCE = "subsample"
+ONE_RUN = "This is one run of each: another one has other noise, and other errors."
+
+
+def evaluation_page(
+    evaluation: Evaluation, *, name: str = "this release", certificate: Mapping[str, Any] | None = None
+) -> str:
+    """The HTML.
+
+    Args:
+        evaluation: The scores; releases `beside` are columns of the disparity card.
+        name: The release's name in the report.
+        certificate: That of the release, if there is one.
+    """
+    groups, everybody = everybody_and_groups(evaluation, name)
+    sections = [
+        _card(evaluation, groups, everybody),
+        *([_where(evaluation)] if evaluation.by else []),
+        _worst(evaluation),
+        use(evaluation),
+        fidelity(evaluation),
+        guarantee(certificate),
+        cited(certificate, evaluation.facts),
+    ]
+    facts = evaluation.facts
+    return render(
+        Page(
+            title="What a synthetic table got right, and for whom",
+            subtitle=f"{name[:1].upper()}{name[1:]}: {facts['real_rows']:,} real and {facts['synthetic_rows']:,} "
+            f"synthetic rows, {several(facts['groups'], 'declared group')}",
+            lead=_lead(evaluation, groups, everybody, name),
+            sections=[section for section in sections if section is not None],
+            internal=BANNER,
+            made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
+            "them in evaluation.json.",
+        )
+    )
+
+
+def everybody_and_groups(evaluation: Evaluation, name: str) -> tuple[list[GroupErrors], GroupErrors]:
+    """The groups with their errors, and everybody: of the releases beside, and of this one under its name."""
+    shown = {other: other for other in evaluation.facts["beside"]} | {RELEASE: name}
+    return group_errors(evaluation.workload, evaluation.by, shown, CHANCE, evaluation.schema)
+
+
+def in_a_paragraph(evaluation: Evaluation, name: str, other: str) -> str:
+    """How the smallest groups' errors differ between this release, called `name`, and one beside it."""
+    what = "Stratification" if (name, other) == ("stratified", "vanilla") else None
+    return f"{smallest_groups(*everybody_and_groups(evaluation, name), name, other, what)} {ONE_RUN}"
+
+
+def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors, name: str) -> list[str]:
+    facts, whole = evaluation.facts, everybody.error(name).value
+    lead = [
+        (
+            f"A release is right where its tables are those of the real people. The error is 0 there, and 2 where "
+            f"nothing agrees; it is the mean over {facts['cliques']:,} tables of {several(facts['k'], 'column')}. "
+            f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
+        )
+    ]
+    known = [s for s in groups if s.error(name).known and s.status == OK]
+    if len(known) > 1:
+        worst = max(known, key=lambda s: s.error(name).value)
+        best = min(known, key=lambda s: s.error(name).value)
+        beyond = worst.error(name).value / worst.chance if worst.chance > 0 else math.nan
+        times = f", {beyond:.1f} times what chance alone would leave" if math.isfinite(beyond) else ""
+        lead.append(
+            f"It serves groups unequally: the error is {short(worst.error(name).value, 2)} for "
+            f"{with_people(worst)}{times}, and {short(best.error(name).value, 2)} for {with_people(best)}."
+        )
+    lead += [in_a_paragraph(evaluation, name, other) for other in evaluation.facts["beside"] if groups]
+    left = [s for s in groups if s.status != OK]
+    if left:
+        lead.append(
+            f"{several(len(left), 'declared group')} of {len(groups)} {'has' if len(left) == 1 else 'have'} too few "
+            "rows in one of the tables for a verdict; they are shown all the same."
+        )
+    return lead
+
+
+def _card(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErrors) -> Section:
+    kept = worst_first(groups)[:GROUPS]
+    figures = [
+        card(
+            kept, everybody, title="Disparity card",
+            note="Each group's error, and how much of it chance alone would leave in a group of that size: the error "
+            "of a perfect model of the real people, sampled as often."
+            + (f" The {len(groups) - len(kept):,} groups with the smallest errors are in workload.csv."
+               if len(kept) < len(groups) else ""),
+            interval="Lines: 95 % intervals of chance in the rows.",
+        )
+    ]  # fmt: skip
+    figures += [
+        figure
+        for frame, what in ((evaluation.parity_marginals, "marginals"), (evaluation.parity_means, "means"))
+        if frame is not None and (figure := _parity(frame, what)) is not None
+    ]
+    if evaluation.areas is not None:
+        figures.append(_areas(evaluation, evaluation.areas))
+    return Section("card", "Who got what", figures=figures)
+
+
+def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
+    """Definition 10 in one line for each table."""
+    rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")].to_dict("records")
+    if not rows:
+        return None
+    said = {
+        "marginals": "The errors of all groups added up, and everybody's for one group's share.",
+        "means": "The same for the means of all variables: how far each is off, as a part of what it should be.",
+    }
+    return listing(
+        f"Parity error of the {what}",
+        said[what],
+        [("of", "text"), ("parity error", "number"), ("low", "number"), ("high", "number"), ("groups lost", "number"),
+         ("left out", "number")],
+        [[row["table"], row["value"], row["low"], row["high"], row["lost"], row["undefined"]] for row in rows],
+        "A group that a release has lost counts as wholly wrong; terms without a true value are left out.",
+    )  # fmt: skip
+
+
+def _areas(evaluation: Evaluation, frame: pd.DataFrame) -> Figure:
+    area = evaluation.facts["area"]
+    here = frame[(frame["table"] == RELEASE) & (frame["scope"] == GROUP)].sort_values("value", kind="stable")
+    rows = [
+        [group_name({area: r[area]}, evaluation.schema), r["value"], r["low"], r["high"]]
+        for r in here.to_dict("records")
+    ]
+    note = "NIST's k-marginal score in each area: 1000 is perfect, 0 the worst. The worst first."
+    return ranked("Score by area", note, rows[:GROUPS], [area], "score")
+
+
+def _where(evaluation: Evaluation) -> Section:
+    """Column by group: the mean error of the marginals that a column is part of."""
+    frame = evaluation.cliques[evaluation.cliques["scope"] == GROUP]
+    by = list(evaluation.by)
+    sized = frame.groupby(by, sort=False)["value"].mean().sort_values(ascending=False, na_position="last")
+    kept = [key if isinstance(key, tuple) else (key,) for key in sized.index[:HEAT]]
+    split = frame.assign(column=frame["clique"].str.split(",")).explode("column")
+    means = split.groupby(["column", *by], sort=False)["value"].mean()
+    labels = {key: "|".join(map(str, key)) for key in kept}
+    columns = [c for c in evaluation.schema.names if c in set(split["column"]) and c not in by]
+    values = {
+        (column, label): float(means.get((column, *key), math.nan))
+        for column in columns
+        for key, label in labels.items()
+    }
+    order = sorted(columns, key=lambda c: -sum(v for (r, _), v in values.items() if r == c and math.isfinite(v)))
+    hidden = len(sized) - len(kept)
+    names = "; ".join(f"{label}: {group_name(dict(zip(by, key, strict=True)), evaluation.schema)}"
+                      for key, label in labels.items())  # fmt: skip
+    figure = heat(
+        "Error by column and group",
+        "The mean error of the tables that a column is part of. Groups and columns that are worst come first"
+        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "")
+        + f". Groups ({' | '.join(by)}): {names}.",
+        order, list(labels.values()), values, corner="Column", item="group",
+    )  # fmt: skip
+    return Section("where", "Where it goes wrong, for whom", figures=[figure])
+
+
+def _worst(evaluation: Evaluation) -> Section:
+    """The marginals that are farthest off."""
+    frame = evaluation.cliques
+
+    def rows(part: pd.DataFrame, *, grouped: bool) -> list[list[str | float]]:
+        return [
+            [row["clique"].replace(",", ", "),
+             *([group_name({c: row[c] for c in evaluation.by}, evaluation.schema)] if grouped else []),
+             row["value"], row["low"], row["high"]]
+            for row in part.head(WORST).to_dict("records")
+        ]  # fmt: skip
+
+    whole = frame[(frame["scope"] == EVERYBODY) & (frame["status"] == OK)]
+    inside = frame[(frame["scope"] == GROUP) & (frame["status"] == OK)]
+    note = f"The {WORST} tables that are farthest off, of {evaluation.facts['cliques']:,}."
+    figures = [ranked("Over everybody", note, rows(whole, grouped=False), ["Columns"], "error")] if len(whole) else []
+    if evaluation.by and len(inside):
+        what = "Those of any group that is not small."
+        figures.append(ranked("In single groups", what, rows(inside, grouped=True), ["Columns", "Group"], "error"))
+    return Section("worst", "The worst tables", figures=figures)

@@ -1,0 +1,119 @@
+"""INTERNAL. Downstream use: models trained on a release, tested on real people that it was not fitted to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.learning.learners import CONSTANT, LEARNERS, fitted
+from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, joined, named
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SYNTHETIC, REAL, SUBSAMPLE = "synthetic", "real", "subsample"
+
+
+def downstream(
+    train: Any,
+    test: Any,
+    schema: Schema | str | Path,
+    *,
+    target: str | Task,
+    by: By = None,
+    real: Any = None,
+    positive: str | Sequence[str] | None = None,
+    above: float | None = None,
+    features: Sequence[str] | None = None,
+    models: Sequence[str] = LEARNERS,
+    most: int | None = None,
+    few: int = FEW,
+    resamples: int = RESAMPLES,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Train on the release, test on a real hold-out, in each group; beside it, the same trained on real rows.
+
+    Args:
+        train: The release: a frame, an Arrow table or a path.
+        test: Real rows that the release was not fitted to.
+        schema: The schema of all, or its path.
+        target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.tasks`).
+        by: Columns whose crossing makes the groups.
+        real: The rows that the release was fitted to. With them come two more trainings: "real", on all of them, and
+            "subsample", on a random part of them of the release's size (all, when the release is larger).
+        positive: The levels of a categorical target that count as 1.
+        above: The number above which a numeric target counts as 1; without, the number is predicted.
+        features: The columns to predict from; by default all others, or those of the task.
+        models: Some of "linear", "forest" and "boosting".
+        most: The largest number of training rows of each table, to save time; None for all.
+        few: A rate over fewer test rows is `small`.
+        resamples: How often test rows are drawn anew within each group for the intervals. They are about the
+            hold-out's size, not about other releases or other trainings.
+        seed: For the models, the subsample and the intervals.
+
+    Returns:
+        For each training (`trained_on`, with `n_train` rows), model and metric: a row for each declared group, one
+        for everybody, and comparisons of groups (scope "between"), as `evaluation.rates` defines them. The model
+        "constant" predicts the commoner class, or the mean, for everybody. `attrs["task"]` is the task in words.
+
+    Raises:
+        UsageError: The task or a model does not exist, or the hold-out is a table that is trained on.
+    """
+    schema = as_schema(schema)
+    wanted = task(schema, target, positive=positive, above=above, features=features)
+    if not models:
+        raise UsageError(f"evaluation: name at least one model of {', '.join(LEARNERS)}.")
+    names, groups = groups_of(schema, by)
+    tables = {SYNTHETIC: EncodedRows.read(train, schema)} | (
+        {} if real is None else {REAL: EncodedRows.read(real, schema)}
+    )
+    holdout = EncodedRows.read(test, schema)
+    for table in tables.values():
+        _refuse_same(table, holdout)
+    rng = np.random.default_rng(seed)
+    size = tables[SYNTHETIC].rows
+    if real is not None:
+        tables[SUBSAMPLE] = tables[REAL].take(rng.permutation(tables[REAL].rows)[:size])
+    tables = {name: _at_most(wanted.rows(table), most, rng) for name, table in tables.items()}
+    holdout = wanted.rows(holdout)
+    grouped = Grouped(names, groups, group_numbers(holdout, names), few)
+    truth, parts = wanted.truth(holdout), []
+    for name, table in tables.items():
+        target_there = wanted.truth(table)
+        constant = [CONSTANT] if name == (SYNTHETIC if real is None else REAL) else []
+        for model in (*models, *constant):
+            predicted = fitted(model, table, wanted.features, target_there, seed).predict(holdout)
+            if not table.rows:  # nothing was learned: no score, rather than that of a guess
+                predicted = np.zeros(0, predicted.dtype)
+            frame = _scored(grouped, truth, predicted, resamples, np.random.default_rng(seed))
+            frame = named(named(frame, model, "model"), name, "trained_on")
+            frame.insert(3, "n_train", table.rows)
+            parts.append(frame)
+    found = joined(parts)
+    found.attrs["task"] = wanted.meaning
+    return found
+
+
+def _scored(grouped: Grouped, truth: Any, predicted: Any, resamples: int, rng: np.random.Generator) -> pd.DataFrame:
+    if len(predicted) == len(truth):
+        return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng)
+    nobody = Grouped(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
+    return nobody.scores(truth[:0], predicted.astype(truth.dtype), resamples, rng)
+
+
+def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> EncodedRows:
+    return table if most is None or table.rows <= most else table.take(rng.permutation(table.rows)[:most])
+
+
+def _refuse_same(table: EncodedRows, holdout: EncodedRows) -> None:
+    """Refuse a hold-out that is the very table a model is trained on: its scores would be of memory."""
+    same = table.rows == holdout.rows > 0
+    if same and all(np.array_equal(table.codes[name], holdout.codes[name]) for name in table.schema.names):
+        raise UsageError("evaluation: the hold-out is a table trained on; give rows that nothing was fitted to.")

@@ -1,0 +1,107 @@
+"""The models of downstream scores: linear, a forest, boosted trees."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.tables import Array, EncodedRows
+
+from stratsynth.errors import UsageError, nearest
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+CONSTANT = "constant"
+"""The model that predicts the commoner class, or the mean, of its training rows for everybody."""
+LEARNERS = ("linear", "forest", "boosting")
+
+
+def fitted(name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int) -> _Fitted:
+    """A model trained to predict `truth`, classes (truth values) or numbers.
+
+    "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's
+    histogram gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest:
+    the comparison is of tables, not of models. With only one class in `truth` it is the constant.
+    """
+    if name not in (*LEARNERS, CONSTANT):
+        raise UsageError(f"evaluation: there is no model {name!r}{nearest(name, LEARNERS)}.")
+    if name == CONSTANT or len(np.unique(truth)) < 2:
+        middle = truth.mean() if len(truth) else 0.0
+        return _Fitted(None, (), constant=middle >= 0.5 if truth.dtype == bool else middle)
+    model = _model(name, truth.dtype != bool, seed)
+    with single_threaded():
+        model.fit(inputs(train, features, wide=name == "linear"), truth)
+    return _Fitted(model, tuple(features), wide=name == "linear")
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Train on one thread, without warnings of unfinished convergence, which changes no figure shown.
+
+    On a machine with eight busy processes one thread took 6 s, and several, waiting for each other, 48 s.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1), warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        yield
+
+
+class _Fitted:
+    """A trained model."""
+
+    def __init__(self, model: Any, features: Sequence[str], *, wide: bool = False, constant: Any = None) -> None:
+        self._model, self._features, self._wide, self._constant = model, features, wide, constant
+
+    def predict(self, table: EncodedRows) -> Array:
+        """Truth values or numbers."""
+        if self._model is None:
+            return np.full(table.rows, self._constant)
+        if not table.rows:
+            return np.zeros(0, bool)
+        with single_threaded():
+            found: Array = self._model.predict(inputs(table, self._features, wide=self._wide))
+        return found
+
+
+def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
+    """Columns as a matrix, by the schema alone.
+
+    Wide: an indicator for each level, and numbers from 0 at the lower bound to 1 at the upper, 0 where there is none.
+    Otherwise one column each: numbers, with steps below the lower bound for the levels that are no number; level
+    numbers.
+    """
+    parts: list[Array] = []
+    for name in features:
+        column, codes = table.schema.column(name), table.codes[name]
+        if not isinstance(column, Numeric):
+            parts.append(codes[:, None] == np.arange(column.size) if wide else codes[:, None])
+            continue
+        bins, values = len(column.extents), table.values(name)
+        if wide:
+            scaled = (values - column.lower) / (column.upper - column.lower)
+            parts += [np.nan_to_num(scaled)[:, None], codes[:, None] == np.arange(bins, column.size)]
+        else:
+            step = (column.upper - column.lower) / bins
+            own = column.lower - step * (codes.astype(np.int64) - bins + 1)
+            parts.append(np.where(np.isnan(values), own, values)[:, None])
+    return np.hstack([part.astype(np.float32) for part in parts])
+
+
+def _model(name: str, regression: bool, seed: int) -> Any:
+    from sklearn import ensemble, linear_model
+
+    if name == "linear":
+        # a handful of Newton's steps, where the default solver needs hundreds for this many indicators
+        return linear_model.Ridge() if regression else linear_model.LogisticRegression(solver="newton-cholesky")
+    if name == "boosting":
+        boosting = ensemble.HistGradientBoostingRegressor if regression else ensemble.HistGradientBoostingClassifier
+        return boosting(random_state=seed)
+    forest = ensemble.RandomForestRegressor if regression else ensemble.RandomForestClassifier
+    return forest(min_samples_leaf=5, random_state=seed)

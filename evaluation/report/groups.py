@@ -1,0 +1,287 @@
+"""INTERNAL. The error of each release in each group: the data of a disparity card."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+
+from stratsynth.report.cells import count, drawn, figure
+from stratsynth.report.cells import words as text
+from stratsynth.report.numbers import Numbers, listed, several, short
+from stratsynth.report.page import Cell, Column, Figure, Table
+from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.schema import Schema
+
+SERIES = {"vanilla": 0, "stratified": 1, "pooled": 2}
+"""Colours and shapes of the usual names, the same in every report."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number with its interval; NaN where there is none."""
+
+    value: float
+    """The score."""
+    low: float = math.nan
+    """The lower end of its interval."""
+    high: float = math.nan
+    """The upper end of its interval."""
+
+    @property
+    def known(self) -> bool:
+        """Whether there is one."""
+        return math.isfinite(self.value)
+
+
+NOTHING = Score(math.nan)
+
+
+@dataclass(frozen=True)
+class GroupErrors:
+    """A group, how many real people it has, and the error of each release in it."""
+
+    name: str
+    """The group, in words."""
+    n: float
+    """Its real rows."""
+    errors: Mapping[str, Score]
+    """By release."""
+    chance: float = math.nan
+    """The sampling error: that of a perfect model."""
+    status: str = OK
+    """"ok", "small" or "not_estimable"."""
+    levels: Mapping[str, str] = field(default_factory=dict)
+    """The level of each grouping column; empty for everybody."""
+
+    def error(self, name: str) -> Score:
+        """That of one release."""
+        return self.errors.get(name, NOTHING)
+
+    @property
+    def worst(self) -> float:
+        """The largest error; NaN where there is none."""
+        return max((e.value for e in self.errors.values() if e.known), default=math.nan)
+
+
+def group_name(levels: Mapping[str, Any], schema: Schema | None = None) -> str:
+    """A group by its columns and levels, with the levels' labels."""
+    parts = []
+    for column, level in levels.items():
+        known = schema.columns.get(column) if schema is not None else None
+        meaning = known.labels.get(str(level), "") if known is not None else ""
+        parts.append(f"{column} {level}{f' ({meaning})' if meaning else ''}")
+    return ", ".join(parts) or "everybody"
+
+
+def group_errors(
+    frame: pd.DataFrame, by: Sequence[str], releases: Mapping[str, str], chance: str | None, schema: Schema | None
+) -> tuple[list[GroupErrors], GroupErrors]:
+    """The groups, and everybody, of a frame that has a row for each `table` and scope.
+
+    Args:
+        frame: As `Evaluation.workload`.
+        by: The groups' columns.
+        releases: For each table that is to be shown, its name in the report.
+        chance: The table that is the sampling-error baseline.
+        schema: For the meaning of levels.
+    """
+    found: dict[tuple[str, ...], dict[str, dict[str, Any]]] = {}
+    for record in frame.to_dict("records"):
+        row = {str(name): value for name, value in record.items()}
+        key = () if row["scope"] == EVERYBODY else tuple(str(row[name]) for name in by)
+        found.setdefault(key, {})[row["table"]] = row
+    made = []
+    for key, tables in found.items():
+        main = next(tables[table] for table in releases if table in tables)
+        levels = dict(zip(by, key, strict=True)) if key else {}
+        errors = {name: _score(tables[table]) for table, name in releases.items() if table in tables}
+        base = float(tables[chance]["value"]) if chance in tables else math.nan
+        status = next((str(t["status"]) for table in releases if (t := tables.get(table)) and t["status"] != OK), OK)
+        made.append(GroupErrors(group_name(levels, schema), main["n"], errors, base, status, levels))
+    everybody = next((s for s in made if not s.levels), GroupErrors("everybody", math.nan, {}))
+    return [s for s in made if s.levels], everybody
+
+
+def _score(row: Mapping[str, Any]) -> Score:
+    return Score(float(row["value"]), float(row["low"]), float(row["high"]))
+
+
+def series_of(names: Sequence[str]) -> dict[str, int]:
+    """A colour and shape for each release, of its own where its name is a usual one."""
+    free: Iterator[int] = iter([s for s in range(50) if s not in {SERIES[n] for n in names if n in SERIES}])
+    return {name: SERIES[name] if name in SERIES else next(free) for name in names}
+
+
+def worst_first(groups: Sequence[GroupErrors]) -> list[GroupErrors]:
+    """From the largest error to the smallest; groups without an error come last."""
+    return sorted(groups, key=lambda s: -s.worst if math.isfinite(s.worst) else math.inf)
+
+
+def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, note: str, interval: str) -> Figure:
+    """The disparity card: a row for each group, from the worst to the best, and everybody at the end."""
+    ordered = worst_first(groups)
+    names = list(dict.fromkeys(name for s in [*ordered, everybody] for name in s.errors))
+    series = series_of(names)
+    based = any(math.isfinite(s.chance) for s in [*ordered, everybody])
+    ends = [v for s in [*ordered, everybody] for e in s.errors.values() for v in (e.value, e.high)]
+    scale = Scale.over([*ends, *(s.chance for s in [*ordered, everybody])])
+
+    def line(s: GroupErrors) -> list[Cell]:
+        marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]
+        marks += [Mark("chance alone", s.chance, series=-1)] if based else []
+        return [
+            text(s.name), drawn(strip(scale, marks, what=s.name), s.worst), count(s.n),
+            *(figure(s.error(name).value) for name in names), *([figure(s.chance)] if based else []),
+            text(s.status.replace("_", " ")),
+        ]  # fmt: skip
+
+    columns = [
+        Column("Group", "text"), Column("error", "picture", axis(scale)), Column("people"),
+        *(Column(name) for name in names), *([Column("chance alone")] if based else []), Column("status", "text"),
+    ]  # fmt: skip
+    head = [*dict.fromkeys(c for s in groups for c in s.levels), "scope", "n"]
+    head += [f"{name} {end}" for name in names for end in ("error", "low", "high")] + ["chance alone", "status"]
+    rows = [
+        [*(s.levels.get(c) for c in head[: head.index("scope")]), "group" if s.levels else "everybody", s.n,
+         *(v for name in names for v in (s.error(name).value, s.error(name).low, s.error(name).high)),
+         s.chance, s.status]
+        for s in [*ordered, everybody]
+    ]  # fmt: skip
+    meaning = [(name, series[name]) for name in names] + ([("chance alone", -1)] if based else [])
+    return Figure(
+        title,
+        note,
+        Table(
+            "Worst first; press a heading to sort. “Small”: a table has few rows of the group, and its error is mostly "
+            "chance. “Not estimable”: nobody of the group is in one of the tables.",
+            columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [],
+        ),
+        legend=legend(meaning, note=interval),
+        numbers=Numbers(title, head, rows, STAMP),
+    )  # fmt: skip
+
+
+FEWEST = 3
+"""As many groups as the paragraph about the smallest is about, or a third of all if that is fewer."""
+
+
+def smallest_groups(
+    groups: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str, name: str | None = None,
+    *, brief: bool = False,
+) -> str:  # fmt: skip
+    """How the errors of the smallest groups differ between two releases, as a paragraph.
+
+    A change counts as one where the two intervals have nothing in common. `name` is what made the difference; who
+    the groups are, and why, is left out of a `brief` one, which follows another.
+    """
+    what = name or f"Compared with {other}, {mine}"
+    ordered = sorted((s for s in groups if s.n > 0), key=lambda s: s.n)
+    few = ordered[: max(1, min(FEWEST, len(ordered) // 3))]
+    if not few:
+        return "No declared group has a real person, so that none can be compared."
+    who = listed([with_people(s) for s in few])
+    lines = [] if brief else [f"The {'smallest groups are' if len(few) > 1 else 'smallest group is'} {who}."]
+    lines += _lost(few, mine, other)
+    here = [s for s in few if s.error(mine).known and s.error(other).known]
+    lines += [_did(here, mine, other, what, every=len(here) == len(few))] if here else []
+    lines += [] if brief else _why(here, mine, other)
+    lines.append(_rest(ordered[len(few) :], everybody, mine, other))
+    empty = len(groups) - len(ordered)
+    if empty and not brief:
+        lines.append(f"{several(empty, 'declared group')} {'has' if empty == 1 else 'have'} no real person.")
+    return " ".join(line for line in lines if line)
+
+
+def _lost(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
+    """The groups of real people of whom one of the releases shows nobody: worse than any error."""
+    for loser, keeper in ((other, mine), (mine, other)):
+        gone = [s for s in few if not s.error(loser).known]
+        kept = [s for s in gone if s.error(keeper).known]
+        if not gone:
+            continue
+        them = listed([s.name for s in gone])
+        lost = f"The {loser} release lost {them} altogether: nobody of {'it' if len(gone) == 1 else 'them'} is in it"
+        errors = _span([s.error(keeper).value for s in kept]) if kept else ""
+        yield (
+            f"{lost}; the {keeper} one keeps {listed([s.name for s in kept])}, at an error of {errors}."
+            if kept
+            else (f"{lost}.")
+        )
+
+
+def with_people(s: GroupErrors) -> str:
+    """A group and how many people it has, for a sentence."""
+    people = several(int(s.n), "person", "people")
+    return f"{s.name[:-1]}; {people})" if s.name.endswith(")") else f"{s.name} ({people})"
+
+
+def verdict(s: GroupErrors, mine: str, other: str) -> str:
+    """Whether the error of a group is "smaller", "larger", or neither beyond chance."""
+    a, b = s.error(mine), s.error(other)
+    ends = [e if math.isfinite(e) else v for e, v in ((a.low, a.value), (a.high, a.value), (b.low, b.value),
+                                                      (b.high, b.value))]  # fmt: skip
+    return "smaller" if ends[1] < ends[2] else "larger" if ends[0] > ends[3] else "no different beyond chance"
+
+
+def _did(few: Sequence[GroupErrors], mine: str, other: str, what: str, *, every: bool) -> str:
+    verdicts = [verdict(s, mine, other) for s in few]
+    chance = [s.chance for s in few if math.isfinite(s.chance)]
+    alone = f"; chance alone would leave {_span(chance)}" if chance else ""
+    if len(set(verdicts)) > 1:
+        parts = [
+            f"{v} in {s.name} ({short(s.error(other).value, 2)} to {short(s.error(mine).value, 2)})"
+            for s, v in zip(few, verdicts, strict=True)
+        ]
+        return f"{what} made the error {listed(parts)}{alone}."
+    number = len(few)
+    those = "the smallest group" if every and number == 1 else few[0].name if number == 1 else (
+        f"{'both' if number == 2 else f'all {number}'}{' of them' if every else ' others of them'}"
+    )  # fmt: skip
+    made = (
+        f"{what} made no difference beyond chance in {those}"
+        if verdicts[0].startswith("no")
+        else f"{what} made the error {verdicts[0]} in {those}"
+    )
+    before, after = (_span([s.error(name).value for s in few]) for name in (other, mine))
+    return f"{made}: it is {before} under {other} and {after} under {mine}{alone}."
+
+
+def _why(few: Sequence[GroupErrors], mine: str, other: str) -> Iterator[str]:
+    """Why errors of small strata rise or fall; of stratified releases only."""
+    verdicts = {verdict(s, mine, other) for s in few}
+    if mine == "stratified" and "larger" in verdicts:
+        yield (
+            "A group that is measured by itself gets noise of its own, and noise does not shrink with the group: where "
+            "few people are, it can outweigh what is learned of them. The plan foresees it from public sizes; merging "
+            "small groups, or pooling, are the remedies."
+        )
+    if mine == "stratified" and "smaller" in verdicts:
+        yield "A group that is measured by itself is not taken for an average of everybody."
+
+
+def _rest(rest: Sequence[GroupErrors], everybody: GroupErrors, mine: str, other: str) -> str:
+    both = f"{short(everybody.error(other).value, 2)} to {short(everybody.error(mine).value, 2)}"
+    whole = f"over everybody the error went from {both}." if everybody.error(mine).known else ""
+    rest = [s for s in rest if s.error(mine).known and s.error(other).known]
+    if not rest:
+        return whole[:1].upper() + whole[1:]
+    verdicts = [verdict(s, mine, other) for s in rest]
+    kinds = [(verdicts.count(v), v) for v in ("smaller", "larger", "no different beyond chance") if v in verdicts]
+    parts = [f"{v} in {number}" for number, v in kinds]
+    larger = several(len(rest), "larger group")
+    return f"{'Of' if len(rest) > 1 else 'In'} the {larger}, the error became {listed(parts)}" + (
+        f"; {whole}" if whole else "."
+    )
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = short(min(values), 2), short(max(values), 2)
+    return low if low == high else f"{low} to {high}"

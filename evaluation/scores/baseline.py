@@ -1,0 +1,118 @@
+"""INTERNAL. Baselines of a release: tables made from the real rows themselves, without privacy.
+
+Each is made from private rows and protects nobody: its privacy loss is infinite. None of them is a mechanism.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.scores.workload import workload_frame, workload_of
+from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, joined, named
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+RELEASE = "release"
+MEANINGS = {
+    RELEASE: "the synthetic table itself",
+    "subsample": "real rows, as few as give the sampling error of a table of the release's size: the error of a "
+    "perfect model of the real table, sampled",
+    "resampled": "as many real rows as the release has, drawn with replacement; not private",
+    "independent": "as many rows as the release has, each column drawn by itself from its real values: what a "
+    "release of one-way marginals without noise would be; not private",
+}
+"""The meaning of each value of the column `table`."""
+
+
+@dataclass(frozen=True, eq=False)
+class Baseline:
+    """A table to compare a release with."""
+
+    name: str
+    """"subsample", "resampled" or "independent"."""
+    table: EncodedRows
+    """Its rows."""
+    epsilon: float = float("inf")
+    """Its privacy loss: infinite, as it holds real rows."""
+
+    @property
+    def meaning(self) -> str:
+        """In words."""
+        return MEANINGS[self.name]
+
+
+def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 0) -> tuple[Baseline, ...]:
+    """The subsample, the resampled rows and the product of one-way marginals, for a release of `rows` rows.
+
+    The subsample is drawn without replacement and has n m / (n + m) rows, for n real rows and m released ones: at
+    that size its sampling error, as a part of the real table, equals that of m fresh rows. For m = n it has half of
+    the real rows; for a small release, nearly m.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        schema: Its schema, or the path of it.
+        rows: The rows of the release.
+        seed: The same seed draws the same baselines.
+
+    Returns:
+        The baselines named "subsample", "resampled" and "independent", in this order.
+
+    Raises:
+        UsageError: `rows` is below 0, or the table cannot be read.
+    """
+    table = EncodedRows.read(real, schema)
+    if rows < 0:
+        raise UsageError("evaluation: a baseline has at least 0 rows.")
+    rng = np.random.default_rng(seed)
+    n = table.rows
+    some = round(n * rows / (n + rows)) if n + rows else 0
+    rows = rows if n else 0
+    subsample = table.take(rng.permutation(n)[:some])
+    resampled = table.take(_drawn(n, rows, rng))
+    columns = {name: _drawn(n, rows, rng) for name in table.schema.names}
+    independent = EncodedRows(
+        table.schema,
+        {name: codes[columns[name]] for name, codes in table.codes.items()},
+        {name: numbers[columns[name]] for name, numbers in table.numbers.items()},
+        rows,
+    )
+    made = {"subsample": subsample, "resampled": resampled, "independent": independent}
+    return tuple(Baseline(name, made_of) for name, made_of in made.items())
+
+
+def baseline_errors(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    k: int = 3,
+    by: By = None,
+    *,
+    most: int | None = None,
+    few: int = FEW,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """`workload_error` (L1) of a release beside that of every baseline; arguments and refusals as there.
+
+    `seed` draws the baselines.
+
+    Returns:
+        The rows of `workload_error` for each `table`: "release", "subsample", "resampled", "independent".
+    """
+    real, release = EncodedRows.read(real, schema), EncodedRows.read(synthetic, schema)
+    tables = {RELEASE: release} | {b.name: b.table for b in baselines(real, schema, release.rows, seed=seed)}
+    parts = []
+    for name, table in tables.items():
+        pair = Pair.of(real, table, real.schema, by, few)
+        parts.append(named(workload_frame(pair, workload_of(pair, k, most, None)), name))
+    return joined(parts)
+
+
+def _drawn(n: int, rows: int, rng: np.random.Generator) -> Any:
+    return rng.integers(0, n, rows) if n else np.zeros(0, np.int64)

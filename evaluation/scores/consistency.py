@@ -1,0 +1,128 @@
+"""INTERNAL. Rows of a release that break a rule, and levels that it has lost or invented, in every group."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined, share
+
+from stratsynth.models.intervals import wilson
+from stratsynth.schema import Rule, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ANY = "(any)"
+"""The `rule` of the row that is about all rules."""
+
+
+def inconsistencies(
+    real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
+) -> pd.DataFrame:
+    """The share of the release's rows that break each rule of the schema, and `(any)` of them.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        few: Groups with fewer rows in either table are `small`.
+
+    Returns:
+        For each `rule`, a row for each declared group and one for everybody. `real` is the same share of the real
+        rows: a rule that real rows break is itself in doubt. `synthetic_rows` and `real_rows` are the numbers of rows
+        that break it. A schema without rules has the row `(any)` alone.
+
+    Raises:
+        UsageError: A table or the schema cannot be read, or `by` names no column of it.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return inconsistency_frame(pair)
+
+
+def inconsistency_frame(pair: Pair) -> pd.DataFrame:
+    """The frame of `inconsistencies`."""
+    texts = [rule_text(rule) for rule in pair.schema.rules]
+    broken = []  # rules x tables x scopes
+    for side, table in enumerate(pair.tables):
+        each = [_breaks(table, rule) for rule in pair.schema.rules]
+        each.append(np.logical_or.reduce(each) if each else np.zeros(table.rows, bool))
+        broken.append([pair.totals(side, rows) for rows in each])
+    there, made = np.array(broken)
+    low, high = wilson(made, pair.counts[1])
+    shares = [share(rows, n) for rows, n in zip((there, made), pair.counts, strict=True)]
+    more = {"real": shares[0], "real_rows": there.astype(int), "synthetic_rows": made.astype(int)}
+    return pair.frame(shares[1], low, high, items={"rule": [*texts, ANY]}, more=more)
+
+
+def rule_text(rule: Rule) -> str:
+    """A rule in one line."""
+    return f"{_conditions(rule.when, ' and ')} never {_conditions(rule.never, ' or ')}"
+
+
+def _conditions(conditions: Mapping[str, Any], joined: str) -> str:
+    texts = []
+    for name, condition in conditions.items():
+        levels = (condition,) if isinstance(condition, str) else condition
+        shown = ", ".join(levels[:4]) + (f", ... ({len(levels)} levels)" if len(levels) > 4 else "")
+        texts.append(f"{name} {shown}")
+    return joined.join(texts)
+
+
+def _breaks(table: EncodedRows, rule: Rule) -> Array:
+    """Which rows lie in a box that the rule forbids."""
+    broken = np.zeros(table.rows, bool)
+    for box in rule.cells(table.schema):
+        inside = np.ones(table.rows, bool)
+        for name, codes in box.items():
+            wanted = np.zeros(table.schema.size(name), bool)
+            wanted[list(codes)] = True
+            inside &= wanted[table.codes[name]]
+        broken |= inside
+    return broken
+
+
+def levels_lost(
+    real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, *, few: int = FEW
+) -> pd.DataFrame:
+    """Which levels of each column a group has in only one of the two tables.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        few: Groups with fewer rows in either table are `small`.
+
+    Returns:
+        For each column and `kind`, a row for each declared group and one for everybody. "lost": levels that only
+        real rows have, `value` the share of real rows that hold one. "invented": levels that only synthetic rows
+        have, `value` the share of synthetic rows that hold one. `levels` is the number of these levels, `names`
+        their names joined by `|`.
+
+    Raises:
+        UsageError: A table or the schema cannot be read, or `by` names no column of it.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return level_frame(pair)
+
+
+def level_frame(pair: Pair) -> pd.DataFrame:
+    """The frame of `levels_lost`."""
+    parts = []
+    known = pair.counts.min(axis=0) > 0
+    for name in pair.variables(None):
+        tables = [pair.tabulated(side, name) for side in (0, 1)]
+        gone = [(tables[0] > 0) & (tables[1] == 0), (tables[1] > 0) & (tables[0] == 0)]
+        held = np.array([(counts * only).sum(axis=1) for counts, only in zip(tables, gone, strict=True)])
+        value = np.where(known, share(held, pair.counts), np.nan)
+        low, high = wilson(held, pair.counts)
+        levels = np.where(known, [only.sum(axis=1) for only in gone], 0)
+        every = np.array(pair.schema.levels(name), object)
+        names = np.array(["|".join(every[row]) for only in gone for row in only & known[:, None]], object)
+        items = {"column": [name] * 2, "kind": ["lost", "invented"]}
+        parts.append(pair.frame(value, low, high, items=items, more={"levels": levels, "names": names}))
+    return joined(parts)

@@ -1,0 +1,25 @@
+"""The ends of 95 % intervals of scores, from standard errors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.models.intervals import NORMAL_95
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def interval(value: NDArray[Any], error: NDArray[Any], top: float = np.inf) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Of a score with this standard error: by the normal distribution, nothing below 0 or above `top`."""
+    return np.maximum(value - NORMAL_95 * error, 0), np.minimum(value + NORMAL_95 * error, top)
+
+
+def absolute(value: NDArray[Any], error: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Of the size of a difference whose signed value has this standard error: down to 0 where its sign is in doubt."""
+    one, two = value - NORMAL_95 * error, value + NORMAL_95 * error
+    ends = np.abs([one, two])
+    low = np.where(np.sign(one) == np.sign(two), ends.min(axis=0), 0.0)
+    return np.where(np.isnan(one), np.nan, low), ends.max(axis=0)

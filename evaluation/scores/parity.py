@@ -1,0 +1,196 @@
+"""INTERNAL. Parity error (paper 003, Definition 10).
+
+Definition 10 speaks of an average and prints a sum; it gives everybody the weight 1/k, which it calls that of any
+one stratum, where a stratum has the weight 1. The default here is what is printed; `strata="mean"` is the average.
+It does not define the term of a group whose true value is 0: here the term is left out and counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from stratsynth.evaluation.scores.intervals import absolute, interval
+from stratsynth.evaluation.scores.marginals import Workload
+from stratsynth.evaluation.scores.parity_terms import Terms, marginal_terms, mean_terms
+from stratsynth.evaluation.scores.workload import workload_of
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, joined, share
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL = "(all)"
+"""The `variable` of a row that is about all variables."""
+PARITY = "parity"
+"""The `scope` of a row that adds up groups and everybody."""
+
+
+def parity_error(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    by: By,
+    statistic: Literal["means", "marginals"] = "means",
+    *,
+    omega: float | None = None,
+    strata: Literal["sum", "mean"] = "sum",
+    tau: float = 0.0,
+    columns: Sequence[str] | None = None,
+    k: int = 3,
+    most: int | None = None,
+    few: int = FEW,
+) -> pd.DataFrame:
+    """How unequally a release serves the groups: the sum of their normalised errors, and omega times everybody's.
+
+        parity = omega |f(X) - M(X)| / |f(X)|  +  sum over groups of |f(G) - M(G)| / |f(G)|
+
+    where f is computed from the real rows and M from the release. With "means", f is the mean of a variable
+    (`EncodedRows.values`: numbers, or the numbers that levels spell; depends on the coding, as in the paper), over
+    the rows where it applies; `(all)` is the mean over variables. With "marginals", f is a k-way marginal, the
+    numerator the L1 distance, and the denominator 1; `(all)` is the mean over all sets of k columns.
+
+    A term without a true value (no real row, or a mean of 0) is left out and counted in `undefined`: it is left out
+    for every release alike. A group that only the release lacks has no error of its own, but must not make the sum
+    better: it counts as 1, as if f were estimated by 0, and is counted in `lost`.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        by: Columns whose crossing makes the groups.
+        statistic: "means" or "marginals".
+        omega: The weight of everybody; by default 1/k for k groups that have a term.
+        strata: "sum", as Definition 10 is printed, or "mean", the average that it speaks of.
+        tau: The least denominator; above 0, means of 0 have a term too.
+        columns: The variables; by default all columns but those of `by` (of "marginals", all).
+        k: How many columns a marginal has.
+        most: Of "marginals", the largest number of sets of columns.
+        few: Groups with fewer rows in either table are `small`.
+
+    Returns:
+        For each variable, then for `(all)`: a row for each declared group, one for everybody, and one with scope
+        "parity". `real` and `synthetic` are the means; `terms` is the number of terms that a row adds up or averages.
+
+    Raises:
+        UsageError: `by` is empty, a setting is out of range, or a column is not in the schema.
+    """
+    if statistic not in ("means", "marginals") or strata not in ("sum", "mean"):
+        raise UsageError('evaluation: statistic is "means" or "marginals", and strata "sum" or "mean".')
+    if not (tau >= 0 and (omega is None or omega >= 0)):
+        raise UsageError("evaluation: tau and omega must be at least 0.")
+    pair = Pair.of(real, synthetic, schema, by, few)
+    if not pair.by:
+        raise UsageError("evaluation: parity error needs groups; name columns with `by`.")
+    if statistic == "means":
+        return means_frame(pair, pair.variables(columns), Weighting(omega, strata), tau)
+    return marginals_frame(pair, workload_of(pair, k, most, columns), Weighting(omega, strata))
+
+
+@dataclass(frozen=True)
+class Weighting:
+    """How the terms of Definition 10 add up."""
+
+    omega: float | None = None
+    """The weight of everybody's term; None for 1/k of k groups that have a term."""
+    strata: Literal["sum", "mean"] = "sum"
+    """Whether the groups' terms are added up or averaged."""
+
+    def weights(self, terms: int) -> tuple[float, float]:
+        """The weight of each group, of `terms` groups that have a term, and of everybody."""
+        group = 1 / terms if self.strata == "mean" and terms else 1.0
+        return group, (1 / terms if terms else 0.0) if self.omega is None else self.omega
+
+
+def means_frame(pair: Pair, variables: Sequence[str], weighting: Weighting, tau: float = 0.0) -> pd.DataFrame:
+    """Parity error of the means of some variables, one by one and together."""
+    if not variables:
+        raise UsageError("evaluation: no variable is left; name others with `columns`.")
+    parts, every = [], [mean_terms(pair, name, tau) for name in variables]
+    for name, terms in zip(variables, every, strict=True):
+        parts += [_single(pair, name, terms), _added(pair, name, [terms], weighting)]
+    parts += [_averaged(pair, every), _added(pair, ALL, every, weighting)]
+    return joined(parts)
+
+
+def marginals_frame(pair: Pair, found: Workload, weighting: Weighting) -> pd.DataFrame:
+    """Parity error of the marginals."""
+    terms = marginal_terms(pair, found)
+    return joined([_single(pair, ALL, terms), _added(pair, ALL, [terms], weighting)])
+
+
+def _single(pair: Pair, name: str, terms: Terms) -> pd.DataFrame:
+    """The groups and everybody, for one variable."""
+    value = np.abs(terms.error)
+    low, high = absolute(terms.error, terms.spread)
+    more = {
+        "real": terms.real, "synthetic": terms.synthetic, "terms": (~np.isnan(value)).astype(int),
+        "undefined": terms.undefined.astype(int), "lost": terms.lost.astype(int),
+    }  # fmt: skip
+    rows = terms.rows[:, None, :].astype(int)
+    return pair.frame(value, low, high, items={"variable": [name]}, more=more, n=rows)
+
+
+def _averaged(pair: Pair, every: Sequence[Terms]) -> pd.DataFrame:
+    """The mean over variables, in each group and for everybody."""
+    errors = np.abs([terms.error for terms in every])
+    there = (~np.isnan(errors)).sum(axis=0)
+    value = share(np.nansum(errors, axis=0), there)
+    spread = _error_of_sum(pair, every, np.where(there > 0, 1 / np.maximum(there, 1), np.nan))
+    low, high = interval(value, spread)
+    nothing = np.full(value.shape, np.nan)
+    more = {
+        "real": nothing, "synthetic": nothing, "terms": there,
+        "undefined": sum(terms.undefined.astype(int) for terms in every),
+        "lost": sum(terms.lost.astype(int) for terms in every),
+    }  # fmt: skip
+    return pair.frame(value, low, high, items={"variable": [ALL]}, more=more)
+
+
+def _error_of_sum(pair: Pair, every: Sequence[Terms], scale: Array) -> Array:
+    """The standard error of the sum of several variables' errors in each scope, which share their rows, scaled."""
+    variance = np.zeros(len(pair.groups) + 1)
+    for side in (0, 1):
+        group, whole = pair.members[side], np.full(len(pair.members[side]), len(pair.groups))
+        pull = sum(terms.influence[side] for terms in every)
+        pull_whole = sum(terms.influence_everybody[side] for terms in every)
+        squares = np.bincount(group, pull**2, len(variance)) + np.bincount(whole, pull_whole**2, len(variance))
+        sizes = pair.counts[side]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            variance = variance + np.where(sizes > 1, squares * sizes / (sizes - 1), np.nan)
+    found: Array = scale * np.sqrt(variance)
+    return found
+
+
+def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) -> pd.DataFrame:
+    """Definition 10: one row; of several variables, the mean of theirs."""
+    import pandas as pd
+
+    totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]
+    terms = [t for t in every if not t.undefined[:-1].all()]
+    for t in terms:
+        size = np.where(t.undefined, 0.0, np.where(t.lost, 1.0, np.nan_to_num(np.abs(t.error))))
+        group, everybody = weighting.weights(int((~t.undefined[:-1]).sum()))
+        totals.append(group * size[:-1].sum() + everybody * size[-1])
+        for side in (0, 1):
+            pull = group * t.influence[side] + everybody * t.influence_everybody[side]
+            pulls[side] = pulls[side] + pull / len(terms)
+    value = float(np.mean(totals)) if totals else np.nan
+    low, high = interval(np.array(value), np.sqrt(sum((pull**2).sum() for pull in pulls)))
+    undefined, lost = (sum(int(getattr(t, what)[:-1].sum()) for t in every) for what in ("undefined", "lost"))
+    small = bool(undefined or lost or (pair.counts[:, :-1].min(axis=0) < pair.few).any())
+    row = {
+        "variable": name, "scope": PARITY, **dict.fromkeys(pair.by, pd.NA),
+        "n": pair.counts[0, -1], "n_synthetic": pair.counts[1, -1],
+        "value": value, "low": float(low), "high": float(high),
+        "status": NOT_ESTIMABLE if np.isnan(value) else SMALL if small else OK,
+        "real": np.nan, "synthetic": np.nan,
+        "terms": sum(int((~t.undefined[:-1]).sum()) for t in every), "undefined": undefined, "lost": lost,
+    }  # fmt: skip
+    texts = dict.fromkeys(("variable", "scope", *pair.by, "status"), "string")
+    return pd.DataFrame([row]).astype(texts)

@@ -1,0 +1,103 @@
+"""INTERNAL. The terms that parity error adds up: a statistic's relative error in each group and for everybody."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from stratsynth.evaluation.scores.marginals import Workload
+from stratsynth.evaluation.tables import Array, Pair
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms of one statistic: the groups, then everybody."""
+
+    real: Array
+    """The statistic in the real rows; NaN where there is none, or where the statistic is a marginal."""
+    synthetic: Array
+    """The same in the release."""
+    error: Array
+    """Signed relative errors; NaN where there is none."""
+    spread: Array
+    """Their standard errors."""
+    undefined: Array
+    """Whether there is no true value to compare with."""
+    lost: Array
+    """Whether there is one, and the release has none."""
+    rows: Array
+    """Rows that have a value: 2 x scopes."""
+    influence: tuple[Array, Array]
+    """For each real and each synthetic row, its influence on the absolute error of its group."""
+    influence_everybody: tuple[Array, Array]
+    """The same for everybody."""
+
+
+def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
+    """The relative error of one variable's mean, in each group and for everybody."""
+    values = [table.values(name) for table in pair.tables]
+    sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
+    truth, made = (side.mean for side in sides)
+    below = np.abs(truth) < tau
+    least = np.where(below, tau, np.abs(truth))
+    undefined = np.isnan(truth) | (least == 0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(undefined, np.nan, (made - truth) / least)
+        slopes = [np.where(below, -1.0, -made / truth) / least, 1 / least]
+        spread = np.sqrt(slopes[0] ** 2 * sides[0].variance + slopes[1] ** 2 * sides[1].variance)
+    steps = [np.nan_to_num(np.sign(error) * slope, posinf=0.0, neginf=0.0) for slope in slopes]
+    rows = np.stack([side.rows for side in sides])
+    # each group's slope for its rows, everybody's for all
+    own = [step[group] * side.away for step, group, side in zip(steps, pair.members, sides, strict=True)]
+    all_ = [step[-1] * side.away_everybody for step, side in zip(steps, sides, strict=True)]
+    lost = ~undefined & np.isnan(made)
+    return Terms(truth, made, error, spread, undefined, lost, rows, (own[0], own[1]), (all_[0], all_[1]))
+
+
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The means of one variable in one table: of the groups, then of everybody."""
+
+    rows: Array
+    mean: Array
+    variance: Array
+    """Their variances; NaN where fewer than two rows have a value."""
+    away: Array
+    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value."""
+    away_everybody: Array
+
+    @classmethod
+    def of(cls, pair: Pair, side: int, values: Array) -> _Side:
+        group, count = pair.members[side], len(pair.groups)
+        known = ~np.isnan(values)
+        values = np.where(known, values, 0.0)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            rows = np.append(np.bincount(group, known, count), known.sum())
+            mean = np.append(np.bincount(group, values, count), values.sum()) / rows
+            size = np.append(np.bincount(group, np.abs(values), count), np.abs(values).sum()) / rows
+            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
+            away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
+            squares = np.append(np.bincount(group, away[0] ** 2, count), (away[1] ** 2).sum())
+            variance = np.where(rows > 1, squares / (rows * (rows - 1)), np.nan)
+        parts = away[0] / np.maximum(rows[group], 1), away[1] / max(rows[-1], 1)
+        return cls(rows, mean, variance, parts[0], parts[1])
+
+
+def marginal_terms(pair: Pair, found: Workload) -> Terms:
+    """The mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
+    error = 2 * found.mean()
+    undefined = pair.counts[0] == 0
+    nothing = np.full(error.shape, np.nan)
+    scale = 2 / len(found.cliques)
+    pulls, wholes = [], []
+    for side in (0, 1):
+        group, pull = pair.members[side], scale * found.influence[side]
+        size = np.maximum(pair.sizes[side], 1)
+        pulls.append((pull - (np.bincount(group, pull, len(size)) / size)[group]) / size[group])
+        whole = scale * found.influence_everybody[side]
+        wholes.append((whole - whole.mean()) / len(whole) if len(whole) else whole)
+    # a distance rises with the real share and falls with the synthetic one
+    return Terms(
+        nothing, nothing, error, 2 * found.mean_errors(pair), undefined, ~undefined & np.isnan(error), pair.counts,
+        (pulls[0], -pulls[1]), (wholes[0], -wholes[1]),
+    )  # fmt: skip

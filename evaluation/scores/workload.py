@@ -1,0 +1,143 @@
+"""INTERNAL. Marginal workload error: how far a release's k-way tables are from the real ones, for whom, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from stratsynth.evaluation.scores.intervals import interval
+from stratsynth.evaluation.scores.marginals import Workload, all_cliques, workload
+from stratsynth.evaluation.tables import FEW, By, Pair
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Distance = Literal["l1", "tv"]
+
+
+def workload_error(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    k: int = 3,
+    by: By = None,
+    *,
+    distance: Distance = "l1",
+    most: int | None = None,
+    columns: Sequence[str] | None = None,
+    few: int = FEW,
+) -> pd.DataFrame:
+    """The mean distance of the two tables' k-way marginals, within each group and for everybody.
+
+    A marginal is the share of each combination of levels of k columns. Its L1 distance is the sum of the absolute
+    differences of all shares: 0 where the tables agree, 2 where they have nothing in common. Total variation is half
+    of it. The error is the mean over all sets of k columns; those of `by` count too, so that groups and everybody
+    are measured by the same sets.
+
+    The interval is of chance in the rows, by the delta method. It leaves out bias: a small group is far from
+    any other sample of its people; the baseline `subsample` shows the error that is normal for its size.
+
+    Args:
+        real: The private table: a frame, an Arrow table or a path.
+        synthetic: The release.
+        schema: The schema of both, or its path.
+        k: How many columns a marginal has.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        distance: "l1", from 0 to 2; or "tv", total variation, from 0 to 1.
+        most: The largest number of sets of columns, the same ones every time; None for all.
+        columns: The columns to take sets of; by default all.
+        few: Groups with fewer rows in either table are `small`.
+
+    Returns:
+        A row for each declared group, then one for everybody; `cliques` is the number of sets of columns.
+
+    Raises:
+        UsageError: k or `distance` is out of range, or a column is not in the schema.
+    """
+    scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
+    return workload_frame(pair, workload_of(pair, k, most, columns), scale)
+
+
+def clique_errors(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    k: int = 3,
+    by: By = None,
+    *,
+    distance: Distance = "l1",
+    most: int | None = None,
+    columns: Sequence[str] | None = None,
+    few: int = FEW,
+) -> pd.DataFrame:
+    """The distance of each marginal in each group and for everybody; arguments and refusals as `workload_error`.
+
+    Returns:
+        A row for each marginal and scope, largest distance first; `clique` holds the columns' names joined by a comma.
+    """
+    scale, pair = _scale(distance), Pair.of(real, synthetic, schema, by, few)
+    return clique_frame(pair, workload_of(pair, k, most, columns), scale)
+
+
+def k_marginal_score(
+    real: Any,
+    synthetic: Any,
+    schema: Schema | str | Path,
+    k: int = 3,
+    by: By = None,
+    *,
+    most: int | None = None,
+    columns: Sequence[str] | None = None,
+    few: int = FEW,
+) -> pd.DataFrame:
+    """NIST's score: 1000 x (1 - mean total variation of the k-way marginals); 1000 is perfect, 0 the worst.
+
+    Arguments and refusals as `workload_error`; with the column of an area in `by`, the score of each area.
+
+    Returns:
+        A row for each declared group, then one for everybody.
+    """
+    pair = Pair.of(real, synthetic, schema, by, few)
+    return score_frame(pair, workload_of(pair, k, most, columns))
+
+
+def workload_of(pair: Pair, k: int, most: int | None, columns: Sequence[str] | None) -> Workload:
+    """The workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
+    # all columns, those of `by` too: constant in a group, not for everybody
+    wanted = pair.schema.names if columns is None else pair.variables(columns)
+    return workload(pair, all_cliques(wanted, k, most))
+
+
+def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
+    """The mean over cliques, by scope; `scale` 2 for L1, 1 for total variation."""
+    mean = found.mean()
+    low, high = interval(mean, found.mean_errors(pair), 1.0)
+    cliques = np.full(mean.shape, len(found.cliques))
+    return pair.frame(scale * mean, scale * low, scale * high, more={"cliques": cliques})
+
+
+def score_frame(pair: Pair, found: Workload) -> pd.DataFrame:
+    """NIST's score, by scope."""
+    mean = found.mean()
+    low, high = interval(mean, found.mean_errors(pair), 1.0)
+    return pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low))
+
+
+def clique_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
+    """A row for each clique and scope, from the largest distance to the smallest; those without a score come last."""
+    low, high = interval(found.values, found.errors, 1.0)
+    items = {"clique": [",".join(clique) for clique in found.cliques]}
+    frame = pair.frame(scale * found.values, scale * low, scale * high, items=items)
+    return frame.sort_values("value", ascending=False, kind="stable", na_position="last", ignore_index=True)
+
+
+def _scale(distance: str) -> float:
+    scales = {"l1": 2.0, "tv": 1.0}
+    if distance not in scales:
+        raise UsageError('evaluation: distance is "l1" or "tv".')
+    return scales[distance]

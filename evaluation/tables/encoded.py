@@ -1,0 +1,91 @@
+"""INTERNAL. The rows of one table, encoded: level numbers, and the numbers themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.text import MISSING, number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Array: TypeAlias = "NDArray[Any]"
+Codes: TypeAlias = Mapping[str, Array]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """INTERNAL. Rows as level numbers, and the numbers themselves."""
+
+    schema: Schema
+    """The columns and their levels."""
+    codes: Codes
+    """For each column, the level number of each row."""
+    numbers: Codes
+    """For each numeric column, the value of each row within its bounds; NaN where there is none."""
+    rows: int
+    """The number of rows."""
+    left_out: int = 0
+    """Rows that the schema's policy leaves out."""
+
+    @classmethod
+    def read(cls, data: Any, schema: Schema | str | Path) -> EncodedRows:
+        """A pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is taken as it is."""
+        schema = as_schema(schema)
+        if isinstance(data, EncodedRows):
+            if data.schema != schema:
+                raise UsageError("evaluation: the table was read with another schema.")
+            return data
+        from stratsynth.data.sources import open_source
+        from stratsynth.schema.codec import encode
+
+        numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
+        source = open_source(data).read(schema.names)
+        coded = encode(schema, source, numbers=numeric)
+        return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n)
+
+    def take(self, rows: Array) -> EncodedRows:
+        """The rows with these numbers, or where this is true, in that order."""
+        codes = {name: column[rows] for name, column in self.codes.items()}
+        numbers = {name: column[rows] for name, column in self.numbers.items()}
+        return replace(self, codes=codes, numbers=numbers, rows=len(rows) if rows.dtype != bool else int(rows.sum()))
+
+    def values(self, name: str) -> NDArray[np.float64]:
+        """A column as numbers, NaN where it is missing or does not apply.
+
+        Those of a numeric column. Of a categorical one, the numbers its levels spell, as for the codes of a census;
+        where some level spells none, its place among the levels, from 1.
+        """
+        column = self.schema.column(name)
+        if isinstance(column, Numeric):
+            return self.numbers[name]
+        found: NDArray[np.float64] = level_values(column)[self.codes[name]]
+        return found
+
+
+def level_values(column: Categorical) -> NDArray[np.float64]:
+    """The number of each level, as `EncodedRows.values` says."""
+    own = (column.not_applicable, MISSING)
+    found = [None if level in own else number(level) for level in column.all_levels]
+    if any(value is None and level not in own for value, level in zip(found, column.all_levels, strict=True)):
+        found = [None if level in own else float(i) for i, level in enumerate(column.all_levels, start=1)]
+    return np.array([np.nan if value is None else value for value in found])
+
+
+def as_schema(schema: Schema | str | Path) -> Schema:
+    """A schema, or the path of one."""
+    return schema if isinstance(schema, Schema) else Schema.load(schema)
+
+
+def chosen(schema: Schema, columns: Sequence[str]) -> tuple[str, ...]:
+    """These columns, which must exist, in the schema's order."""
+    for name in columns:
+        schema.column(name)
+    return tuple(name for name in schema.names if name in set(columns))

@@ -1,0 +1,97 @@
+"""INTERNAL. The frames that scores come in.
+
+Every score of this package is a frame made by `Pair.frame`: one row for everybody and one for each declared group,
+whatever its count, with the columns
+
+    scope                    "group", or "everybody", whose columns of `by` are null
+    the columns of `by`      the levels that make the group
+    n, n_synthetic           its real and its synthetic rows
+    value, low, high         the score and its 95 % interval, for chance in which rows were drawn
+    status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.tables.encoded import Array
+
+from stratsynth.strata import Stratum
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STAMP = "INTERNAL: computed from private rows without a charge; not differentially private, not for publication"
+OK, SMALL, NOT_ESTIMABLE = "ok", "small", "not_estimable"
+FEW = 30
+"""Fewer rows than this make a group `small`: its score is mostly chance."""
+EVERYBODY, GROUP = "everybody", "group"
+RESERVED = frozenset({"scope", "n", "n_synthetic", "value", "low", "high", "status"})
+
+
+def tidy(
+    by: Sequence[str],
+    groups: Sequence[Stratum],
+    value: Array,
+    low: Array | None,
+    high: Array | None,
+    *,
+    counts: Mapping[str, Array],
+    status: Array,
+    items: Mapping[str, Sequence[Any]] | None = None,
+    more: Mapping[str, Array] | None = None,
+) -> pd.DataFrame:
+    """The frame of `Pair.frame`, for figures of items x scopes from any source."""
+    import pandas as pd
+
+    scopes = value.shape[1]
+    nothing = np.full(value.shape, np.nan)
+    made: dict[str, Any] = {name: np.repeat(pd.array(list(what)), scopes) for name, what in (items or {}).items()}
+    made["scope"] = pd.array([*[GROUP] * (scopes - 1), EVERYBODY] * len(value), "string")
+    for name in by:
+        levels = [*[group.to_dict()[name] for group in groups], None]
+        made[name] = pd.array(levels * len(value), "string")
+    made |= {name: np.ravel(rows) for name, rows in counts.items()}
+    made["value"] = value.ravel()
+    for name, ends in (("low", low), ("high", high)):
+        made[name] = np.where(np.isnan(value), np.nan, nothing if ends is None else ends).ravel()
+    made["status"] = pd.array(status.ravel(), "string")
+    made |= {name: np.atleast_2d(figures).ravel() for name, figures in (more or {}).items()}
+    return stamped(pd.DataFrame(made))
+
+
+def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
+    """The status of each score, from whether it is known and the number of rows behind it."""
+    return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
+
+
+def stamped(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its stamp, which `evaluate` writes into every file."""
+    frame.attrs["stamp"] = STAMP
+    return frame
+
+
+def joined(parts: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    """The rows of several frames under each other, with the attributes of the first and the stamp."""
+    import pandas as pd
+
+    frames = list(parts)
+    found = pd.concat(frames, ignore_index=True)
+    found.attrs |= frames[0].attrs
+    return stamped(found)
+
+
+def named(frame: pd.DataFrame, name: str, column: str = "table") -> pd.DataFrame:
+    """The frame with a first column that says whose it is."""
+    import pandas as pd
+
+    frame.insert(0, column, pd.Series([name] * len(frame), dtype="string"))
+    return frame
+
+
+def share(part: Array, whole: Array) -> Array:
+    """`part` / `whole`; NaN where `whole` is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(whole > 0, part / whole, np.nan)

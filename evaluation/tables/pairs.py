@@ -1,0 +1,148 @@
+"""INTERNAL. A real and a synthetic table side by side, and the declared groups in both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from stratsynth.evaluation.tables.encoded import Array, EncodedRows, as_schema, chosen
+from stratsynth.evaluation.tables.frames import FEW, RESERVED, statuses, tidy
+
+from stratsynth.errors import UsageError
+from stratsynth.schema import Schema
+from stratsynth.strata import Stratum, crossing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+By: TypeAlias = "str | Sequence[str] | None"
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """INTERNAL. Two tables whose rows are sorted by group."""
+
+    real: EncodedRows
+    """The private rows."""
+    synthetic: EncodedRows
+    """The release's rows."""
+    by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
+    groups: tuple[Stratum, ...]
+    """Every declared group: the crossing of the levels of `by`. Without `by`, the one group of everybody."""
+    members: tuple[Array, Array]
+    """For the real and the synthetic table, the group number of each row."""
+    few: int = FEW
+    """Fewer rows than this make a group small."""
+
+    @classmethod
+    def of(cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By = None, few: int = FEW) -> Pair:
+        """Read two tables, and sort their rows by group."""
+        schema = as_schema(schema)
+        names, groups = groups_of(schema, by)
+        tables, members = [], []
+        for data in (real, synthetic):
+            table = EncodedRows.read(data, schema)
+            group = group_numbers(table, names)
+            order = np.argsort(group, kind="stable")
+            tables.append(table.take(order) if names else table)
+            members.append(group[order])
+        return cls(tables[0], tables[1], names, groups, (members[0], members[1]), few)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of both."""
+        return self.real.schema
+
+    @property
+    def tables(self) -> tuple[EncodedRows, EncodedRows]:
+        """The real one first."""
+        return self.real, self.synthetic
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """Real and synthetic rows of each group: 2 x groups."""
+        return np.stack([np.bincount(group, minlength=len(self.groups)) for group in self.members])
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64]:
+        """Real and synthetic rows of each scope: the groups, then everybody."""
+        return self.spread(self.sizes, self.sizes.sum(axis=1))
+
+    def spread(self, groups: Array, everybody: Array) -> Array:
+        """Figures of the groups (last axis) and of everybody, by scope. Without `by` the one group is everybody."""
+        return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
+
+    def totals(self, side: int, values: Array) -> Array:
+        """The sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
+        return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
+
+    def tabulated(self, side: int, *columns: str) -> NDArray[np.int64]:
+        """Rows of the real (side 0) or the synthetic table (side 1) by scope and level: scopes x levels x ..."""
+        shape = (len(self.groups), *(self.schema.size(name) for name in columns))
+        cells = self.members[side]
+        for name, size in zip(columns, shape[1:], strict=True):
+            cells = cells * size + self.tables[side].codes[name]
+        groups = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+        everybody = groups.sum(axis=0, keepdims=True)
+        return np.concatenate([groups, everybody]) if self.by else everybody
+
+    def variables(self, columns: Sequence[str] | None) -> tuple[str, ...]:
+        """The columns asked for; by default all but those of `by`, which are constant in a group."""
+        if columns is None:
+            return tuple(name for name in self.schema.names if name not in self.by)
+        return chosen(self.schema, columns)
+
+    def frame(
+        self,
+        value: Array,
+        low: Array | None = None,
+        high: Array | None = None,
+        *,
+        items: Mapping[str, Sequence[Any]] | None = None,
+        more: Mapping[str, Array] | None = None,
+        n: Array | None = None,
+    ) -> pd.DataFrame:
+        """A tidy frame: for each item, a row for each scope.
+
+        Args:
+            value: Scores, items x scopes, or scopes alone; NaN where there is none.
+            low: The lower ends of their intervals; NaN, or None for all, where there is none.
+            high: The upper ends.
+            items: Columns that identify each item, a value an item.
+            more: Further figures, shaped like `value`.
+            n: Rows that each score rests on, 2 x items x scopes, where that is not all rows of its scope.
+        """
+        value = np.atleast_2d(value)
+        rows = np.broadcast_to(self.counts[:, None, :], (2, *value.shape)) if n is None else n
+        counts = {"n": rows[0], "n_synthetic": rows[1]}
+        worth = statuses(value, rows.min(axis=0), self.few)
+        return tidy(self.by, self.groups, value, low, high, counts=counts, status=worth, items=items, more=more)
+
+
+def groups_of(schema: Schema, by: By) -> tuple[tuple[str, ...], tuple[Stratum, ...]]:
+    """The columns of `by`, and every declared group: their crossing, or the one group of everybody."""
+    names = as_columns(by)
+    for name in names:
+        if name in RESERVED:
+            raise UsageError(f"evaluation: a column to group by cannot be called {name!r}; rename it.")
+    return names, crossing(schema, names) if names else (Stratum(()),)
+
+
+def group_numbers(table: EncodedRows, by: Sequence[str]) -> NDArray[np.int64]:
+    """The number of the group that each row lies in, in the order of `crossing`."""
+    group = np.zeros(table.rows, np.int64)
+    for name in by:
+        group = group * table.schema.size(name) + table.codes[name]
+    return group
+
+
+def as_columns(by: By) -> tuple[str, ...]:
+    """One column, several, or none."""
+    return () if by is None else (by,) if isinstance(by, str) else tuple(by)

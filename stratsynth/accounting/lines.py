@@ -1,0 +1,132 @@
+"""The lines of a ledger file: what each kind holds, and whether a file's lines are a ledger's.
+
+ledger    the first: cap, delta, neighbours, unit, and the fingerprint of the data
+reserve   a fit: who asked for what, its whole allotment, and the version that wrote the line
+charge    a moment of a fit, its questions by their digest, and what they cost
+done      the release is where its owner wants it
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth import __version__
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.ledger import Request, fresh_seed
+from stratsynth.checks import is_whole
+from stratsynth.errors import LedgerError, UsageError
+
+FORMAT = "stratsynth-ledger/1"
+
+
+def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The first line, when all lines are a ledger's."""
+    if lines[0].get("format") != FORMAT:
+        versions = {str(line["version"]) for line in lines if "version" in line}
+        by = f", but was written by stratsynth {' and '.join(sorted(versions))}" if versions else ""
+        raise LedgerError(f"ledger: {path} is not a ledger of format {FORMAT}{by}.")
+    number = 0
+    try:
+        currencies: dict[str, Currency] = {}
+        for number, line in enumerate(lines, start=1):
+            _check_line(line, currencies, first=number == 1)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
+        raise LedgerError(
+            f"ledger: {path} is damaged: line {number} is no ledger's. Nothing is spent on a damaged ledger; "
+            "restore it from a copy."
+        ) from None
+    return lines[0]
+
+
+def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, first: bool) -> None:
+    """Read everything that a line should hold; whatever exception that raises says that it is no ledger's."""
+    kind = line["kind"]
+    if first != (kind == "ledger"):
+        raise ValueError(kind)
+    if kind == "ledger":
+        Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"))
+        if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
+            raise ValueError(kind)
+        _texts(line, "data")
+    elif kind == "reserve":
+        _texts(line, "run", "identity", "at", "mechanism", *(["version"] if "version" in line else []))
+        allot = allotment_of(line)
+        if not 0 < float(allot.amount) < math.inf or not is_whole(line["seed"]) or line["run"] in currencies:
+            raise ValueError(kind)
+        currencies[line["run"]] = allot.currency
+    elif kind == "charge":
+        _texts(line, "asked")
+        spending = Spending(Neighbours.ADD_REMOVE)
+        spending.add(Charge.from_dict(c, currencies[line["run"]]) for c in line["charges"])
+        if not (0 <= line["distance"] <= 1 and isinstance(line["moment"], int) and float(spending.spent()) >= 0):
+            raise ValueError(kind)
+    elif kind == "done":
+        _texts(line, "identity")
+        currencies[line["run"]]
+    else:
+        raise ValueError(kind)
+
+
+def is_over(reservation: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a fit cannot be resumed: it is done, or has handed rows to code whose answers nobody could keep."""
+    claimed = reservation["allot"]["currency"] == Currency.CLAIMED
+    return any(
+        line["kind"] == "done" or (claimed and line["kind"] == "charge")
+        for line in lines
+        if line.get("run") == reservation["run"]
+    )
+
+
+def _texts(line: Mapping[str, Any], *keys: str) -> None:
+    for key in keys:
+        if not isinstance(line[key], str):
+            raise TypeError(key)
+
+
+def reservation(request: Request, run: str) -> dict[str, Any]:
+    """The line that reserves a fit's whole allotment."""
+    return {
+        "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
+        "seed": fresh_seed(request), "version": __version__, "budget": _budget(request.budget),
+        "allot": request.allot.to_dict(),
+    }  # fmt: skip
+
+
+def _budget(budget: Budget) -> dict[str, Any]:
+    unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit}
+
+
+def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
+    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+
+    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
+    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    """
+    for line in lines:
+        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
+            request.mechanism, _budget(request.budget),
+        )  # fmt: skip
+        if not same or request.seed not in (None, line["seed"]):
+            continue
+        if line.get("version") != __version__ and not is_over(line, lines):
+            raise LedgerError(
+                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {__version__} cannot go on with it. "
+                "Finish it with that version, or give another seed for a new fit, which is charged."
+            )
+
+
+def allotment_of(line: Mapping[str, Any]) -> Allotment:
+    """What a line has reserved."""
+    return Allotment.from_dict(line["allot"], Budget(**line["budget"]))
+
+
+def now() -> str:
+    """The time in UTC, to the second."""
+    return dt.datetime.now(tz=dt.UTC).isoformat(timespec="seconds")

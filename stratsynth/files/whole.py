@@ -1,0 +1,83 @@
+"""Files and folders that are written whole or not at all: beside their place, onto the disk, then renamed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from stratsynth.noise import SystemEntropy
+
+
+@contextmanager
+def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
+    """A file to write to that replaces `path` once the block ends; if it raises, nothing of it is left.
+
+    `mode` is the file's permissions before the umask.
+    """
+    part = _beside(path)
+    try:
+        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
+            yield handle
+            handle.flush()
+            os.fsync(handle.fileno())
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def new_folder(path: Path) -> Iterator[Path]:
+    """A folder to fill that becomes `path` once the block ends, and is on the disk then; or nothing is left."""
+    part = _beside(path)
+    try:
+        part.mkdir(parents=True)
+        yield part
+        for inner in part.rglob("*"):
+            if inner.is_dir():
+                sync_folder(inner)
+            else:
+                with inner.open("rb") as file:
+                    os.fsync(file.fileno())
+        sync_folder(part)
+        part.rename(path)
+        sync_folder(path.parent)
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    """A name of its own, so that what a killed process has left is in nobody's way."""
+    return path.with_name(f".{path.name}.{SystemEntropy().read(4).hex()}.part")
+
+
+def sync_folder(folder: Path) -> None:
+    """Have a folder's entries on the disk: a new or renamed file survives a power cut."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_text(path: Path, text: str) -> None:
+    """A text in UTF-8, with the ends of lines that it has."""
+    with new_file(path) as file:
+        file.write(text.encode())
+
+
+def write_json(path: Path, document: Mapping[str, Any]) -> None:
+    """JSON that a person can read and that holds no NaN."""
+    write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value; OSError or ValueError for whatever is wrong with it, its depth included."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError(f"{path.name} is nested too deeply") from None

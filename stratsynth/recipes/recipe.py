@@ -1,0 +1,207 @@
+"""Recipes: a fit written down, to be reviewed before it is run.
+
+`Recipe.read` judges everything that can be judged without data; nothing is spent by a recipe that is refused.
+Paths are relative to the recipe's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.data.table import Table, open_table
+from stratsynth.errors import RecipeError, nearest
+from stratsynth.fitting import fitted
+from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
+from stratsynth.models.base import Returns
+from stratsynth.recipes.sections import (
+    BudgetSection,
+    DataSection,
+    MechanismSection,
+    ReleaseSection,
+    StrataSection,
+    read_section,
+)
+from stratsynth.schema import Schema
+from stratsynth.strata.groups import Groups
+from stratsynth.stratified import makes_strata, stratify
+from stratsynth.weights.section import read_weights
+
+if TYPE_CHECKING:
+    from stratsynth.release import Release
+
+S = TypeVar("S")
+MAX_BYTES = 1 << 20
+
+_SECTIONS = ("data", "strata", "weights", "mechanism", "budget", "release", "compare")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe whose words are understood. The data's header is checked when `table` is called."""
+
+    folder: Path
+    """Where it lies; its paths are relative to this folder."""
+    data: DataSection
+    """[data]."""
+    strata: StrataSection | None
+    """[strata], if there are any."""
+    weights: Mapping[str, Any] | None
+    """[weights], as written: its tables are read when a mechanism is made."""
+    mechanism: MechanismSection
+    """[mechanism]."""
+    spend: BudgetSection
+    """[budget]; `budget` is the Budget that it describes."""
+    release: ReleaseSection
+    """[release]."""
+    compare: Mapping[str, Any] | None = None
+    """[compare], which `stratsynth compare` varies and judges; a fit takes no notice of it."""
+
+    @classmethod
+    def read(cls, path: Path) -> Recipe:
+        """Parse and check a recipe file."""
+        document = _parse(path)
+        for name, keys in document.items():
+            if name not in _SECTIONS:
+                raise RecipeError(f"{path.name}: there is no section [{name}]{nearest(name, _SECTIONS)}.")
+            if not isinstance(keys, dict):
+                raise RecipeError(f"{path.name}: {name} must be a section, [{name}].")
+        for name in ("data", "mechanism", "budget"):
+            if name not in document:
+                raise RecipeError(f"{path.name}: the section [{name}] is missing.")
+
+        def section(kind: type[S], name: str) -> S:
+            return read_section(kind, document.get(name, {}), f"{path.name}: [{name}]", path.parent)
+
+        settings = dict(document["mechanism"])
+        mechanism = settings.pop("name", None)
+        if not isinstance(mechanism, str):
+            raise RecipeError(f'{path.name}: [mechanism] name is missing; for example name = "independent".')
+        if ("strata" in document) != ("weights" in document):
+            has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
+            raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by weights.")
+        if "strata" in document["budget"] and "strata" not in document:
+            raise RecipeError(
+                f"{path.name}: [budget] strata is a table of the strata's budgets, but there are no strata."
+            )
+        return cls(
+            path.parent,
+            section(DataSection, "data"),
+            section(StrataSection, "strata") if "strata" in document else None,
+            document.get("weights"),
+            MechanismSection(mechanism, settings),
+            section(BudgetSection, "budget"),
+            section(ReleaseSection, "release"),
+            document.get("compare"),
+        )
+
+    def budget(self) -> Budget:
+        """The budget of the fit."""
+        return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
+
+    def table(self) -> Table:
+        """The private table, its header checked; no row is read."""
+        return open_table(
+            self.data.path,
+            schema=self.schema(),
+            ledger=self.spend.ledger,
+            ledger_epsilon=self.spend.ledger_epsilon,
+            declared_size=self.data.declared_size,
+            public=self.data.public,
+        )
+
+    def schema(self) -> Schema:
+        """The schema, read without the data."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> Schema:
+        return Schema.load(self.data.schema)
+
+    def how(self) -> Mechanism[Any]:
+        """The mechanism, stratified if the recipe says so; the tables that it needs are read once."""
+        return self._how
+
+    @cached_property
+    def _how(self) -> Mechanism[Any]:
+        name, settings = self.mechanism.name, self.mechanism.settings
+        if self.strata is None or self.weights is None:
+            if makes_strata(name):
+                raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
+            return make(name, settings)
+        budgets = None if self.spend.strata is None else StratumBudgets.read(self.spend.strata)
+        weights = read_weights(self.weights, self.folder)
+        return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)
+
+    @cached_property
+    def prepared(self) -> Prepared:
+        """All that public facts decide of the fit: worked out once, for its plan, its progress and itself."""
+        return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size)
+
+    def groups(self) -> Groups:
+        """What [strata] says besides the columns."""
+        return Groups() if self.strata is None else self.strata.groups
+
+    def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
+        """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
+
+        Args:
+            folder: The release folder, which must not exist.
+            tick: Called after every moment at which questions were answered, and for every model that was fitted.
+            workers: As for `fit`.
+
+        Returns:
+            The release, which is in the folder too.
+
+        Raises:
+            UsageError: What is refused before anything is charged.
+            BudgetRefused: What the ledger has not enough left for.
+        """
+        from stratsynth.release.release import check_new
+
+        how, seed = self.how(), self.seed
+        rows = self.rows if how.returns == Returns.ROWS else None
+        ready, table, budget = partial(check_new, folder), self.table(), self.budget()
+        with fitted(self.prepared, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
+            release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
+        return release
+
+    @property
+    def directory(self) -> Path:
+        """Where the release goes when the command line does not say."""
+        return self.release.directory or self.folder / "release"
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of post-processing, if the recipe has one."""
+        return self.release.seed
+
+    @property
+    def rows(self) -> int:
+        """How many synthetic rows to write."""
+        rows = self.data.declared_size if self.release.rows is None else self.release.rows
+        if rows is None:
+            raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
+        if rows < 0:
+            raise RecipeError("[release] rows must be at least 0.")
+        return rows
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
+        raise RecipeError(f"there is no recipe {path}.")
+    if path.stat().st_size > MAX_BYTES:
+        raise RecipeError(f"{path.name} is larger than a recipe can be.")
+    try:
+        return tomllib.loads(path.read_bytes().decode())
+    except UnicodeDecodeError:
+        raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long
+        raise RecipeError(f"{path.name} is not TOML: {error}.") from None

@@ -1,0 +1,119 @@
+"""The sections of a recipe, a dataclass each: its fields are the keys, their types what is allowed."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from stratsynth.checks import check_keys, check_seed
+from stratsynth.errors import RecipeError
+from stratsynth.strata.groups import Groups
+
+S = TypeVar("S")
+
+
+@dataclass(frozen=True)
+class DataSection:
+    """[data]: the private table."""
+
+    path: Path
+    """The file with the rows."""
+    schema: Path
+    """The public schema of the rows."""
+    declared_size: int | None = None
+    """The number of rows, if it is public."""
+    public: bool = False
+    """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
+
+
+@dataclass(frozen=True)
+class StrataSection:
+    """[strata]: how the rows are split."""
+
+    by: Sequence[str]
+    """The columns whose levels make the strata."""
+    groups: Groups = field(default_factory=Groups)
+    """Merges, and what becomes of small groups: keys of the same section."""
+
+
+@dataclass(frozen=True)
+class MechanismSection:
+    """[mechanism]: its name, and every other key of the section as its settings."""
+
+    name: str
+    """The name it is installed under."""
+    settings: Mapping[str, Any]
+    """What is judged when the mechanism is made."""
+
+
+@dataclass(frozen=True)
+class BudgetSection:
+    """[budget]: what the fit may cost, and where that is entered."""
+
+    epsilon: float
+    """The fit's epsilon."""
+    delta: float
+    """The fit's delta."""
+    neighbours: str = "add-remove"
+    """The pairs of tables that the guarantee compares."""
+    ledger: Path | None = None
+    """The file that keeps the account of these data; without one the account ends with the process."""
+    ledger_epsilon: float | None = None
+    """The most that may ever be spent on these data; set when the ledger is made."""
+    strata: Path | None = None
+    """A table with the budgets of single strata."""
+
+
+@dataclass(frozen=True)
+class ReleaseSection:
+    """[release]: what is written, and where."""
+
+    rows: int | None = None
+    """The number of synthetic rows; the declared size when not given."""
+    directory: Path | None = None
+    """The release's folder; `release` beside the recipe when not given."""
+    seed: int | None = None
+    """The seed of post-processing, at least 0. Noise is never seeded."""
+    csv: bool = False
+    """Whether the table is written as CSV too."""
+
+    def __post_init__(self) -> None:
+        """Refuse a negative seed."""
+        check_seed(self.seed)
+
+
+def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:
+    """The section, its keys and their types checked against the fields of `cls`; paths are relative to `folder`.
+
+    `where` names file and section in messages.
+    """
+    keys = _keys(cls)
+    check_keys(section, keys, where)
+    return _made(cls, {k: folder / v if keys[k] is Path else v for k, v in section.items()}, where)
+
+
+def _made(cls: type[S], values: Mapping[str, Any], where: str) -> S:
+    given, hints = dict[str, Any](), get_type_hints(cls)
+    for each in fields(cls):  # type: ignore[arg-type]  # a dataclass
+        if is_dataclass(inner := hints[each.name]):
+            given[each.name] = _made(inner, values, where)  # type: ignore[arg-type]  # a class
+        elif each.name in values:
+            given[each.name] = values[each.name]
+        elif each.default is MISSING and each.default_factory is MISSING:
+            raise RecipeError(f"{where} {each.name} is missing.")
+    return cls(**given)
+
+
+def _keys(cls: type[Any]) -> dict[str, Any]:
+    """Each key with its type; a field that is a dataclass holds keys of the same section."""
+    found: dict[str, Any] = {}
+    for key, hint in get_type_hints(cls).items():
+        if is_dataclass(hint):
+            found |= _keys(hint)  # type: ignore[arg-type]  # a class
+            continue
+        kind = get_args(hint)[0] if isinstance(hint, types.UnionType) else hint  # of `int | None`
+        found[key] = get_origin(kind) or kind
+    return found
