@@ -204,8 +204,11 @@ def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -
     """The strata's models as one of everybody, by their weights.
 
     Raises:
-        MechanismError: Models that return different things.
+        MechanismError: What is no model, and models that return different things.
     """
+    for part in parts.values():
+        if not isinstance(part, Model):
+            raise MechanismError(f"{type(part).__name__} is no model that strata could be combined from.")
     kinds = {type(part): part.returns for part in parts.values()}
     if len(set(kinds.values())) != 1:
         raise MechanismError(f"models that return {' and '.join(sorted(set(kinds.values())))} cannot be combined.")

@@ -40,8 +40,8 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
                 strip(scale, [Mark("mean", row["value"], row["lower"], row["upper"], 1)], what=named(row["stratum"])),
                 row["value"],
             ),
-            figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]), count(max(0.0, row["size"])),
-            text(STATUS[row["status"]]),
+            figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            count(max(0.0, row["size"])), text(STATUS[row["status"]]),
         ]
         for row in rows
     ]  # fmt: skip

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pandas as pd
-from stratsynth.driver.choosing import away, weigh
 
 from helpers.small import BUDGET
 from stratsynth import Categorical, Neighbours, Schema
 from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.mechanisms import Public
-from stratsynth.questions import Choose, Counts, NoisyTable, Work
+from stratsynth.questions import Choose, Counts, Distance, NoisyTable, Work
+from stratsynth.questions.handler import Exact, Setting
 
 LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
 
@@ -50,15 +50,15 @@ class ByHand:
         self.asked.append(question)
         question.check(self.schema)
         if isinstance(question, Counts):
-            sigmas = question.sigmas(self.neighbours)
+            sigmas = question.sigmas(self.schema, self.neighbours)
             return tuple(self.noisy(c, sigma) for c, sigma in zip(question.cliques, sigmas, strict=True))
         if isinstance(question, Choose):
             if self.rng is not None:
                 return int(self.rng.integers(len(question.scores)))
-            distances = [away(score, self.table(score.clique)) for score in question.scores]
-            return int(np.argmax(weigh(question.scores, distances, self.neighbours)[0]))
+            exact, at = Exact([self.table(c) for c in question.wanted.cliques]), Setting(self.schema, self.neighbours)
+            return int(np.argmax(Distance.units(question.scores, exact, at, {})[0]))
         assert isinstance(question, Work)
-        return question.solver([question.problem])[0]
+        return question.solver.solve([question.problem])[0]
 
     def noisy(self, clique, sigma):
         noise = 0 if self.rng is None else np.rint(self.rng.normal(0, sigma, self.schema.shape(clique))).astype(int)

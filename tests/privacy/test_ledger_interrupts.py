@@ -86,7 +86,7 @@ MOMENTS = {
     "having reserved": Fault("stratsynth.accounting.ledger_file:FileLedger.open", after=True, signal=INT),
     "charging": Fault("os:pwrite", 3, after=True, signal=INT),
     "syncing a charge": Fault("os:fsync", 7, after=True, signal=INT),
-    "loading the rows": Fault("stratsynth.data.load:load_rows", signal=INT),
+    "loading the rows": Fault("stratsynth.data.backends:load_rows", signal=INT),
     "reading the rows": Fault("stratsynth.driver.answering:Answerer.answer", 2, signal=INT),
     "having read the rows": Fault("stratsynth.driver.answering:Answerer.answer", 2, after=True, signal=INT),
     "writing the journal": Fault("stratsynth.files.npz:write", 3, signal=INT),

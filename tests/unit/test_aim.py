@@ -20,7 +20,7 @@ from stratsynth.digest import digest
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Choose, Counts, Work
+from stratsynth.questions import Choose, Counts, Solver, Work
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Rule
 
@@ -86,7 +86,7 @@ def test_candidates_are_compared_with_the_model_in_records_less_what_noise_would
     driver = ByHand(schema_of(LEVELS), rows_of(5000))
     driver.run(AIM(rounds=4, weights={"a": 3.0}), rho=1.0, size=5000)
     choice, measured = driver.of(Choose)[0], driver.of(Counts)[1]
-    (sigma,) = measured.sigmas(Neighbours.ADD_REMOVE)
+    (sigma,) = measured.sigmas(driver.schema, Neighbours.ADD_REMOVE)
     for score in choice.scores:
         assert score.reference.sum() == pytest.approx(5000, rel=0.05)
         assert score.offset == pytest.approx(NOISE_SIZE * sigma * score.reference.size)
@@ -242,8 +242,7 @@ def test_models_of_all_strata_are_fitted_at_once(monkeypatch):
         calls.append(len(problems))
         return solve(problems)
 
-    monkeypatch.setattr(refits_module, "solve", counted)
-    monkeypatch.setattr(refits_module, "engine", lambda name: counted)
+    monkeypatch.setattr(refits_module, "engine", lambda name: Solver(counted))
     schema = schema_of({"g": 4, **LEVELS})
     rows = {name: np.tile(codes, 4) for name, codes in rows_of(3000).items()} | {"g": np.repeat(range(4), 3000)}
     table = open_table(frame_of(rows), schema=schema, declared_size=12_000)
@@ -260,7 +259,7 @@ def test_models_of_all_strata_are_fitted_at_once(monkeypatch):
 @pytest.mark.parametrize("size", [None, 10, 5000])
 def test_a_plan_asks_no_more_than_a_fit_may(size):
     schema = schema_of(LEVELS)
-    program = AIM().typical(Public(schema, size), allotted(0.5), np.random.default_rng(0))
+    program = AIM().rehearsal(Public(schema, size), allotted(0.5), np.random.default_rng(0))
     answer, spent = None, Fraction(0)
     driver = ByHand(schema, rows_of(100))
     try:

@@ -14,8 +14,9 @@ from helpers.pages import Page
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import MechanismError, ReleaseError, UsageError
-from stratsynth.models import Estimate, Figures, State, files, mixture
+from stratsynth.models import Estimate, Figures, State, files
 from stratsynth.models.intervals import sampled_shares_covariance
+from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, crossing
 from stratsynth.testing.record import same
 
@@ -48,7 +49,7 @@ def leaf(column="x", **given):
 
 
 def combined(parts, shares, covariance=None):
-    return mixture(SCHEMA, dict(zip((A, B), parts, strict=True)), dict(zip((A, B), shares, strict=True)), covariance)
+    return weighted(SCHEMA, dict(zip((A, B), parts, strict=True)), dict(zip((A, B), shares, strict=True)), covariance)
 
 
 # Weighted means
@@ -146,7 +147,6 @@ def test_strata_within_strata():
         ([leaf(value=1), leaf(value=1, fourth=1)], None),
         ([leaf(value=1), leaf(value=1)], np.zeros((3, 3))),
         ([leaf(value=1), leaf(value=1)], np.full((2, 2), np.nan)),
-        ([leaf(value=1), "no estimate"], None),
     ],
 )
 def test_what_cannot_be_combined(parts, covariance):

@@ -107,7 +107,7 @@ def test_without_a_declared_size_the_columns_tables_say_whether_there_are_rounds
 @pytest.mark.parametrize("size", [100, 5000])
 def test_a_plan_goes_by_the_questions_of_a_fit(size):
     schema = schema_of(LEVELS)
-    program = GEM(rounds=4).typical(Public(schema, size), allotted(0.5), np.random.default_rng(0))
+    program = GEM(rounds=4).rehearsal(Public(schema, size), allotted(0.5), np.random.default_rng(0))
     driver = ByHand(schema, rows_of(10))
     question = next(program)
     while question is not None:
@@ -371,6 +371,6 @@ def test_tables_too_large_to_be_fitted_are_no_candidates():
 
 def _first_choice(schema, **settings):
     public = Public(schema, 10**6)
-    program = GEM(rounds=1, **settings).typical(public, allotted(1.0), np.random.default_rng(0))
+    program = GEM(rounds=1, **settings).rehearsal(public, allotted(1.0), np.random.default_rng(0))
     next(program)
     return program.send(())

@@ -15,11 +15,12 @@ from helpers import small
 from stratsynth import cli
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import make
-from stratsynth.models import Mixture
+from stratsynth.models import combine
 from stratsynth.models.rules import Moved, broken, draw_allowed
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Categorical, Rule, Schema
 from stratsynth.strata import crossing, within
+from stratsynth.weights import Resolved
 
 LEVELS = ("x", "y", "z")
 NAMES = ("A", "B", "C", "D")
@@ -127,7 +128,7 @@ def test_no_sample_breaks_a_rule_whatever_the_rules(given_rules, kind, by, seed)
     if by:
         strata = crossing(schema, by)
         parts = {stratum: part(within(schema, (stratum,)), kind, rng) for stratum in strata}
-        model = Mixture(schema, parts, dict.fromkeys(strata, 1 / len(strata)))
+        model = combine(schema, parts, Resolved(dict.fromkeys(strata, 1 / len(strata))))
     else:
         model = part(schema, kind, rng)
     release = ss.Release(model, {"strata": {"by": list(by)}}, None)
