@@ -62,7 +62,7 @@ def release_page(
         _groups(certificate, sized, names),
         *own,
         _limits(certificate),
-        *([columns(tables, names, schema)] if tables or not own else []),
+        *([columns(tables, names, schema)] if sized or not own else []),
         _made(certificate, tables, moved),
         Section("cite", "How to cite", figures=cited),
     ]
