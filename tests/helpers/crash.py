@@ -326,7 +326,7 @@ def serve():
         "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
         "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.backends",
         "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipes.recipe", "stratsynth.release.certificate",
-        "stratsynth.release.measurements", "stratsynth.release.summary", "stratsynth.data.sources",
+        "stratsynth.release.measurements", "stratsynth.release.page.summary", "stratsynth.data.sources",
         "tomli_w", "typer.main", "helpers.small", "pyarrow.csv", "zipfile",
     ):  # fmt: skip
         importlib.import_module(name)

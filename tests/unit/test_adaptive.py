@@ -13,7 +13,7 @@ from helpers import small
 from helpers.toys import Toy
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.questions import Choose, Counts, Distance, choose, counts
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 from stratsynth.testing import check_contract
 
 RHO = rho_of(1, 1e-9 - 1e-15)

@@ -10,6 +10,7 @@ import pytest
 from stratsynth.adapters import ClippedMean, CoinPress, Independent
 
 from helpers.exactly import exactly
+from helpers.pages import Page
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import MechanismError, ReleaseError, UsageError
@@ -274,8 +275,14 @@ def test_a_release_of_estimates_on_disk(release, tmp_path):
     folder = release.save(tmp_path / "release", csv=True)
     assert sorted(p.name for p in folder.iterdir()) == [
         "certificate.json", "estimates.csv", "estimates.parquet", "measurements.parquet", "model",
+        "report.html",
     ]  # fmt: skip
     pd.testing.assert_frame_equal(pq.read_table(folder / "estimates.parquet").to_pandas(), release.estimates())
+    page = Page((folder / "report.html").read_text(encoding="utf-8")).check()
+    assert "No count of a single column" not in page.text
+    means, _ = page.numbers("means-of-x")
+    assert [row["group"] for row in means] == ["everybody", *release.estimates()["stratum"].unique()[1:]]
+    assert {row["status"] for row in means} <= {"ok", "small", "not_estimable"}
     again = Release.load(folder)
     pd.testing.assert_frame_equal(again.estimates(0.9), release.estimates(0.9))
 

@@ -16,7 +16,7 @@ from stratsynth.accounting.prices import STEPS
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 from stratsynth.schema.codec import encode
 
 BY = "their package 1.0"

@@ -12,7 +12,7 @@ from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.fitting import requested
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 
 # What is charged, and what it adds up to
 
