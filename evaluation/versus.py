@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.cells import BASELINE
-from stratsynth.evaluation.comparing import read_facts
 from stratsynth.evaluation.paired import mean_interval, named
 from stratsynth.evaluation.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
+
+from stratsynth.files.whole import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +67,7 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
 
 def text(frame: pd.DataFrame, folder: Path) -> str:
     """The page."""
-    facts, differences = read_facts(folder), _paired(folder)
+    facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     cells, times = facts["cells"], facts["repetitions"]
     parts = [f"{frame.attrs['stamp']}.\n{cells:,} fits: every setting {_times(times)}, each with noise of its own."]
     if facts["charged"] is not None:
@@ -85,7 +86,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
     """The same for programs: what was compared, all differences that are not of single groups, the files."""
-    facts, differences = read_facts(folder), _paired(folder)
+    facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     found = {
