@@ -78,9 +78,8 @@ class AIM(Poolable[Graphical]):
         one_of("aim: engine", self.engine, ("numpy", "mbi"))
         whole("aim: model_cells", self.model_cells, 1, MOST_CELLS)
         whole("aim: iterations", self.iterations, 1, MOST_CELLS)
-        for key, value in (("rounds", self.rounds), ("clique_cells", self.clique_cells)):
-            if value is not None:
-                whole(f"aim: {key}", value, 1, MOST_CELLS)
+        whole("aim: rounds", self.rounds, 1, MOST_CELLS, optional=True)
+        whole("aim: clique_cells", self.clique_cells, 1, MOST_CELLS, optional=True)
         number("aim: prior", self.prior, least=0)
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -54,8 +54,7 @@ class External(Mechanism["Drawn"]):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
         if not self.by:
             raise UsageError("external: say by= whom the claim is, such as a package and its version.")
-        if self.rows is not None:
-            whole("external: rows", self.rows, 1)
+        whole("external: rows", self.rows, 1, optional=True)
 
     @property
     def takes_row_count(self) -> bool:

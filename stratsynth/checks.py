@@ -1,10 +1,11 @@
 """Checks of what users write: settings, arguments, recipes and schemas. Never of values that come from rows.
 
-Each takes the name that its message begins with, returns the value, and raises the caller's class of error.
+Each takes the name that its message begins with, and the class of error that it raises.
 """
 
 from __future__ import annotations
 
+import math
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -34,57 +35,42 @@ def is_texts(value: object) -> TypeGuard[Sequence[str]]:
 
 
 def whole(
-    what: str, value: object, least: int = 0, most: int | None = None, *, error: type[StratsynthError] = UsageError
-) -> int:
-    """A whole number between two bounds, both among what is allowed."""
-    if not is_whole(value) or value < least or (most is not None and value > most):
-        bounds = f"of at least {least:,}" if most is None else f"from {least:,} to {most:,}"
+    what: str, value: object, least: int = 0, most: float = math.inf, *, optional: bool = False,
+    error: type[StratsynthError] = UsageError,
+) -> None:  # fmt: skip
+    """A whole number from `least` to `most`, both among what is allowed; or None, if it is `optional`."""
+    if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
+        bounds = f"of at least {least:,}" if most == math.inf else f"from {least:,} to {most:,}"
         raise error(f"{what} must be a whole number {bounds}, not {said(value)}.")
-    return value
 
 
 def number(
-    what: str,
-    value: object,
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
-    hint: str = "",
-    error: type[StratsynthError] = UsageError,
-) -> float:
+    what: str, value: object, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
+    below: float = math.inf, optional: bool = False, hint: str = "", error: type[StratsynthError] = UsageError,
+) -> None:  # fmt: skip
     """A finite number: `least` and `most` are among what is allowed, `above` and `below` are not.
 
-    `hint` follows the bounds in the message.
+    `hint` follows the bounds in the message. None passes if it is `optional`.
     """
-    ends = {"of at least": least, "above": above, "at most": most, "below": below}
-    fits = is_number(value) and (
-        (least is None or value >= least) and (above is None or value > above)
-        and (most is None or value <= most) and (below is None or value < below)
-    )  # fmt: skip
-    if not fits:
-        bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if end is not None)
-        if least is not None and most is not None:
-            bounds = f"from {least:g} to {most:g}"
-        kind = f"number {bounds}" if bounds else "finite number"
-        raise error(f"{what} must be a {kind}{hint}, not {said(value)}.")
-    return value  # type: ignore[return-value]  # `fits` holds what mypy cannot see
+    fits = is_number(value) and least <= value <= most and above < value < below
+    if not fits and not (optional and value is None):
+        ends = {"of at least": least, "above": above, "at most": most, "below": below}
+        bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if abs(end) < math.inf)
+        bounds = f"from {least:g} to {most:g}" if max(abs(least), abs(most)) < math.inf else bounds
+        raise error(f"{what} must be a {f'number {bounds}' if bounds else 'finite number'}{hint}, not {said(value)}.")
 
 
-def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> str:
+def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
     """One of a few words."""
-    if not isinstance(value, str) or value not in known:
+    if value not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise error(f"{what} must be {words}, not {said(value)}.")
-    return value
 
 
-def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> bool:
+def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> None:
     """True or false."""
     if not isinstance(value, bool):
         raise error(f"{what} must be true or false, not {said(value)}.")
-    return value
 
 
 _KINDS: Mapping[Any, tuple[str, Any]] = {
@@ -112,8 +98,7 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
 
 def check_seed(seed: int | None) -> None:
     """A seed for post-processing is a whole number of at least 0, or left out."""
-    if seed is not None:
-        whole("the seed", seed)
+    whole("the seed", seed, optional=True)
 
 
 def said(value: object) -> str:

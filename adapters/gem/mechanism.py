@@ -103,12 +103,11 @@ class GEM(Poolable[ProductMixture]):
             raise UsageError("gem: hidden must be a list of widths, such as [64, 64].")
         object.__setattr__(self, "hidden", tuple(self.hidden))
         counts = [("components", self.components), ("latent", self.latent), ("iterations", self.iterations)]
-        optional = [] if self.rounds is None else [("rounds", self.rounds)]
-        for key, count in (*counts, *optional, *(("hidden", width) for width in self.hidden)):
+        for key, count in (*counts, *(("hidden", width) for width in self.hidden)):
             whole(f"gem: {key}", count, 1, 2**16)
+        whole("gem: rounds", self.rounds, 1, 2**16, optional=True)
         number("gem: least", self.least, least=0)
-        if self.rate is not None:
-            number("gem: rate", self.rate, above=0, most=10)
+        number("gem: rate", self.rate, above=0, most=10, optional=True)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""

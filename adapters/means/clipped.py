@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from stratsynth.adapters.means.scales import Scale, check_share, scales
+from stratsynth.adapters.means.scales import Scale, scales
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
@@ -35,7 +35,7 @@ from stratsynth.adapters.means.sums import (
     spreads,
 )
 
-from stratsynth.checks import one_of
+from stratsynth.checks import number, one_of
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
@@ -72,7 +72,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
-        check_share(self.name, "gamma", self.gamma)
+        number(f"{self.name}: gamma", self.gamma, above=0, below=1)
         one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))
 
     def price(self, public: Public, budget: Budget) -> Allotment:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from stratsynth.adapters.means.scales import Scale, check_share, scales
+from stratsynth.adapters.means.scales import Scale, scales
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
@@ -109,7 +109,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
-        check_share(self.name, "beta", self.beta)
+        number(f"{self.name}: beta", self.beta, above=0, below=1)
         one_of(f"{self.name}: tail", self.tail, ("coinpress", "exact"))
         flag(f"{self.name}: joint", self.joint)
         if not is_list(self.shares) or not 1 <= len(self.shares) <= 20:

@@ -119,8 +119,3 @@ def check_numbers(who: str, key: str, given: object) -> dict[str, float]:
             raise UsageError(f"{who}: {key} is a table from column to number.")
         number(f"{who}: the {key} of {name}", value, hint=f" ({key} is a table from column to number)")
     return {name: float(value) for name, value in given.items()}
-
-
-def check_share(who: str, key: str, value: object) -> None:
-    """A part of the budget."""
-    number(f"{who}: {key}", value, above=0, below=1)

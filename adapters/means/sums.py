@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from stratsynth.adapters.means.scales import Scale, check_numbers, check_share
+from stratsynth.adapters.means.scales import Scale, check_numbers
 
-from stratsynth.checks import is_texts
+from stratsynth.checks import is_texts, number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Estimate, Figures
 from stratsynth.questions import Columns, NoisySum, Program, total
@@ -95,8 +95,8 @@ def check_settings(who: str, settings: Settings) -> None:
     for key, known in (("count", ("noisy", "declared")), ("variance", ("bought", "bounded"))):
         if getattr(settings, key) not in known:
             raise UsageError(f"{who}: {key} must be {known[0]!r} or {known[1]!r}.")
-    check_share(who, "count_share", settings.count_share)
-    check_share(who, "variance_share", settings.variance_share)
+    number(f"{who}: count_share", settings.count_share, above=0, below=1)
+    number(f"{who}: variance_share", settings.variance_share, above=0, below=1)
     if settings.count_share + settings.variance_share >= 1:
         raise UsageError(f"{who}: count_share and variance_share leave nothing for the means.")
 

@@ -17,7 +17,7 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -40,7 +40,7 @@ from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
-from stratsynth.files.whole import new_file, new_folder, read_json, write_text
+from stratsynth.files.whole import new_file, new_folder, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipes.recipe import Recipe
@@ -255,9 +255,3 @@ def _write_facts(grid: Grid, folder: Path, cost: Cost | None) -> None:
         texts[NOTICE] = f"{STAMP}.\nNothing here may lie in a release.\n"
     for name, text in texts.items():
         write_text(folder / name, text)
-
-
-def read_facts(folder: Path) -> Mapping[str, Any]:
-    """The content of `comparison.json`."""
-    document: Mapping[str, Any] = read_json(folder / "comparison.json")
-    return document

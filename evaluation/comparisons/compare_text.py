@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.comparisons.cells import BASELINE
-from stratsynth.evaluation.comparisons.compare import read_facts
 from stratsynth.evaluation.comparisons.paired import mean_interval, setting_name
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
+
+from stratsynth.files.whole import read_json
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +68,7 @@ def progress() -> Iterator[Callable[[int, int], None] | None]:
 
 def text(frame: pd.DataFrame, folder: Path) -> str:
     """The page."""
-    facts, differences = read_facts(folder), _paired(folder)
+    facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     cells, times = facts["cells"], facts["repetitions"]
     parts = [f"{frame.attrs['stamp']}.\n{cells:,} fits: every setting {_times(times)}, each with noise of its own."]
     if facts["charged"] is not None:
@@ -86,7 +87,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
 
 def document(frame: pd.DataFrame, folder: Path) -> str:
     """The same as JSON: facts, all differences that are not of single groups, the files."""
-    facts, differences = read_facts(folder), _paired(folder)
+    facts, differences = read_json(folder / "comparison.json"), _paired(folder)
     overall = differences[differences["scope"] != GROUP]
     files = sorted(str(path) for path in folder.iterdir() if path.is_file() and not path.name.startswith("."))
     found = {

@@ -51,8 +51,7 @@ class ProcessLedger:
 
     def __post_init__(self) -> None:
         """A cap is a positive number."""
-        if self.cap_epsilon is not None:
-            number("ledger_epsilon", self.cap_epsilon, above=0)
+        number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
 
     def open(self, request: Request) -> FitAccount:
         """Add the fit's reservation; the total is read at the fit's delta."""

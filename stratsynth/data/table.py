@@ -79,10 +79,8 @@ def open_table(
     from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import check_source
 
-    if declared_size is not None:
-        whole("declared_size", declared_size, 1, 2**53)
-    if ledger_epsilon is not None:
-        number("ledger_epsilon", ledger_epsilon, above=0)
+    whole("declared_size", declared_size, 1, 2**53, optional=True)
+    number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
     if public and (ledger is not None or ledger_epsilon is not None):
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
     known = schema if isinstance(schema, Schema) else Schema.load(Path(schema))

@@ -81,4 +81,6 @@ class StratumBudgets:
 def _labelled(figures: Mapping[str, float]) -> tuple[tuple[str, float], ...]:
     if not isinstance(figures, Mapping) or not all(isinstance(label, str) for label in figures):
         raise UsageError('budgets: give a table from label to number, as {"1|9": 0.5}.')
-    return tuple((label, float(number(f"budgets: {label}", figure))) for label, figure in figures.items())
+    for label, figure in figures.items():
+        number(f"budgets: {label}", figure)
+    return tuple((label, float(figure)) for label, figure in figures.items())

@@ -99,8 +99,8 @@ class Release:
 
         if n is None and n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
-        if n is not None:
-            n = whole("the number of rows", int(n) if isinstance(n, np.integer) else n)
+        n = int(n) if isinstance(n, np.integer) else n
+        whole("the number of rows", n, optional=True)
         check_seed(seed)
         if n_by_group is not None and balance is not None:
             raise UsageError("give n_by_group or balance, not both.")

@@ -126,8 +126,7 @@ def weight_sensitivity(
     """
     model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
-    if off is not None:
-        number("weights: off", off, least=0, hint=", such as 0.1 for a tenth of each share")
+    number("weights: off", off, least=0, optional=True, hint=", such as 0.1 for a tenth of each share")
     if off is not None and intervals is not None:
         raise UsageError("weights: give off or intervals, not both.")
     if isinstance(columns, str):

@@ -65,8 +65,7 @@ class Groups:
                 "strata: `small` and `threshold` go together: a group is small where public size x epsilon is below "
                 "`threshold`."
             )
-        if self.threshold is not None:
-            number("strata: threshold", self.threshold, above=0, hint=" (public size x epsilon)")
+        number("strata: threshold", self.threshold, above=0, optional=True, hint=" (public size x epsilon)")
         if bool(self.hierarchy) != (self.small == "merge"):
             raise UsageError('strata: small = "merge" needs a hierarchy to merge along, and a hierarchy needs it.')
 

@@ -272,3 +272,16 @@ def test_what_is_no_release_is_a_release_error(tmp_path):
 def test_a_delta_that_could_release_a_record_is_refused(delta):
     with pytest.raises(StratsynthError, match="declared size"):
         fit(Independent(), small.table(), type(small.BUDGET)(1, delta))
+
+
+def test_a_release_of_another_version_that_cannot_be_read_says_which(copy):
+    path = copy / "certificate.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["software"]["stratsynth"] = "7.0"
+    path.write_text(json.dumps(record), encoding="utf-8")
+    (copy / "model" / "model.npz").unlink()
+    with pytest.raises(ReleaseError, match=r"is missing; it was written by stratsynth 7\.0\.$"):
+        Release.load(copy)
+    path.write_text(json.dumps({**record, "format": "stratsynth-certificate/2"}), encoding="utf-8")
+    with pytest.raises(ReleaseError, match=r"format stratsynth-certificate/1; it was written by stratsynth 7\.0\.$"):
+        Release.load(copy)
