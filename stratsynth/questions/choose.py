@@ -81,7 +81,7 @@ class ChooseHandler(Handler[Choose]):
     """Exact integer scores, and an exact draw by the exponential mechanism."""
 
     kind = Choose
-    reads = frozenset({"tables", "sums"})
+    reads = frozenset({"tables"})  # scores of sums read sums as well, which `needs` has no word for
 
     def wanted(self, question: Choose) -> Wanted:
         """What the scores are about."""
