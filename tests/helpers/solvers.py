@@ -3,6 +3,9 @@
 import os
 from dataclasses import dataclass
 
+import numpy as np  # noqa: F401 - brings linear algebra, whose threads are counted
+from threadpoolctl import threadpool_info
+
 from stratsynth.errors import Unsupported
 
 
@@ -45,3 +48,9 @@ def greedy(tasks):
     if len(tasks) > 1:
         raise MemoryError
     return [task.number for task in tasks]
+
+
+def threads(tasks):
+    """How many threads linear algebra may use here, for each task, beside the process."""
+    most = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+    return [(most, os.getpid()) for _ in tasks]

@@ -1,28 +1,31 @@
 """Strata's models fitted in a pool: the same bit for bit, nothing but problems handed out, failures named."""
 
+import dataclasses
 import os
 
 import numpy as np
 import pytest
-from stratsynth.adapters import MST
+from stratsynth.adapters import AIM, GEM, MST
 from stratsynth.adapters.engine import Problem
+from threadpoolctl import threadpool_limits
 
 import stratsynth as ss
 from helpers import small
 from helpers.command import complaint, stratsynth
-from helpers.solvers import Task, greedy, picky, refusing, squares
+from helpers.solvers import Task, greedy, picky, refusing, squares, threads
 from stratsynth.driver import solving
-from stratsynth.driver.solving import together
+from stratsynth.driver.solving import Here, together
 from stratsynth.errors import MechanismError, Unsupported, UsageError
-from stratsynth.mechanisms import prepare
+from stratsynth.mechanisms import installed, load, make, prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.foresee import moments
-from stratsynth.questions import Solver
+from stratsynth.questions import Solver, Work
 from stratsynth.strata import Stratum
 from stratsynth.testing.record import same
 
 PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(6)]
 TASKS = [Task(i, size=10 * i % 7) for i in range(6)]
+TINY = {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20}
 SQUARES = Solver(squares, size=lambda task: task.size)
 
 
@@ -114,6 +117,127 @@ def test_however_problems_are_put_together_the_engine_solves_them_the_same():
         for i, solution in enumerate(whole):
             assert found[i].iterations == solution.iterations
             assert all(np.array_equal(a, b) for a, b in zip(found[i].potentials, solution.potentials, strict=True))
+
+
+# A solver of the caller's own
+
+
+class Cluster:
+    """Solves somewhere else: here one by one and backwards, which must make no difference."""
+
+    def __init__(self):
+        self.handed = []
+
+    def __call__(self, solver, problems, paths):
+        self.handed.append((list(problems), list(paths)))
+        return [solver.solve([problem])[0] for problem in reversed(problems)][::-1]
+
+    def close(self):
+        """Only whoever started a cluster may end it."""
+        raise AssertionError
+
+
+def test_a_solver_of_ones_own_gives_the_same_fit_bit_for_bit():
+    cluster = Cluster()
+    own, usual = fitted(by_group(), cluster), fitted(by_group(), 1)
+    assert same(own.model.state(), usual.model.state())
+    assert own.certificate == usual.certificate
+    assert own.sample(200, seed=2).equals(usual.sample(200, seed=2))
+    ((_, paths),) = cluster.handed
+    assert paths == [(stratum,) for stratum in own.model.parts]
+
+
+def leaves(value):
+    """Everything that a problem is made of."""
+    if dataclasses.is_dataclass(value):
+        for f in dataclasses.fields(value):
+            yield from leaves(getattr(value, f.name))
+    elif isinstance(value, dict):
+        yield from leaves([*value.items()])
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
+@pytest.mark.parametrize("how", [by_group, lambda: AIM(rounds=2), lambda: GEM(**TINY)], ids=["mst", "aim", "gem"])
+def test_a_solver_of_ones_own_sees_problems_and_no_rows(how):
+    """Numbers, names, and arrays that are smaller than any column of the rows."""
+    cluster = Cluster()
+    fitted(how(), cluster)
+    assert cluster.handed
+    for problems, _ in cluster.handed:
+        for leaf in leaves(problems):
+            assert isinstance(leaf, np.ndarray | np.generic | int | float | str | None), type(leaf)
+            assert np.size(leaf) < 2_000
+
+
+def test_work_goes_on_ticking_with_a_solver_of_ones_own():
+    ticks = []
+    with solving.solving(Cluster(), lambda: ticks.append(1)) as solve:
+        assert [square for square, _ in solve(SQUARES, TASKS, PATHS)] == [i**2 for i in range(6)]
+    assert len(ticks) == 6
+
+
+# One thread for linear algebra
+
+
+class Watching:
+    """Solves as a fit does that was told nothing, and notes how many threads there were inside."""
+
+    def __init__(self):
+        self.here, self.seen = Here(), []
+
+    def __call__(self, solver, problems, paths):
+        def watched(some):
+            self.seen.append(threads([0])[0][0])
+            return solver.solve(some)
+
+        return self.here(dataclasses.replace(solver, solve=watched), problems, paths)
+
+
+HAND_OUT = {
+    "aim": {"rounds": 2},
+    "gem": TINY,
+    "mst": {},
+    "pooled": {"base": "mst", "share": 0.5, "by": ["SEX"], "weights": small.even(small.SCHEMA, "SEX")},
+}
+"""Mechanisms that hand out work, with settings that make them quick."""
+
+
+def test_all_that_hand_out_work_are_looked_at():
+    assert [name for name in installed() if Work in load(name).needs] == [*HAND_OUT]
+
+
+@pytest.mark.parametrize("stratified", [False, True], ids=["alone", "in strata"])
+@pytest.mark.parametrize("name", HAND_OUT)
+def test_linear_algebra_has_one_thread_while_models_are_fitted(name, stratified):
+    """Whatever it had before, and has again afterwards."""
+    how, watching = make(name, HAND_OUT[name]), Watching()
+    if stratified:
+        how = ss.Stratified(how, ["GROUP"], small.even(small.SCHEMA, "GROUP"))
+    with threadpool_limits(2, "blas"):
+        fitted(how, watching)
+        assert threads([0])[0][0] == 2
+    assert watching.seen
+    assert set(watching.seen) == {1}
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_problems_that_are_apart_have_a_thread_each(apart):
+    with threadpool_limits(2, "blas"), solving.solving() as solve:
+        assert {most for most, _ in solve(Solver(threads, apart=apart), TASKS, PATHS)} == {1}
+        assert threads([0])[0][0] == 2
+
+
+def test_other_processes_have_one_thread_too(monkeypatch):
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "2")  # what they would inherit
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with solving.solving(2) as solve:
+        found = solve(Solver(threads), TASKS, PATHS)
+    assert {most for most, _ in found} == {1}
+    assert os.getpid() not in {process for _, process in found}
 
 
 def test_progress_counts_moments_and_models():
