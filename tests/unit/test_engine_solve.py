@@ -264,7 +264,7 @@ def test_the_search_stops_where_progress_ends_and_never_beyond_its_limit():
 
 
 def test_the_engine_is_found_by_name():
-    assert engine("numpy") is solve
+    assert engine("numpy").solve is solve
 
 
 # awkward input
