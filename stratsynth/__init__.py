@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.fitting import fit
     from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Numeric, Schema
@@ -48,7 +48,7 @@ _HOME = {
     "Groups": "strata.groups",
     "Neighbours": "accounting.budget",
     "Numeric": "schema",
-    "Recipe": "recipe",
+    "Recipe": "recipes.recipe",
     "Release": "release",
     "Schema": "schema",
     "StratsynthError": "errors",

@@ -87,6 +87,7 @@ def fitted(
     """
     import numpy as np
 
+    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import check_workers, solving
@@ -106,7 +107,7 @@ def fitted(
         steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
         def answer(asked: Sequence[Asked]) -> list[Answer]:
-            prepared.admit((a.path, type(a.question)) for a in asked)
+            prepared.admit(declared(asked))
             replies = answers(asked)
             tick()
             return replies

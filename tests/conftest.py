@@ -1,4 +1,4 @@
-"""What every test shares: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles.
+"""What tests share: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles, fixtures.
 
 Shared helpers live in this folder, which is on the path (`pythonpath` in pyproject.toml):
 `from strategies import schemas`, `from helpers.tables import small`. The repository's root never is, because
@@ -50,3 +50,29 @@ def refuse_all_but_the_installed_wheel() -> None:
     installed = Path(sysconfig.get_path("purelib")).resolve()
     if not Path(spec.origin).resolve().is_relative_to(installed):
         raise pytest.UsageError(f"stratsynth comes from {spec.origin}, not from the wheel in {installed}")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A file of a hundred people."""
+    from helpers import small
+
+    small.people().to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+@pytest.fixture
+def ledger(data: Path) -> Path:
+    """Where the ledger of `data` lies once something was fitted."""
+    return data.with_name("people.ledger")
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
+    """How often the rows were read."""
+    from stratsynth.data.sources import CsvSource
+
+    reads: list[object] = []
+    proper = CsvSource.read
+    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
+    return reads

@@ -17,7 +17,7 @@ from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 from stratsynth.models.mixture import allot
 from stratsynth.questions import Clique, NoisyTable
-from stratsynth.simplex import nearest
+from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
     from numpy.random import Generator

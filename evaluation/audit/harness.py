@@ -38,7 +38,9 @@ class Point:
     """One thing that is claimed, and the test that tries to refute it: `score >= threshold`, fixed beforehand."""
 
     claim: float
+    """The claimed mu, or epsilon."""
     threshold: float
+    """The least score that the test takes for the neighbour's."""
     delta: float | None = None
     """None when the claim is a mu; otherwise it is the epsilon at this delta."""
     score: int = 0
@@ -67,7 +69,9 @@ class Fault:
     """A way to be wrong: the driver is broken, or the claim is."""
 
     name: str
+    """The fault, in words."""
     breakage: Breakage | None
+    """The change to the driver; None where the claim is wrong."""
     rates: Rates
     """The error rates with the fault, computed without the driver: they decide whether it must be caught."""
     part: float = 1.0
@@ -97,16 +101,20 @@ class Experiment:
     """Two neighbouring tables, questions, and a score."""
 
     what: str
+    """The audited thing, in words."""
     points: tuple[Point, ...]
     """The claims. Several hold together: alpha is shared among them."""
     draw: Draw
+    """Draws the scores."""
     faults: tuple[Fault, ...]
+    """The faults of the controls."""
     law: tuple[float, float] | None = None
     """The least error rates of the first point's test that the mechanism's law allows, where it is known exactly.
 
     Fewer errors than the law's are an alarm too: the price is that of the law.
     """
     note: str = ""
+    """A remark for the report."""
 
     def run(self, runs: int, *, controls: bool = True) -> Audit:
         """The honest runs first, then the controls."""

@@ -67,7 +67,9 @@ class Transcript:
     """The questions of a recorded run whose exact answers differ between two tables, each with its score."""
 
     asked: tuple[Asked, ...]
+    """The questions."""
     scores: tuple[Score, ...]
+    """For each question, the log-likelihood ratio of its answers."""
 
     @classmethod
     def of(

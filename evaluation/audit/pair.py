@@ -61,12 +61,17 @@ class Pair:
     """Two neighbouring tables and the part of a transcript that can tell them apart."""
 
     here: Rows
+    """The recorded table."""
     there: Rows
+    """Its neighbour."""
     run: Run
+    """The recorded run."""
     budget: Budget
+    """The budget of the run."""
     cost: Fraction
     """The privacy cost of the exact answers' difference, in rho; only for zcdp."""
     transcript: Transcript
+    """The questions whose answers differ."""
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:

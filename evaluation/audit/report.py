@@ -55,6 +55,7 @@ class Audit:
     """One experiment: the claimed privacy loss, and a lower bound on the real one."""
 
     what: str
+    """The audited thing, in words."""
     unit: str
     """The unit of claim and bound: `mu`, or epsilon at a delta."""
     claim: float
@@ -72,7 +73,9 @@ class Audit:
     seconds: float
     """The time of the honest runs."""
     controls: tuple[Control, ...] = ()
+    """The same experiment on broken drivers."""
     note: str = ""
+    """A remark for the report."""
 
     @property
     def share(self) -> float:
@@ -103,6 +106,7 @@ class Report:
     """Several audits, and the findings of a replay."""
 
     audits: tuple[Audit, ...]
+    """The experiments, in order."""
     findings: tuple[str, ...] = field(default=())
     """The faults found by `stratsynth.testing.check_contract`."""
     skipped: tuple[str, ...] = ()

@@ -22,9 +22,13 @@ class Figure:
     """One measured number."""
 
     name: str
+    """The measured quantity, in words."""
     value: float
+    """The mean or median measurement."""
     unit: str
+    """Its unit; empty for none."""
     repetitions: int = 1
+    """The number of measurements."""
     spread: float | None = None
     """Half the distance between the smallest and the largest measurement, in the same unit."""
     against: str = ""

@@ -43,7 +43,7 @@ from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.whole import new_file, new_folder, read_json, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -27,7 +27,7 @@ from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism, make
 from stratsynth.models.base import Returns
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify

@@ -60,7 +60,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.planning import plan
     from stratsynth.planning.text import describe
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.certificate import read_certificate
 
     folder = out if out is not None else _fresh("stratsynth-demo")

@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from stratsynth.report import words
+from stratsynth.release.page import words
 from stratsynth.report.page import Figure, Section
 
 

@@ -111,12 +111,8 @@ def experiment(
     private: PublicRows, public: Sizes, studied: Studied, by: tuple[str, ...], rng: Generator, runs: int
 ) -> list[dict[str, Any]]:
     """One column by one grouping: a row for each run and method."""
-    settings = {
-        "columns": ["x"],
-        "centre": {"x": studied.centre},
-        "radius": {"x": studied.radius},
-        "scale": {"x": studied.scale},
-    }
+    centre, radius, scale = ({"x": figure} for figure in (studied.centre, studied.radius, studied.scale))
+    settings = {"columns": ["x"], "centre": centre, "radius": radius, "scale": scale}
     present = np.bincount(private.stratum, minlength=len(private.strata)) > 0
     given = {"experiment": "census", "column": studied.title, "by": " x ".join(by), "n": len(private.stratum)}
     given |= {"k": int(present.sum()), "empty": int((~present).sum())}

@@ -80,15 +80,12 @@ def rows_of(scores: Scores, given: dict[str, Any]) -> list[dict[str, Any]]:
     """One tidy row a method."""
     from stratsynth.evaluation.means.trials import METHODS
 
+    figures = {
+        "error": scores.error, "parity": scores.parity, "parity of large groups": scores.large,
+        "covered": scores.covered,
+    }  # fmt: skip
     return [
-        {
-            **given,
-            "method": method,
-            "error": scores.error[i],
-            "parity": scores.parity[i],
-            "parity of large groups": scores.large[i],
-            "covered": scores.covered[i],
-        }
+        {**given, "method": method, **{name: values[i] for name, values in figures.items()}}
         for i, method in enumerate(METHODS)
     ]
 

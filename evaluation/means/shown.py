@@ -18,7 +18,7 @@ from stratsynth.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.schema import Schema
 
@@ -33,7 +33,7 @@ def show_means(
 
     from stratsynth.data.draft import refuse_release_folder
     from stratsynth.models import Returns
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
 
     number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)

@@ -76,7 +76,7 @@ def fit(
         _print_json({"release": str(folder), "certificate": certificate})
         return
     from stratsynth.cli.work import describe_rules
-    from stratsynth.release.summary import summary
+    from stratsynth.release.page.summary import summary
 
     typer.echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
 
@@ -135,7 +135,7 @@ def certificate(
 ) -> None:
     """Show what a release guarantees, and what it does not protect."""
     from stratsynth.release.certificate import read_certificate
-    from stratsynth.release.summary import summary
+    from stratsynth.release.page.summary import summary
 
     record = read_certificate(release)
     if as_json:

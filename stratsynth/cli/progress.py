@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
 
 
@@ -26,8 +26,6 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release
 
 def _moments(recipe: Recipe) -> int | None:
     """How many moments and models there will be, from a simulated run; None where no size is declared."""
-    from stratsynth.mechanisms import prepare
     from stratsynth.planning.foresee import moments
 
-    size = recipe.data.declared_size
-    return None if size is None else moments(prepare(recipe.how(), recipe.schema(), recipe.budget(), size))
+    return None if recipe.data.declared_size is None else moments(recipe.prepared)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
@@ -26,7 +26,7 @@ def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Ma
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
     """The plan of a recipe, and its picture if one is wanted."""
     from stratsynth.planning import plan
-    from stratsynth.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe
 
     recipe = Recipe.read(path)
     size = recipe.data.declared_size
@@ -51,9 +51,9 @@ def sample_release(
 ) -> tuple[int, str]:
     """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
     from stratsynth.data.sources import write_table
-    from stratsynth.models.rules import watching
+    from stratsynth.models.rules import Moved
     from stratsynth.release import Release
-    from stratsynth.release.summary import rules_line
+    from stratsynth.release.page.summary import rules_line
 
     if out.exists():
         raise UsageError(f"{out} exists already; name another file with -o.")
@@ -66,9 +66,8 @@ def sample_release(
     if rows is None and by_group is None:
         raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
-    release = Release.load(folder)
-    with watching() as moved:
-        table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns)
+    release, moved = Release.load(folder), Moved()
+    table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved)
     write_table(table, out)
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
 
@@ -77,8 +76,8 @@ def describe_rules(folder: Path) -> str:
     """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.whole import read_json
+    from stratsynth.release.page.summary import rules_line
     from stratsynth.release.release import RULES
-    from stratsynth.release.summary import rules_line
 
     try:
         return f"\nRules         {rules_line(read_json(folder / RULES))}"

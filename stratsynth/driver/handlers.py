@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Question, Split, Work
@@ -12,6 +12,10 @@ from stratsynth.questions.counts import CountsHandler
 from stratsynth.questions.handler import Handler
 from stratsynth.questions.raw import RawHandler
 from stratsynth.questions.total import TotalHandler
+from stratsynth.strata import Path
+
+if TYPE_CHECKING:
+    from stratsynth.driver.lockstep import Asked
 
 HANDLERS: dict[type[Question], Handler[Any]] = {
     handler.kind: handler for handler in (CountsHandler(), ChooseHandler(), TotalHandler(), RawHandler())
@@ -33,3 +37,10 @@ def handler(question: Question) -> Handler[Any]:
     if found is None:
         raise MechanismError(f"{type(question).__name__} is no kind of question that rows can answer.")
     return found
+
+
+def declared(asked: Iterable[Asked]) -> Iterator[tuple[Path, frozenset[type[Question]]]]:
+    """For each question its path, and the kinds of questions that a mechanism must declare to ask it."""
+    for a in asked:
+        found = HANDLERS.get(type(a.question))
+        yield a.path, found.declared(a.question) if found is not None else frozenset({type(a.question)})

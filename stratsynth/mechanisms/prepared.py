@@ -48,10 +48,10 @@ class Prepared:
         factor = max((kind.dearest[self.allot.currency] for kind in self.mechanism.needs), default=0)
         return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
 
-    def admit(self, asked: Iterable[tuple[Path, type[Question]]]) -> None:
+    def admit(self, asked: Iterable[tuple[Path, frozenset[type[Question]]]]) -> None:
         """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
-        for path, kind in asked:
-            if kind not in self.mechanism.needs:
+        for path, kinds in asked:
+            for kind in kinds - self.mechanism.needs:
                 raise MechanismError(
                     f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`."
                 )

@@ -1,7 +1,11 @@
-"""What mechanisms return: models that draw rows, and estimates; how they are combined and stored."""
+"""What mechanisms return: models that draw rows, estimates, predictors; how they are combined, stored and shown."""
 
-from stratsynth.models.base import Codes, Model, Returns, State, TableModel, Where
+from stratsynth.models.base import Codes, Model, Returns, State, TableModel, Where, combine
 from stratsynth.models.estimate import Estimate, Figures
-from stratsynth.models.mixture import Mixture, combine
+from stratsynth.models.mixture import Mixture
+from stratsynth.models.predictor import ByGroup, Predictor
 
-__all__ = ["Codes", "Estimate", "Figures", "Mixture", "Model", "Returns", "State", "TableModel", "Where", "combine"]
+__all__ = [
+    "ByGroup", "Codes", "Estimate", "Figures", "Mixture", "Model", "Predictor", "Returns", "State", "TableModel",
+    "Where", "combine",
+]  # fmt: skip

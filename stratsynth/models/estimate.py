@@ -8,22 +8,26 @@ from COINPRESS and the weights are exact and public.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
-from stratsynth.errors import ReleaseError
+from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Model, Returns, State
 from stratsynth.models.intervals import half_width
+from stratsynth.models.parts import opened, stored
 from stratsynth.schema import Numeric, Schema
-from stratsynth.strata import Stratum, disjoint, within
+from stratsynth.strata import Path, Stratum
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.models.mixture import Mixture
+    from stratsynth.report.page import Section
     from stratsynth.weights import Resolved
 
 SURE = 3.0
@@ -189,17 +193,44 @@ class Estimate(Model):
 
         return weighted(schema, parts, weights.shares, weights.covariance, of_rows=weights.of_rows)
 
+    def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
+        """The estimates with intervals of 95 percent."""
+        import pyarrow as pa
+
+        return {"estimates": pa.Table.from_pandas(self.table(), preserve_index=False).replace_schema_metadata()}
+
+    def estimates(self, level: float) -> pd.DataFrame:
+        """As `table`."""
+        return self.table(level)
+
+    def mixture(self) -> Mixture:
+        """A refusal: what depends on weights here is in the intervals."""
+        raise UsageError(
+            "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
+            "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
+        )
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """The means of everybody and of each group."""
+        from stratsynth.models.means_section import means_section
+
+        return [means_section(self.table(), named)]
+
+    def foretell(self, path: Path) -> str:
+        """The deviation of the noise in each mean of a group."""
+        part = dict(self.walk())[path]
+        found = zip(part.columns, part.noise, part.status(), strict=True)
+        return "noise in means: " + ", ".join(
+            f"{name} {'not estimable' if status == 'not_estimable' else f'{noise:.2g}'}"
+            for name, noise, status in found
+        )
+
     def state(self) -> State:
-        """The figures, then the parts' states, arrays named by the part's number."""
+        """The figures, then the parts' states, each with its share."""
         arrays = {f.name: getattr(self.figures, f.name) for f in fields(self.figures)}
-        facts = []
-        for i, (stratum, part) in enumerate(self.parts.items()):
-            state = part.state()
-            said = {"stratum": stratum.to_dict(), "names": list(stratum.names), "share": self.shares[stratum]}
-            facts.append({**said, "facts": state.facts})
-            arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
         own = {"columns": list(self.columns), "laplace": self.laplace, "conservative": self.conservative}
-        return State({**own, "parts": facts}, arrays)
+        inner = stored(self.parts, lambda stratum: {"names": list(stratum.names), "share": self.shares[stratum]})
+        return State({**own, **inner.facts}, {**arrays, **inner.arrays})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Estimate:
@@ -211,27 +242,8 @@ class Estimate(Model):
         figures = Figures(**{f.name: np.asarray(state.arrays[f.name]) for f in fields(Figures)})
         figures.check(len(columns))
         parts, shares = {}, {}
-        for i, part in enumerate(facts["parts"]):
-            stratum, prefix = _named(part["stratum"], part["names"]), f"{i}/"
-            for column, levels in stratum.items:
-                codes = [schema.index(column, level) for level in levels]
-                if codes != sorted(set(codes)):
-                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
-            arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
-            parts[stratum] = cls.from_state(within(schema, (stratum,)), State(part["facts"], arrays))
-            shares[stratum] = float(part["share"])
+        for stratum, (part, inside, own) in opened(schema, state).items():
+            parts[stratum], shares[stratum] = cls.from_state(inside, own), float(part["share"])
             if not math.isfinite(shares[stratum]) or parts[stratum].columns != columns:
                 raise ReleaseError("model: a group's estimates are damaged.")
-        one_split = len({stratum.columns for stratum in parts}) <= 1 and disjoint(parts)
-        if len(parts) < len(facts["parts"]) or not one_split:
-            raise ReleaseError("model: its strata are not those of one split.")
         return cls(schema, columns, figures, facts["laplace"] is True, facts["conservative"] is True, parts, shares)
-
-
-def _named(levels: Mapping[str, str], names: list[object]) -> Stratum:
-    """A stratum with the names by which the table calls it."""
-    stratum = Stratum.from_dict(levels)
-    texts = tuple(name for name in names if isinstance(name, str) and name.isprintable() and "|" not in name)
-    if len(texts) != len(names) or len(texts) != len(stratum.items):
-        raise ReleaseError("model: a stratum's names are damaged.")
-    return Stratum(stratum.items, texts)

@@ -16,16 +16,17 @@ FORMAT = "stratsynth-model/1"
 
 
 @cache
-def _kinds() -> dict[str, EntryPoint]:
+def installed() -> dict[str, EntryPoint]:
+    """The registered kinds of models by name, not yet imported."""
     return {point.name: point for point in entry_points(group="stratsynth.models")}
 
 
 def restore(kind: str, schema: Schema, state: State) -> Model:
     """The model of a registered kind that has this state."""
-    if kind not in _kinds():
+    if kind not in installed():
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
-        return cast("Model", _kinds()[kind].load().from_state(schema, state))
+        return cast("Model", installed()[kind].load().from_state(schema, state))
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError) as error:
         raise ReleaseError(f"model: the stored {kind} is damaged ({type(error).__name__}).") from None
 

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models.base import Codes, Model, State, TableModel, Where
-from stratsynth.models.rules import draw_allowed
-from stratsynth.strata import Stratum, disjoint, within
+from stratsynth.models.base import Codes, Returns, State, TableModel, Where
+from stratsynth.models.parts import level_numbers, opened, stored
+from stratsynth.models.rules import Moved, draw_allowed
+from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.schema import Schema
-    from stratsynth.weights import Resolved
 
 
 def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[Any, Any]:
@@ -49,14 +49,10 @@ class Mixture(TableModel):
     weights: Mapping[Stratum, float]
     """Public shares, adding up to one."""
 
-    def _codes(self, stratum: Stratum) -> dict[str, list[int]]:
-        """The level numbers of each of a stratum's columns; inside a merge they are counted from 0."""
-        return {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
-
     def _within(self, stratum: Stratum, where: Where) -> Where | None:
         """The rest of a condition inside a stratum; None where the stratum's own levels rule it out."""
         rest = {column: codes for column, codes in where.items() if column not in stratum.levels}
-        for column, codes in self._codes(stratum).items():
+        for column, codes in level_numbers(self.schema, stratum).items():
             if column not in where:
                 continue
             allowed = frozenset(i for i, code in enumerate(codes) if code in where[column])
@@ -83,7 +79,11 @@ class Mixture(TableModel):
 
         Rows that break a structural rule are drawn again within their part, so shares stay as they are.
         """
-        masses = self._masses(where or {})
+        return self.counted(n, rng, where or {}, Moved())
+
+    def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
+        """As `sample`; counts each stratum's rows under its own name."""
+        masses = self._masses(where)
         shares = np.array([mass for mass, _ in masses.values()])
         if n and not shares.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
@@ -94,17 +94,17 @@ class Mixture(TableModel):
                 continue
             fixed = {*stratum.columns, *rest}
             draw = partial(self._draw, stratum, rng, rest)
-            rows = draw_allowed(self.schema, int(number), rng, draw, fixed, stratum.label)
+            rows = draw_allowed(self.schema, int(number), rng, draw, fixed, moved.inside(stratum.label))
             for column, codes in rows.items():
                 drawn[column].append(codes)
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
-    def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int) -> Codes:
+    def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:
         """Rows of one part, with the columns that are constant in it, and merged levels by their own numbers."""
-        rows = self.parts[stratum].sample(number, rng, rest)
+        rows = self.parts[stratum].counted(number, rng, rest, moved)
         own = {
             c: np.array(codes)[rows[c]] if len(codes) > 1 else np.full(number, codes[0], dtype=np.int64)
-            for c, codes in self._codes(stratum).items()
+            for c, codes in level_numbers(self.schema, stratum).items()
         }
         return {**rows, **own}
 
@@ -119,20 +119,17 @@ class Mixture(TableModel):
         if column not in stratum.levels:
             return part.oneway(column)
         found = np.zeros(self.schema.size(column))
-        codes = [self.schema.index(column, level) for level in stratum.levels[column]]
+        codes = level_numbers(self.schema, stratum)[column]
         found[codes] = part.oneway(column) if len(codes) > 1 else 1.0
         return found
 
+    def mixture(self) -> Mixture:
+        """Itself."""
+        return self
+
     def state(self) -> State:
-        """The parts' states side by side, arrays named by the part's number."""
-        facts, arrays = [], {}
-        for i, (stratum, part) in enumerate(self.parts.items()):
-            state = part.state()
-            facts.append({
-                "stratum": stratum.to_dict(), "weight": self.weights[stratum], "kind": part.kind, "facts": state.facts
-            })  # fmt: skip
-            arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
-        return State({"parts": facts}, arrays)
+        """The parts' states side by side, each with its weight and kind."""
+        return stored(self.parts, lambda stratum: {"weight": self.weights[stratum], "kind": self.parts[stratum].kind})
 
     @classmethod
     def from_state(cls, schema: Schema, state: State) -> Mixture:
@@ -141,36 +138,14 @@ class Mixture(TableModel):
 
         parts: dict[Stratum, TableModel] = {}
         weights: dict[Stratum, float] = {}
-        for i, facts in enumerate(state.facts["parts"]):
-            stratum = Stratum.from_dict(facts["stratum"])
-            for column, levels in stratum.items:
-                codes = [schema.index(column, level) for level in levels]
-                if codes != sorted(set(codes)):
-                    raise ReleaseError("model: the levels of a merged stratum are out of order.")
-            prefix = f"{i}/"
-            arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
+        for stratum, (facts, inside, own) in opened(schema, state).items():
             weight = float(facts["weight"])
             if not 0 <= weight <= 1:
                 raise ReleaseError("model: a stratum's weight is not between 0 and 1.")
-            part = restore(facts["kind"], within(schema, (stratum,)), State(facts["facts"], arrays))
-            if not isinstance(part, TableModel):
+            part = restore(facts["kind"], inside, own)
+            if part.returns != Returns.ROWS:
                 raise ReleaseError("model: a stratum draws no rows.")
-            parts[stratum], weights[stratum] = part, weight
-        one_split = len({stratum.columns for stratum in parts}) == 1 and disjoint(parts)
-        if len(parts) < len(state.facts["parts"]) or not one_split:
-            raise ReleaseError("model: its strata are not those of one split.")
+            parts[stratum], weights[stratum] = part.table_model(), weight
         if abs(sum(weights.values()) - 1) > 1e-9:
             raise ReleaseError("model: the strata's weights do not add up to 1.")
         return cls(schema, parts, weights)
-
-
-def combine(schema: Schema, parts: Mapping[Stratum, Model], weights: Resolved) -> Model:
-    """The strata's models as one of everybody, by their weights.
-
-    Raises:
-        MechanismError: Models that return different things.
-    """
-    kinds = {type(part): part.returns for part in parts.values()}
-    if len(set(kinds.values())) != 1:
-        raise MechanismError(f"models that return {' and '.join(sorted(set(kinds.values())))} cannot be combined.")
-    return next(iter(kinds)).combined(schema, parts, weights)

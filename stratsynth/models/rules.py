@@ -8,9 +8,7 @@ the model only roughly. Models that hold the rules themselves need neither.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -47,10 +45,17 @@ class Moved:
     mended: dict[str, int] = field(default_factory=dict)
     """Those of them that were not drawn better in many rounds, and had values changed."""
 
-    def add(self, stratum: str, rows: int, redrawn: int, mended: int) -> None:
+    stratum: str = ""
+    """Whose rows `add` counts."""
+
+    def inside(self, stratum: str) -> Moved:
+        """The same counts, to which rows are added as a stratum's within this one."""
+        return Moved(self.rows, self.redrawn, self.mended, "|".join(filter(None, (self.stratum, stratum))))
+
+    def add(self, rows: int, redrawn: int, mended: int) -> None:
         """Count what one draw came to."""
         for counts, number in ((self.rows, rows), (self.redrawn, redrawn), (self.mended, mended)):
-            counts[stratum] = counts.get(stratum, 0) + number
+            counts[self.stratum] = counts.get(self.stratum, 0) + number
 
     def to_dict(self) -> dict[str, Any]:
         """The sums, and each stratum of which there is something to tell."""
@@ -63,45 +68,33 @@ class Moved:
         return {"rows": self.rows.get("", 0), **totals, "strata": strata}
 
 
-_WATCHED: ContextVar[tuple[Moved, str] | None] = ContextVar("watched", default=None)
-"""Who counts, and the stratum that is being drawn; None where nobody asked."""
-
-
-@contextmanager
-def watching() -> Iterator[Moved]:
-    """Count what the rules move in everything drawn inside the `with` block."""
-    moved = Moved()
-    token = _WATCHED.set((moved, ""))
-    try:
-        yield moved
-    finally:
-        _WATCHED.reset(token)
-
-
 def draw_allowed(
     schema: Schema,
     n: int,
     rng: Generator,
-    draw: Callable[[int], Codes],
+    draw: Callable[[int, Moved], Codes],
     fixed: Collection[str] = (),
-    stratum: str = "",
+    moved: Moved | None = None,
 ) -> Codes:
-    """Draw n rows that break no rule; `draw` gives any number of rows, and mending leaves the `fixed` columns alone.
+    """Draw n rows that break no rule.
 
-    `stratum` is whose rows they are, for whoever counts what rules move.
+    Args:
+        schema: Whose rules are kept.
+        n: How many rows.
+        rng: The source of what is drawn.
+        draw: Gives any number of rows, and counts what it moves itself.
+        fixed: Columns that mending leaves alone.
+        moved: Where it is counted what the rules moved.
+
+    Raises:
+        MechanismError: Rules that no row can keep.
     """
-    watched = _WATCHED.get()
-    moved, name = (None, "") if watched is None else (watched[0], "|".join(filter(None, (watched[1], stratum))))
-    token = _WATCHED.set(None if moved is None else (moved, name))
-    try:
-        rows, boxes = draw(n), _boxes(schema)
-        _WATCHED.set(None)  # what is drawn instead of a row is not counted again
-        wrong = np.flatnonzero(_broken(boxes, rows)) if boxes and n else np.zeros(0, dtype=np.intp)
-        mended = _redraw(boxes, rows, wrong, rng, draw, fixed) if wrong.size else 0
-    finally:
-        _WATCHED.reset(token)
-    if moved is not None:
-        moved.add(name, n, int(wrong.size), mended)
+    moved = Moved() if moved is None else moved
+    rows, boxes = draw(n, moved), _boxes(schema)
+    wrong = np.flatnonzero(_broken(boxes, rows)) if boxes and n else np.zeros(0, dtype=np.intp)
+    # what is drawn instead of a row is not counted again
+    mended = _redraw(boxes, rows, wrong, rng, lambda number: draw(number, Moved()), fixed) if wrong.size else 0
+    moved.add(n, int(wrong.size), mended)
     return rows
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
     from stratsynth.driver.lockstep import Asked
     from stratsynth.driver.simulated import SimulatedAnswers
+    from stratsynth.models import Model
     from stratsynth.questions import Answer, Solver
     from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
@@ -113,6 +114,15 @@ class Plan:
 def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
+    Args:
+        mechanism: What would be fitted.
+        schema: The public schema.
+        budget: What the fit would spend.
+        declared_size: About how many records there are.
+
+    Returns:
+        Noise, expected error and a verdict for each stratum, and what would be charged.
+
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
@@ -130,7 +140,10 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot, prepared.worst),
-        tuple(_stratum(path, prepared, answers.seen, account, _noise(model, path)) for path in paths),
+        tuple(
+            _stratum(path, prepared, answers.seen, account, "" if model is None else model.foretell(path))
+            for path in paths
+        ),
         layout.weights.describe() if layout else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
@@ -146,10 +159,11 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
     )
 
 
-def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Any, int]:
+def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | None, int]:
     """A run on simulated answers: its account, what was asked, what it returned, and how many models it fitted."""
     import numpy as np
 
+    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
@@ -159,7 +173,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Any, int]:
     answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit((a.path, type(a.question)) for a in asked)
+        prepared.admit(declared(asked))
         return answers(asked)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
@@ -176,27 +190,14 @@ def moments(prepared: Prepared) -> int:
     return answers.moments + fits
 
 
-def _noise(model: Any, path: Path) -> str:
-    """In words, the noise to expect in the means of a path; nothing where there are none."""
-    from stratsynth.models import Estimate
-
-    if not isinstance(model, Estimate):
-        return ""
-    part = dict(model.walk())[path]
-    found = zip(part.columns, part.noise, part.status(), strict=True)
-    return "noise in means: " + ", ".join(
-        f"{name} {'not estimable' if status == 'not_estimable' else f'{noise:.2g}'}" for name, noise, status in found
-    )
-
-
 def _size(path: Path, prepared: Prepared) -> float:
     """The public size of a path: declared size times shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(prepared.public.size or 0))
 
 
-def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Account, means: str) -> StratumPlan:
-    """What is asked of a path, of everybody above it and of everybody below it."""
+def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:
+    """What is asked of a path, of everybody above it and of everybody below it; `said` is the model's own verdict."""
     layout, declared_size = prepared.strata, prepared.public.size or 0
 
     def concerns(asked: Path) -> bool:
@@ -226,7 +227,7 @@ def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Acco
         one,
         two,
         _megabytes(mine),
-        means or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+        said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
         layout.small.get(path[0], "") if layout and path else "",
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from stratsynth.planning.foresee import Plan, StratumPlan
-from stratsynth.release.summary import price_lines
+from stratsynth.release.page.summary import price_lines
 
 
 def describe(plan: Plan) -> str:

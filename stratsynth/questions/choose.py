@@ -21,6 +21,7 @@ from stratsynth.questions.base import Answer, Program, Question, check_positive
 from stratsynth.questions.counts import check_cells
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
 from stratsynth.questions.scores import Distance, Peak, Score
+from stratsynth.questions.total import Total
 from stratsynth.strata import Path
 
 if TYPE_CHECKING:
@@ -81,7 +82,11 @@ class ChooseHandler(Handler[Choose]):
     """Exact integer scores, and an exact draw by the exponential mechanism."""
 
     kind = Choose
-    reads = frozenset({"tables", "sums"})
+    reads = frozenset({"tables"})
+
+    def declared(self, question: Choose) -> frozenset[type[Question]]:
+        """`Total` too where scores are of sums, which a backend of tables alone cannot read."""
+        return frozenset({Choose, Total} if question.wanted.sums else {Choose})
 
     def wanted(self, question: Choose) -> Wanted:
         """What the scores are about."""

@@ -110,7 +110,11 @@ class Handler(ABC, Generic[Q]):
 
     kind: ClassVar[type[Question]]
     reads: ClassVar[frozenset[str]] = frozenset()
-    """Which reads of a backend it needs: `tables`, `sums`, `frame`."""
+    """Which reads of a backend every question of this kind needs: `tables`, `sums`, `frame`."""
+
+    def declared(self, question: Q) -> frozenset[type[Question]]:
+        """The kinds of questions that a mechanism must have in its `needs` to ask this one."""
+        return frozenset({type(question)})
 
     def wanted(self, question: Q) -> Wanted:
         """What has to be read for a question; by default nothing."""

@@ -14,7 +14,6 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
-from stratsynth.questions import Split
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -49,7 +48,7 @@ def certificate(
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, layout = account.budget, account.allot, prepared.strata
-    prepared.admit((charge.path, Split) for charge in account.spending.charges if charge.path)
+    prepared.admit((charge.path, frozenset()) for charge in account.spending.charges)
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     return {
         "format": FORMAT,

@@ -1,6 +1,6 @@
 """A release: a model, its certificate and its measurements, in memory or in a folder.
 
-Models that draw rows are released with a synthetic table, estimates with a table of themselves instead.
+What its folder holds beside these, and what it gives out, is the model's to say: see `stratsynth.models.Model`.
 """
 
 from __future__ import annotations
@@ -16,23 +16,24 @@ import numpy as np
 from stratsynth.checks import check_seed, whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
-from stratsynth.models import Codes, Estimate, Model, TableModel, Where, files
-from stratsynth.models.rules import draw_allowed, watching
-from stratsynth.release import groups
+from stratsynth.models import Codes, Model, TableModel, Where, files
+from stratsynth.models.rules import Moved, draw_allowed
+from stratsynth.release import allocation
+from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.certificate import read_certificate, written_by
-from stratsynth.release.groups import ByGroup
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
     from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.data.sources import Data
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
-SYNTHETIC, ESTIMATES = "synthetic", "estimates"
-"""The names of the table of a release that draws rows, and of one that holds estimates."""
 
 
 @dataclass(frozen=True)
@@ -53,18 +54,29 @@ class Release:
         *,
         seed: int | None = None,
         where: Mapping[str, str | Sequence[str]] | None = None,
-        n_by_group: ByGroup | None = None,
+        n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
     ) -> pd.DataFrame:
-        """Exactly n synthetic rows, in random order; only rows that have the levels of `where`, if given.
+        """Exactly n synthetic rows, in random order. Drawing costs no privacy.
 
-        Groups come by the release's own proportions, unless something else is asked for: `n_by_group` gives each
-        group its number of rows, as a mapping from levels (`{("1", "2"): 100}`, of the columns `by`, or of the
-        strata), or as a frame or CSV file with the groups' columns and `rows`; `balance` gives every group of some
-        columns that can occur the same number, n in all. Such samples are for training on, not for totals.
+        Groups come by the release's own proportions, unless `n_by_group` or `balance` asks for something else. Such
+        samples are for training on, not for totals.
 
-        Drawing costs no privacy. The same release and seed give the same rows.
+        Args:
+            n: How many rows; not needed with `n_by_group`.
+            seed: The same release and seed give the same rows.
+            where: Only rows that have these levels: for some columns, a level or several.
+            n_by_group: Each group's number of rows: a mapping from levels, such as `{("1", "2"): 100}`, or a frame or
+                CSV file with the groups' columns and `rows`.
+            by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
+            balance: Columns of which every group that can occur gets the same number of rows, n in all.
+
+        Returns:
+            A frame with the columns, order, types and labels of the schema.
+
+        Raises:
+            UsageError: A release that draws no rows, or a request that makes no sense or that no row can meet.
         """
         from stratsynth.schema.codec import to_pandas
 
@@ -77,11 +89,12 @@ class Release:
         *,
         seed: int | None = None,
         where: Mapping[str, str | Sequence[str]] | None = None,
-        n_by_group: ByGroup | None = None,
+        n_by_group: RowsByGroup | None = None,
         by: Sequence[str] | None = None,
         balance: Sequence[str] | None = None,
+        moved: Moved | None = None,
     ) -> pa.Table:
-        """The same as an Arrow table."""
+        """As `sample`, as an Arrow table; `moved` counts what the schema's rules move."""
         from stratsynth.schema.codec import decode
 
         if n is None and n_by_group is None:
@@ -95,19 +108,20 @@ class Release:
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
         model, rng = self.table_model, np.random.default_rng(seed)
         schema = model.schema
-        allowed = groups.levels_of(schema, where or {})
+        allowed = allocation.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
             names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
-            parts = groups.wanted(model, n_by_group, names, condition, n)
+            parts = allocation.wanted(model, n_by_group, names, condition, n)
         elif balance is not None:
-            parts = groups.balanced(model, n or 0, balance, condition, rng)
+            parts = allocation.balanced(model, n or 0, balance, condition, rng)
         else:
             if condition and not model.mass(condition) > 0:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
             parts = [(condition, n or 0)]
-        drawn = [self._draw(number, rng, part) for part, number in parts or [({}, 0)]]
+        counts = Moved() if moved is None else moved
+        drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
         codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
         order = rng.permutation(sum(number for _, number in parts))
         return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
@@ -117,31 +131,55 @@ class Release:
 
         The counts for `sample(n, seed=seed)`, which is drawn for the purpose and costs nothing. A model that holds
         the rules itself draws none that must be drawn again.
-        """
-        with watching() as moved:
-            self.sample_arrow(n, seed=seed)
-        return moved.to_dict()
 
-    def _draw(self, n: int, rng: Generator, condition: Where) -> Codes:
-        """Rows that meet a condition, with no rule broken."""
-        model = self.table_model
-        return draw_allowed(model.schema, n, rng, lambda number: model.sample(number, rng, condition), condition)
+        Args:
+            n: How many rows to draw.
+            seed: As for `sample`.
+
+        Raises:
+            UsageError: A release that draws no rows.
+        """
+        moved = Moved()
+        self.sample_arrow(n, seed=seed, moved=moved)
+        return moved.to_dict()
 
     @property
     def table_model(self) -> TableModel:
-        """The model, if it draws rows."""
-        if not isinstance(self.model, TableModel):
-            raise UsageError("this release holds estimates and draws no rows: see `estimates()`, estimates.parquet.")
-        return self.model
+        """The model, if it draws rows; else UsageError says what the release is for."""
+        return self.model.table_model()
 
     def estimates(self, level: float = 0.95) -> pd.DataFrame:
-        """The means of a release that holds estimates: a row for everybody and one for each group, for each column.
+        """The means of a release that holds estimates.
 
-        `Estimate.table` says what the columns are.
+        Args:
+            level: With what probability each interval holds.
+
+        Returns:
+            A row for everybody and one for each group, for each column; `Estimate.table` says what the columns are.
+
+        Raises:
+            UsageError: A release that holds no estimates.
         """
-        if not isinstance(self.model, Estimate):
-            raise UsageError("this release draws rows and holds no estimates: see `sample`.")
-        return self.model.table(level)
+        return self.model.estimates(level)
+
+    def predict(self, data: Data) -> NDArray[Any]:
+        """Predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
+
+        Args:
+            data: Rows with the columns that the model reads, `release.model.predictor().inputs`, as in the private
+                table: a pandas frame, an Arrow table, or a CSV or Parquet file. Other columns are ignored.
+
+        Returns:
+            An array whose first axis is one entry a row, in the order of the rows.
+
+        Raises:
+            UsageError: A release that does not predict, or rows with a value that its schema does not admit.
+            SchemaError: A column that is not there.
+        """
+        from stratsynth.data.sources import open_source
+
+        model = self.model.predictor()
+        return model.predict(model.encoded(open_source(data).read(model.inputs)))
 
     def save(
         self,
@@ -151,31 +189,48 @@ class Release:
         seed: int | None = None,
         csv: bool = False,
     ) -> Path:
-        """Write the release folder, whole or not at all; `rows` defaults to the declared size.
+        """Write the release folder, whole or not at all.
 
         Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
-        `report.html` shows certificate and measurements to a reader.
+        `report.html` shows certificate, measurements and model to a reader.
+
+        Args:
+            folder: A path at which there is nothing yet.
+            rows: How many synthetic rows; the declared size when not given. Only for releases that draw rows.
+            seed: The same seed gives the same synthetic rows.
+            csv: Whether the tables are written as CSV too.
+
+        Returns:
+            The folder.
+
+        Raises:
+            UsageError: The path exists, or the number of rows is unknown or makes no sense here.
+            StratsynthError: The disk is full or cannot be written. Nothing is left behind.
         """
         from stratsynth.data.sources import write_table
-        from stratsynth.report.release import release_page
+        from stratsynth.release.page.frame import release_page
 
-        target = check_new(folder)
-        with watching() as moved:
-            name, table = self._product(rows, seed)
+        target, moved = check_new(folder), Moved()
+        number = self.model.rows_to_draw(rows, self.declared_size)
+        drawn = None if number is None else self.sample_arrow(number, seed=seed, moved=moved)
+        rules = moved.to_dict() if drawn is not None and self.model.schema.rules else None
+        tables = self.model.product(drawn)
         try:
             # on the disk, too, before the ledger says that the fit is done
             with new_folder(target) as parts:
                 write_json(parts / "certificate.json", self.certificate)
                 write_table(self.measurements, parts / "measurements.parquet")
-                write_table(table, parts / f"{name}.parquet")
-                if csv:
-                    write_table(table, parts / f"{name}.csv")
-                if name == SYNTHETIC:
-                    rules = moved.to_dict() if self.model.schema.rules else None
-                    if rules is not None:
-                        write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
-                    page = release_page(self.certificate, self.measurements, self.model.schema, rules)
-                    write_text(parts / REPORT, page)
+                for name, table in tables.items():
+                    write_table(table, parts / f"{name}.parquet")
+                    if csv:
+                        write_table(table, parts / f"{name}.csv")
+                if rules is not None:
+                    write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+                page = release_page(
+                    self.certificate, self.measurements, self.model.schema, rules,
+                    returns=self.model.returns, chapters=self.model.sections,
+                )  # fmt: skip
+                write_text(parts / REPORT, page)
                 files.save(self.model, parts / "model")
         except OSError as error:
             raise StratsynthError(
@@ -184,21 +239,16 @@ class Release:
             ) from None
         return target
 
-    def _product(self, rows: int | None, seed: int | None) -> tuple[str, pa.Table]:
-        """The table that people come for, and the name of its file."""
-        import pyarrow as pa
-
-        if isinstance(self.model, Estimate):
-            if rows is not None:
-                raise UsageError("this release holds estimates and has no rows: leave rows out.")
-            return ESTIMATES, pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()
-        if rows is None and self.declared_size is None:
-            raise UsageError("how many rows? Give rows=, or declare a size when opening the table.")
-        return SYNTHETIC, self.sample_arrow(rows if rows is not None else self.declared_size or 0, seed=seed)
-
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
-        """Read a release folder back."""
+        """Read a release folder back.
+
+        Args:
+            folder: What `save` or `stratsynth fit` wrote, with this version or one before.
+
+        Raises:
+            ReleaseError: A folder that is no release, is damaged, or holds a model that no installed package knows.
+        """
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -215,6 +265,15 @@ class Release:
         except ReleaseError as error:
             raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
         return cls(model, record, measurements)
+
+
+def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
+    """Rows that meet a condition, with no rule broken."""
+
+    def draw(number: int, counts: Moved) -> Codes:
+        return model.counted(number, rng, condition, counts)
+
+    return draw_allowed(model.schema, n, rng, draw, condition, moved)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

@@ -17,7 +17,6 @@ import numpy as np
 from stratsynth.checks import number
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.files.records import level, records
-from stratsynth.models import Estimate, Mixture
 from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
 from stratsynth.schema import Numeric
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stratsynth.models import Codes
+    from stratsynth.models import Codes, Mixture
     from stratsynth.release.release import Release
     from stratsynth.strata import Stratum
 
@@ -107,20 +106,25 @@ def weight_sensitivity(
 ) -> WeightSensitivity:
     """Recompute overall results for other weights, and find how wrong a weight must be to move them.
 
-    A mean has moved when it is more than `threshold` of itself away, a level's share when it is more than
-    `threshold` away, in points. `off` gives the band of each result if every share may be wrong by that part of
-    itself; `intervals`, a CSV file or frame with the strata's columns, `low` and `high`, gives it for those
-    (a group that is not named keeps its share). Shares add up to one throughout. Without `columns`, all but those
-    that define the strata.
+    Shares add up to one throughout.
+
+    Args:
+        release: A stratified release of rows.
+        threshold: When a result has moved: a mean, when it is more than this part of itself away; a level's share,
+            when it is more than this away, in points.
+        columns: Whose results to look at; all but those that define the strata when not given.
+        off: Bands are wanted for shares that may each be wrong by this part of themselves.
+        intervals: Bands are wanted for shares in these intervals: a CSV file or frame with the strata's columns, `low`
+            and `high`. A group that is not named keeps its share.
+
+    Returns:
+        Each result with its band, and for each group the shares at which the result has moved.
+
+    Raises:
+        UsageError: A release without strata or without rows, or an argument that makes no sense.
+        WeightsError: Intervals that name no group, or in which no shares add up to one.
     """
-    model = release.model
-    if isinstance(model, Estimate):
-        raise UsageError(
-            "weights: this release holds estimates, whose intervals allow for their weights where these are of a "
-            "sample or noisy; to see others, take the weighted mean of the groups' rows of `estimates()`."
-        )
-    if not isinstance(model, Mixture):
-        raise UsageError("weights: this release has no strata, so no result of it depends on weights.")
+    model = release.model.mixture()
     number("weights: the threshold", threshold, above=0, hint=", such as 0.02 for two percent")
     if off is not None:
         number("weights: off", off, least=0, hint=", such as 0.1 for a tenth of each share")
@@ -150,7 +154,7 @@ def weight_sensitivity(
 def _sample(model: Mixture, stratum: Stratum) -> Codes:
     """Rows of one group as a release gives them out, no rule broken."""
     part, rng = model.parts[stratum], np.random.default_rng(0)
-    return draw_allowed(part.schema, DRAWN, rng, lambda number: part.sample(number, rng))
+    return draw_allowed(part.schema, DRAWN, rng, lambda number, moved: part.counted(number, rng, {}, moved))
 
 
 def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) -> Iterator[tuple[str | None, Quotient]]:

@@ -17,6 +17,7 @@ from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.units import whole
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
+from stratsynth.driver.handlers import declared
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.files.npz import State
@@ -79,7 +80,7 @@ def record(
         answers = driver(table.backend.rows, account, SeededEntropy(seed))
 
         def answer(asked: Sequence[Asked]) -> Sequence[Answer]:
-            prepared.admit((a.path, type(a.question)) for a in asked)
+            prepared.admit(declared(asked))
             given = answers(asked)
             seen.batches.append(list(asked))
             seen.charges = list(account.spending.charges)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.schema import Schema
-from stratsynth.simplex import nearest
 from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
     from stratsynth.questions import NoisyTable

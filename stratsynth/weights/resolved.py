@@ -28,11 +28,11 @@ class Resolved:
     ranges: Mapping[Stratum, Range] | None = None
     """Where the shares may lie, if the source says so or is a sample; None where it says nothing."""
     sampled: float | None = None
-    """Of how many people's sample they are the shares; None where they are of none."""
+    """The size of the sample behind the shares, in people; None where there is no sample."""
     noise: Mapping[Stratum, float] | None = None
-    """Where they are of noisy counts: the standard deviation of each count's noise, as a part of the total."""
+    """For noisy counts, the standard deviation of each count's noise, as a part of the total; None for others."""
     of_rows: bool = False
-    """Whether they are those of the very rows that are fitted: who happens to be among these is sampling error."""
+    """Whether they are shares of the very rows that are fitted: their composition is then sampling error."""
 
     @property
     def covariance(self) -> NDArray[np.float64] | None:

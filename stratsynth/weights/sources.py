@@ -38,9 +38,15 @@ class Weights:
 
     @classmethod
     def public(cls, shares: Tabular, *, citation: str) -> Weights:
-        """Figures that anyone can look up: a CSV file or a frame with the strata's columns and `share` or `count`.
+        """Figures that anyone can look up.
 
-        Columns `low` and `high`, beside these or alone, say how far the figures may be off.
+        Args:
+            shares: A CSV file or a frame with the strata's columns and `share` or `count`. Columns `low` and `high`,
+                beside these or alone, are bounds of the figures.
+            citation: Where they were published.
+
+        Raises:
+            WeightsError: A table that is no such table, or no citation.
         """
         if not _text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
@@ -48,10 +54,16 @@ class Weights:
 
     @classmethod
     def holdout(cls, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
-        """A sample of other people with the strata's columns, smoothed so that no declared group has the share 0.
+        """A sample of other people, smoothed so that no declared group has the share 0. Disjoint is not public.
 
-        Disjoint is not public. A sample that was published has a citation; any other, and every one cut from a
-        confidential file, is `confidential`, which the certificate lists as unprotected.
+        Args:
+            sample: A file, a frame or an Arrow table with the strata's columns.
+            citation: Where the sample was published; without it, the sample is confidential.
+            confidential: Whether its people are unprotected, as the certificate then says; so is every sample that was
+                cut from a confidential file.
+
+        Raises:
+            WeightsError: A public sample without a citation.
         """
         if confidential is None:
             confidential = not _text(citation)
@@ -65,9 +77,14 @@ class Weights:
 
     @classmethod
     def private(cls, *, share: float, prior: Weights | None = None) -> Weights:
-        """Noisy counts of the confidential rows, for a share of the budget that everybody pays before the split.
+        """Noisy counts of the confidential rows, paid by everybody before the split.
 
-        `prior`, public weights, is what plans and rules for small groups go by; without one, all groups alike.
+        Args:
+            share: The part of the budget that they cost, above 0 and below 1.
+            prior: Public weights that plans and rules for small groups go by; without them, all groups are alike.
+
+        Raises:
+            WeightsError: A share outside 0 and 1, or a prior that is private itself.
         """
         hint = " (a part of the budget)"
         number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
@@ -79,9 +96,15 @@ class Weights:
 
     @classmethod
     def raked(cls, *margins: Weights, start: Weights | None = None) -> Weights:
-        """Several margins fitted together, each with its own source; as protected as the worst of them.
+        """Several margins fitted together by raking; as protected as the least public of them.
 
-        `start` is a table of the full crossing that says how columns go together; without one, at random.
+        Args:
+            margins: Public, holdout or invariant weights of some of the strata's columns each.
+            start: Weights of the full crossing, whose associations between columns are kept; without them there are
+                none.
+
+        Raises:
+            WeightsError: Margins that are themselves raked or private.
         """
         used = (*margins, *(() if start is None else (start,)))
         if not margins or not all(isinstance(w, Weights) and w.source not in {"raked", "private"} for w in used):
@@ -92,7 +115,12 @@ class Weights:
 
     @classmethod
     def invariant(cls, counts: Tabular, *, citation: str = "exact counts of the confidential data") -> Weights:
-        """Exact confidential counts, handed in by whoever has decided to disclose them. The certificate says so."""
+        """Exact confidential counts, disclosed on purpose: the certificate lists them as unprotected.
+
+        Args:
+            counts: A CSV file or a frame with the strata's columns and `count` or `share`.
+            citation: What the certificate says of them.
+        """
         said = citation.strip() if _text(citation) else "exact counts of the confidential data"
         return cls("invariant", said, ShareTable.read(counts), ("group_counts",))
 

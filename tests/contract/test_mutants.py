@@ -10,29 +10,28 @@ import pytest
 from stratsynth.adapters import Independent
 from stratsynth.adapters.independent import Product
 
+from helpers.handlers import answered_by
+from helpers.toys import Toy, by_hand
 from stratsynth import Groups, Stratified, Weights
 from stratsynth.data.load import load_rows
-from stratsynth.driver.answering import Answerer
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.mechanisms import Mechanism
-from stratsynth.models import mixture
-from stratsynth.questions import Counts, NoisyTable, counts, split
+from stratsynth.models import combine
+from stratsynth.questions import Counts, NoisyTable, Split, counts, split
+from stratsynth.questions.counts import CountsHandler
 from stratsynth.schema import Categorical
 from stratsynth.strata import Stratum, crossing
 from stratsynth.testing import check_contract
 from stratsynth.testing.worlds import worlds
+from stratsynth.weights import Resolved
 
 
 @dataclass(frozen=True, eq=False)
-class Cheat:
+class Cheat(Toy):
     """An Independent that has been slipped the private rows."""
 
     rows: pd.DataFrame
     name = "cheat"
     needs = frozenset({Counts})
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
 
 class DomainFromData(Cheat):
@@ -52,16 +51,19 @@ class DomainFromData(Cheat):
 
 
 class GroupsFromData(Cheat):
-    """Fits only the groups that occur."""
+    """Fits only the groups that occur, of those that it declares."""
 
-    by: tuple = ()
+    needs = frozenset({Counts, Split})
+
+    def strata(self, public, budget):
+        return by_hand(public, budget, public.schema.names[:1])
 
     def steps(self, public, allot, rng):
         column = public.schema.names[0]
         strata = [s for s in crossing(public.schema, [column]) if (self.rows[column] == s.label).any()]
         strata = strata or list(crossing(public.schema, [column]))
         parts = yield from split({s: Independent().steps(public.within(s, 0.5), allot, rng) for s in strata})
-        return mixture(public.schema, parts, dict.fromkeys(parts, 1 / len(parts)))
+        return combine(public.schema, parts, Resolved(dict.fromkeys(parts, 1 / len(parts))))
 
 
 def weights_from_data(world, rows):
@@ -187,31 +189,40 @@ def test_weights_from_data_are_caught():
     assert {f.kind for f in check_contract(weights_from_data)} == {"result"}
 
 
-class Honest(PrivateAnswers):
-    """The real driver, so that the mutants below differ from it by one thing each."""
+class DrawsLessThanItCharges(CountsHandler):
+    """Divides the noise by the weight and records the undivided sigma."""
 
-    answerer: type[Answerer] = Answerer
-
-    def _answer(self, asked):
-        if self._answerer is None:
-            self._answerer = self.answerer(self._load(), self._account.budget.neighbours, self._entropy)
-        return self._answerer.answer(asked)
-
-
-class QuietAnswers(Answerer):
-    def _noisy(self, question, exact):
-        dearer = replace(question, rho=question.rho * 4)
-        tables = super()._noisy(dearer, exact)
+    def answer(self, question, *given):
+        tables = super().answer(replace(question, rho=question.rho * 4), *given)
         return tuple(replace(t, sigma=2 * t.sigma) for t in tables)
 
 
-class DrawsLessThanItCharges(Honest):
-    """Divides the noise by the weight and records the undivided sigma."""
+class SmallStratumSkipped(CountsHandler):
+    """Gives no table where there are few rows."""
 
-    answerer = QuietAnswers
+    def answer(self, question, at, exact, *given):
+        return () if exact.tables[0].sum() < 5 else super().answer(question, at, exact, *given)
 
 
-class WrongWeightCharged(Honest):
+class CrashesOnAnEmptyStratum(CountsHandler):
+    """Says that a group is empty."""
+
+    def answer(self, question, at, exact, *given):
+        if not exact.tables[0].any():
+            raise ValueError("cannot fit an empty group")
+        return super().answer(question, at, exact, *given)
+
+
+class WarnsOfFewRows(CountsHandler):
+    """Warns about small groups from their exact size."""
+
+    def answer(self, question, at, exact, *given):
+        if exact.tables[0].sum() < 5:
+            logging.getLogger("driver").warning("small group")
+        return super().answer(question, at, exact, *given)
+
+
+class WrongWeightCharged(PrivateAnswers):
     """Adds noise for the weights as asked, and charges half of it."""
 
     def __call__(self, asked):
@@ -225,63 +236,30 @@ class WrongWeightCharged(Honest):
             self._account.charge = charged
 
 
-class SkippingAnswers(Answerer):
-    def _noisy(self, question, exact):
-        return () if exact[0].sum() < 5 else super()._noisy(question, exact)
-
-
-class SmallStratumSkipped(Honest):
-    """Gives no table where there are few rows."""
-
-    answerer = SkippingAnswers
-
-
-class CrashingAnswers(Answerer):
-    def _noisy(self, question, exact):
-        if not exact[0].any():
-            raise ValueError("cannot fit an empty group")
-        return super()._noisy(question, exact)
-
-
-class CrashesOnAnEmptyStratum(Honest):
-    """Says that a group is empty."""
-
-    answerer = CrashingAnswers
-
-
-class WarningAnswers(Answerer):
-    def _noisy(self, question, exact):
-        if exact[0].sum() < 5:
-            logging.getLogger("driver").warning("small group")
-        return super()._noisy(question, exact)
-
-
-class WarnsOfFewRows(Honest):
-    """Warns about small groups from their exact size."""
-
-    answerer = WarningAnswers
-
-
-DRIVERS = {
+HANDLERS = {
     DrawsLessThanItCharges: "noise",
-    WrongWeightCharged: "sensitivity",
     SmallStratumSkipped: "answers",
     CrashesOnAnEmptyStratum: "failure",
     WarnsOfFewRows: "output",
 }
 
 
-def stratified(world, rows) -> Mechanism[Any]:
+def stratified(world, rows):
     return Stratified(Independent(), world.by, world.weights)
 
 
-@pytest.mark.parametrize("driver", DRIVERS, ids=lambda d: d.__name__)
-def test_broken_drivers_are_caught(driver):
-    assert DRIVERS[driver] in {f.kind for f in check_contract(stratified, driver=driver)}
+@pytest.mark.parametrize("broken", HANDLERS, ids=lambda h: h.__name__)
+def test_broken_handlers_are_caught(broken):
+    with answered_by(broken()):
+        assert HANDLERS[broken] in {f.kind for f in check_contract(stratified)}
+
+
+def test_a_driver_that_charges_less_is_caught():
+    assert "sensitivity" in {f.kind for f in check_contract(stratified, driver=WrongWeightCharged)}
 
 
 def test_the_same_checks_pass_the_real_driver():
-    assert check_contract(stratified, driver=Honest) == []
+    assert check_contract(stratified) == []
 
 
 @dataclass

@@ -1,48 +1,40 @@
 """Every kind of question passes the contract, and a question whose price is wrong is caught."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
 import pytest
 
+from helpers.handlers import answered_by
+from helpers.toys import Grouped, Toy
 from stratsynth import Stratified
-from stratsynth.driver.answering import Answerer
-from stratsynth.driver.private import PrivateAnswers
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.questions import (
-    Choose,
     Columns,
-    Counts,
     Design,
     Distance,
     Glm,
     Moments,
     Peak,
-    Total,
     choose,
     counts,
     split,
     total,
 )
+from stratsynth.questions.total import TotalHandler
 from stratsynth.schema import Numeric
 from stratsynth.strata import crossing
 from stratsynth.testing import check_contract
 
-ANYTHING = frozenset({Counts, Choose, Total})
-
 
 @dataclass(frozen=True)
-class Chooser:
+class Chooser(Toy):
     """Measures one-ways, chooses the pair that is farthest from their product, measures it."""
 
     norm: str = "l1"
     name: ClassVar[str] = "chooser"
-    needs: ClassVar = ANYTHING
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         schema = public.schema
@@ -61,14 +53,10 @@ class Chooser:
 
 
 @dataclass(frozen=True)
-class Summer:
+class Summer(Toy):
     """Sums of all kinds over the first numeric column and a design of the others."""
 
     name: ClassVar[str] = "summer"
-    needs: ClassVar = ANYTHING
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         schema = public.schema
@@ -95,16 +83,12 @@ def vanilla(mechanism):
 
 
 @dataclass(frozen=True)
-class InStrata:
+class InStrata(Grouped):
     """Any mechanism in each stratum, its results side by side."""
 
     inner: object
     by: tuple[str, ...]
     name: ClassVar[str] = "in_strata"
-    needs: ClassVar = ANYTHING
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         strata = crossing(public.schema, self.by)
@@ -140,29 +124,21 @@ def test_a_sum_that_moves_too_far_is_caught():
     assert "sensitivity" in {f.kind for f in check_contract(vanilla(Summer()), load=load)}
 
 
-class Loud(Answerer):
-    def _noisy_sum(self, question, exact, schema):
-        from dataclasses import replace
+class Quieter(TotalHandler):
+    """Adds half of the noise that was charged for a sum."""
 
-        return super()._noisy_sum(replace(question, price=question.price * 4), exact, schema)
-
-
-class Quieter(PrivateAnswers):
-    """Charges for a sum, and adds half of the noise."""
-
-    def _answer(self, asked):
-        if self._answerer is None:
-            self._answerer = Loud(self._load(), self._account.budget.neighbours, self._entropy)
-        return self._answerer.answer(asked)
+    def answer(self, question, *given):
+        return super().answer(replace(question, price=question.price * 4), *given)
 
 
 def test_too_little_noise_in_a_sum_shows_in_its_sigma():
     """The recorded sigma is the one that was drawn, so the charge no longer covers it."""
-    assert "sensitivity" in {f.kind for f in check_contract(vanilla(Summer()), driver=Quieter)}
+    with answered_by(Quieter()):
+        assert "sensitivity" in {f.kind for f in check_contract(vanilla(Summer()))}
 
 
 def test_a_stratified_chooser_is_no_table_model():
-    """It has no rows to draw, and the mixture says so."""
+    """It has no model that strata could be combined into."""
     found = check_contract(lambda world, rows: Stratified(Chooser(), world.by, world.weights), tables=1)
     assert [f.kind for f in found] == ["failure"]
-    assert "mixture" in found[0].detail
+    assert "list is no model" in found[0].detail

@@ -153,7 +153,7 @@ def untouched(place, tmp_path, monkeypatch):
     def forbidden(*arguments, **settings):
         pytest.fail("rows were read")
 
-    monkeypatch.setattr("stratsynth.data.load.load_rows", forbidden)
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", forbidden)
 
     def run(*arguments):
         before = small.tree(tmp_path)
@@ -272,7 +272,7 @@ def fail_with(monkeypatch, error):
     def load(*arguments):
         raise error
 
-    monkeypatch.setattr("stratsynth.data.load.load_rows", load)
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", load)
 
 
 @pytest.fixture
@@ -325,7 +325,7 @@ def test_debug_shows_a_traceback_and_keeps_the_exit_code(recipe):
 
 INTERRUPTED = """
 import os, signal, sys, time
-import stratsynth.data.load as loading
+import stratsynth.data.backends as loading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with it ignored
 def load(*arguments):
     os.kill(os.getpid(), signal.SIGINT)

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from helpers.command import stratsynth
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 README = Path(__file__).parents[2] / "README.md"
 

@@ -10,7 +10,7 @@ from stratsynth.evaluation.evaluations.page import evaluation_page
 
 from helpers import browser, small
 from stratsynth import Categorical, Schema, census
-from stratsynth.report.release import release_page
+from stratsynth.release.page.frame import release_page
 
 pytestmark = browser.needed
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")

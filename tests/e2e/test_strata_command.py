@@ -328,7 +328,7 @@ def test_what_is_not_honest_or_makes_no_sense_is_refused_with_the_remedy(case, p
     def forbidden(*arguments, **others):
         pytest.fail("rows were read")
 
-    monkeypatch.setattr("stratsynth.data.load.load_rows", forbidden)
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", forbidden)
     for command in ("plan", "fit"):
         if "size" in settings and command == "plan":
             continue  # a plan needs a size in any case

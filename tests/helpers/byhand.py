@@ -2,13 +2,24 @@
 
 import numpy as np
 import pandas as pd
-from stratsynth.driver.choosing import away, weigh
 
 from helpers.small import BUDGET
 from stratsynth import Categorical, Neighbours, Schema
 from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.mechanisms import Public
-from stratsynth.questions import Choose, Counts, NoisyTable, Work
+from stratsynth.questions import Choose, Counts, Distance, NoisyTable, Work
+from stratsynth.questions.handler import Exact, Setting
+
+LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
+
+
+def rows_of(n, seed=0):
+    """c is the exclusive or of b and e, seen in no pair; d goes with a; the rest is even."""
+    rng = np.random.default_rng(seed)
+    rows = {"a": rng.integers(3, size=n), "b": rng.integers(2, size=n), "e": rng.integers(2, size=n)}
+    rows["c"] = np.where(rng.random(n) < 0.9, rows["b"] ^ rows["e"], rng.integers(2, size=n))
+    rows["d"] = np.where(rng.random(n) < 0.7, rows["a"], rng.integers(4, size=n))
+    return {name: rows[name] for name in LEVELS}
 
 
 def schema_of(levels, rules=()):
@@ -39,15 +50,15 @@ class ByHand:
         self.asked.append(question)
         question.check(self.schema)
         if isinstance(question, Counts):
-            sigmas = question.sigmas(self.neighbours)
+            sigmas = question.sigmas(self.schema, self.neighbours)
             return tuple(self.noisy(c, sigma) for c, sigma in zip(question.cliques, sigmas, strict=True))
         if isinstance(question, Choose):
             if self.rng is not None:
                 return int(self.rng.integers(len(question.scores)))
-            distances = [away(score, self.table(score.clique)) for score in question.scores]
-            return int(np.argmax(weigh(question.scores, distances, self.neighbours)[0]))
+            exact, at = Exact([self.table(c) for c in question.wanted.cliques]), Setting(self.schema, self.neighbours)
+            return int(np.argmax(Distance.units(question.scores, exact, at, {})[0]))
         assert isinstance(question, Work)
-        return question.solver([question.problem])[0]
+        return question.solver.solve([question.problem])[0]
 
     def noisy(self, clique, sigma):
         noise = 0 if self.rng is None else np.rint(self.rng.normal(0, sigma, self.schema.shape(clique))).astype(int)
@@ -65,3 +76,8 @@ class ByHand:
 
     def of(self, kind):
         return [question for question in self.asked if isinstance(question, kind)]
+
+
+def paid(driver):
+    """What was asked for, in order: kind and price."""
+    return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]

@@ -19,6 +19,9 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import ClassVar
 
+from helpers.toys import Toy
+from stratsynth.questions import Counts, counts
+
 KILLED = -signal.SIGKILL
 TESTS = Path(__file__).parents[1]
 
@@ -27,26 +30,16 @@ TESTS = Path(__file__).parents[1]
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(Toy):
     """Asks for all one-way tables again and again; leaves a trace of every answer in the folder `trace`."""
 
     name: ClassVar[str] = "ladder"
+    needs: ClassVar = frozenset({Counts})
     rungs: int = 6
     trace: str = ""
 
-    @property
-    def needs(self):
-        from stratsynth.questions import Counts
-
-        return frozenset({Counts})
-
-    def price(self, public, budget):
-        return budget.zcdp()
-
     def steps(self, public, allot, rng):
         from stratsynth.adapters.independent import Product
-
-        from stratsynth.questions import counts
 
         turn = 0
         for rung in range(self.rungs):
@@ -331,9 +324,9 @@ def serve():
 
     for name in (
         "pyarrow.parquet", "stratsynth.adapters.independent", "stratsynth.cli.app", "stratsynth.cli.work",
-        "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.load",
-        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipe", "stratsynth.release.certificate",
-        "stratsynth.release.measurements", "stratsynth.release.summary", "stratsynth.data.sources",
+        "stratsynth.accounting.ledger_file", "stratsynth.data.fingerprint", "stratsynth.data.backends",
+        "stratsynth.driver.private", "stratsynth.noise", "stratsynth.recipes.recipe", "stratsynth.release.certificate",
+        "stratsynth.release.measurements", "stratsynth.release.page.summary", "stratsynth.data.sources",
         "tomli_w", "typer.main", "helpers.small", "pyarrow.csv", "zipfile",
     ):  # fmt: skip
         importlib.import_module(name)

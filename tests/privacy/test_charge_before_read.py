@@ -8,11 +8,12 @@ import pyarrow as pa
 import pytest
 from stratsynth.adapters import Independent
 
-import stratsynth.data.load as loading
+import stratsynth.data.backends as loading
 from helpers import small
 from helpers.accounts import reserve, scaled
 from stratsynth import Budget, fit
 from stratsynth.accounting.ledger import ProcessLedger
+from stratsynth.data.backends import Memory
 from stratsynth.data.sources import open_source
 from stratsynth.data.table import Table
 from stratsynth.errors import BudgetRefused, StratsynthError
@@ -51,7 +52,7 @@ def releases(ledger):
 def watched(error=None, cap=None):
     ledger = ProcessLedger(cap)
     spy = Spy(ledger, error)
-    return spy, Table(spy, small.SCHEMA, small.SIZE, ledger)
+    return spy, Table(Memory(spy, small.SCHEMA), small.SCHEMA, small.SIZE, ledger)
 
 
 def test_opening_and_pricing_read_nothing():

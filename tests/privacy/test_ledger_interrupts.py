@@ -78,15 +78,15 @@ def check_resumes(nursery, folder, out="again"):
 
 INT = signal.SIGINT
 MOMENTS = {
-    "reading the recipe": Fault("stratsynth.recipe:Recipe.read", signal=INT),
-    "opening the table": Fault("stratsynth.recipe:Recipe.table", signal=INT),
+    "reading the recipe": Fault("stratsynth.recipes.recipe:Recipe.read", signal=INT),
+    "opening the table": Fault("stratsynth.recipes.recipe:Recipe.table", signal=INT),
     "making the key": Fault("os:fsync", 0, signal=INT),
     "making the ledger": Fault("os:pwrite", 0, after=True, signal=INT),
     "reserving": Fault("os:pwrite", 1, after=True, signal=INT),
     "having reserved": Fault("stratsynth.accounting.ledger_file:FileLedger.open", after=True, signal=INT),
     "charging": Fault("os:pwrite", 3, after=True, signal=INT),
     "syncing a charge": Fault("os:fsync", 7, after=True, signal=INT),
-    "loading the rows": Fault("stratsynth.data.load:load_rows", signal=INT),
+    "loading the rows": Fault("stratsynth.data.backends:load_rows", signal=INT),
     "reading the rows": Fault("stratsynth.driver.answering:Answerer.answer", 2, signal=INT),
     "having read the rows": Fault("stratsynth.driver.answering:Answerer.answer", 2, after=True, signal=INT),
     "writing the journal": Fault("stratsynth.files.npz:write", 3, signal=INT),

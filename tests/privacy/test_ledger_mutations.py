@@ -23,9 +23,9 @@ from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger, read_ledger
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Public
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.release.page.summary import summary
 from stratsynth.release.release import check_new
-from stratsynth.release.summary import summary
 from stratsynth.schema import Schema
 
 QUICK, SLOW = 2_000, 10_000

@@ -10,7 +10,6 @@ from stratsynth.adapters import External, Independent
 from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
-from helpers import small
 from helpers.crash import Ladder
 from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger, refused, table
 from stratsynth import Budget, cli
@@ -22,27 +21,6 @@ from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted
 from stratsynth.noise import SeededEntropy
 from stratsynth.testing.record import same
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """How often the rows were read."""
-    reads = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
-    return reads
-
 
 # The order: charge, sync, read, store, answer
 
@@ -261,7 +239,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.files.whole.os.fsync", full_for(".part"))
+        broken.setattr("stratsynth.files.whole.os.fsync", full_for("*.npz.*.part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
@@ -281,12 +259,12 @@ def full_for_charges():
     return write
 
 
-def full_for(ending):
+def full_for(pattern):
     """A sync that fails for files of one kind."""
     proper = os.fsync
 
     def sync(handle):
-        if Path(f"/proc/self/fd/{handle}").readlink().name.endswith(ending):
+        if Path(f"/proc/self/fd/{handle}").readlink().match(pattern):
             raise OSError(28, "No space left on device")
         proper(handle)
 

@@ -3,7 +3,6 @@
 import os
 import stat
 
-import pytest
 from stratsynth.adapters import Independent
 
 import stratsynth as ss
@@ -11,18 +10,6 @@ from helpers import small
 from helpers.ledgers import BUDGET, interrupted, lines_of, recipe_on_a_ledger
 from helpers.search import found_below
 from stratsynth import cli
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
 
 # What is in the ledger's files
 

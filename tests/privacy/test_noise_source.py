@@ -11,7 +11,7 @@ from helpers import small
 from helpers.command import python
 from stratsynth import fit
 from stratsynth.noise import SeededEntropy
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 
 FIT = """
 import random

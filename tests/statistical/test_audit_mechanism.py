@@ -8,29 +8,37 @@ import pytest
 from stratsynth.adapters import Independent
 from stratsynth.evaluation.audit import audit_mechanism
 
+from helpers.toys import Toy
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.errors import Unsupported
-from stratsynth.models import State
+from stratsynth.models import Model, State
 from stratsynth.questions import Choose, Columns, Counts, Distance, Total, choose, counts, total
 
 
-class Result:
+class Result(Model):
+    """Numbers that were learned, and nothing that could be drawn."""
+
     def __init__(self, *numbers):
         self.numbers = [float(n) for n in numbers]
 
     def state(self):
         return State(self.numbers, {})
 
+    @classmethod
+    def from_state(cls, schema, state):
+        return cls(*state.facts)
+
+    @classmethod
+    def combined(cls, schema, parts, weights):
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
-class Picky:
+class Picky(Toy):
     """Counts one way, chooses a pair and counts it."""
 
     name: ClassVar[str] = "picky"
     needs: ClassVar = frozenset({Counts, Choose})
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         names = public.schema.names
@@ -43,7 +51,7 @@ class Picky:
 
 
 @dataclass(frozen=True)
-class Summing:
+class Summing(Toy):
     """Sums a numeric column."""
 
     currency: str = "zcdp"
@@ -71,14 +79,11 @@ FORGETFUL = []
 
 
 @dataclass(frozen=True)
-class Moody:
+class Moody(Toy):
     """Returns something else every time."""
 
     name: ClassVar[str] = "moody"
     needs: ClassVar = frozenset({Counts})
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         FORGETFUL.append(0)

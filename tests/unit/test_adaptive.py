@@ -10,26 +10,23 @@ from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
 from helpers import small
+from helpers.toys import Toy
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
-from stratsynth.mechanisms import adaptive
 from stratsynth.questions import Choose, Counts, Distance, choose, counts
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 from stratsynth.testing import check_contract
 
 RHO = rho_of(1, 1e-9 - 1e-15)
 
 
 @dataclass(frozen=True)
-class Undecided:
+class Undecided(Toy):
     """Half on tables; the rest on tables too, or on a choice, as the noise has it."""
 
     name: ClassVar[str] = "undecided"
     needs: ClassVar = frozenset({Counts, Choose})
     adaptive: ClassVar[bool] = True
     forced: bool | None = None
-
-    def price(self, public, budget):
-        return budget.zcdp()
 
     def steps(self, public, allot, rng):
         names = public.schema.oneways
@@ -85,7 +82,7 @@ def test_one_that_can_ask_for_tables_only_costs_twice():
 def test_in_strata_a_move_leaves_one_and_enters_another():
     """Neither may cost more than the allotment, whatever course it takes."""
     how = ss.Stratified(Undecided(), ["SEX"], small.even(small.SCHEMA, "SEX"))
-    assert adaptive(how)
+    assert how.adaptive
     assert priced(how) == {
         "add-remove": near(1), "move": near(2), "replace-within-group": near(4), "replace": near(4)
     }  # fmt: skip
@@ -101,7 +98,7 @@ def test_where_an_exchange_is_what_was_declared_no_step_costs_more():
 
 
 def test_mst_asks_in_a_fixed_order_and_keeps_its_price():
-    assert not adaptive(MST())
+    assert not MST().adaptive
     assert priced(MST())["replace"] == pytest.approx(1.6715286768248223, rel=1e-6)
     assert priced(MST())["replace-within-group"] == pytest.approx(1.6715286768248223, rel=1e-6)
 

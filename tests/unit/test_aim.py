@@ -13,7 +13,7 @@ from stratsynth.adapters.engine import solve
 from stratsynth.adapters.shared.rounds import MEASURE, NOISE_SIZE, usual_rounds
 
 from helpers import small
-from helpers.byhand import ByHand, allotted, frame_of, schema_of
+from helpers.byhand import LEVELS, ByHand, allotted, frame_of, paid, rows_of, schema_of
 from helpers.small import BUDGET, even
 from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table, plan
 from stratsynth.digest import digest
@@ -21,30 +21,14 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Solver, Work
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Rule
-
-LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
-
-
-def rows_of(n, seed=0):
-    """c is the exclusive or of b and e, seen in no pair; d goes with a; the rest is even."""
-    rng = np.random.default_rng(seed)
-    rows = {"a": rng.integers(3, size=n), "b": rng.integers(2, size=n), "e": rng.integers(2, size=n)}
-    rows["c"] = np.where(rng.random(n) < 0.9, rows["b"] ^ rows["e"], rng.integers(2, size=n))
-    rows["d"] = np.where(rng.random(n) < 0.7, rows["a"], rng.integers(4, size=n))
-    return {name: rows[name] for name in LEVELS}
 
 
 def grid(levels):
     """Every row that there is, a hundred times."""
     cells = np.indices(tuple(levels.values())).reshape(len(levels), -1)
     return {name: np.tile(codes, 100) for name, codes in zip(levels, cells, strict=True)}
-
-
-def paid(driver):
-    """What was asked for, in order: kind and price."""
-    return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]
 
 
 def rounds(driver):
@@ -102,7 +86,7 @@ def test_candidates_are_compared_with_the_model_in_records_less_what_noise_would
     driver = ByHand(schema_of(LEVELS), rows_of(5000))
     driver.run(AIM(rounds=4, weights={"a": 3.0}), rho=1.0, size=5000)
     choice, measured = driver.of(Choose)[0], driver.of(Counts)[1]
-    (sigma,) = measured.sigmas(Neighbours.ADD_REMOVE)
+    (sigma,) = measured.sigmas(driver.schema, Neighbours.ADD_REMOVE)
     for score in choice.scores:
         assert score.reference.sum() == pytest.approx(5000, rel=0.05)
         assert score.offset == pytest.approx(NOISE_SIZE * sigma * score.reference.size)
@@ -275,7 +259,7 @@ def test_models_of_all_strata_are_fitted_at_once(monkeypatch):
 @pytest.mark.parametrize("size", [None, 10, 5000])
 def test_a_plan_asks_no_more_than_a_fit_may(size):
     schema = schema_of(LEVELS)
-    program = AIM().typical(Public(schema, size), allotted(0.5), np.random.default_rng(0))
+    program = AIM().rehearsal(Public(schema, size), allotted(0.5), np.random.default_rng(0))
     answer, spent = None, Fraction(0)
     driver = ByHand(schema, rows_of(100))
     try:

@@ -8,7 +8,7 @@ from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from helpers import small
 from stratsynth import Stratified
 from stratsynth.errors import UsageError
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum, crossing
 
 COMPARE = """

@@ -10,11 +10,13 @@ import pytest
 from stratsynth.adapters import ClippedMean, CoinPress, Independent
 
 from helpers.exactly import exactly
+from helpers.pages import Page
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import MechanismError, ReleaseError, UsageError
-from stratsynth.models import Estimate, Figures, State, files, mixture
+from stratsynth.models import Estimate, Figures, State, files
 from stratsynth.models.intervals import sampled_shares_covariance
+from stratsynth.models.weighted import weighted
 from stratsynth.strata import Stratum, crossing
 from stratsynth.testing.record import same
 
@@ -47,7 +49,7 @@ def leaf(column="x", **given):
 
 
 def combined(parts, shares, covariance=None):
-    return mixture(SCHEMA, dict(zip((A, B), parts, strict=True)), dict(zip((A, B), shares, strict=True)), covariance)
+    return weighted(SCHEMA, dict(zip((A, B), parts, strict=True)), dict(zip((A, B), shares, strict=True)), covariance)
 
 
 # Weighted means
@@ -145,7 +147,6 @@ def test_strata_within_strata():
         ([leaf(value=1), leaf(value=1, fourth=1)], None),
         ([leaf(value=1), leaf(value=1)], np.zeros((3, 3))),
         ([leaf(value=1), leaf(value=1)], np.full((2, 2), np.nan)),
-        ([leaf(value=1), "no estimate"], None),
     ],
 )
 def test_what_cannot_be_combined(parts, covariance):
@@ -274,8 +275,14 @@ def test_a_release_of_estimates_on_disk(release, tmp_path):
     folder = release.save(tmp_path / "release", csv=True)
     assert sorted(p.name for p in folder.iterdir()) == [
         "certificate.json", "estimates.csv", "estimates.parquet", "measurements.parquet", "model",
+        "report.html",
     ]  # fmt: skip
     pd.testing.assert_frame_equal(pq.read_table(folder / "estimates.parquet").to_pandas(), release.estimates())
+    page = Page((folder / "report.html").read_text(encoding="utf-8")).check()
+    assert "No count of a single column" not in page.text
+    means, _ = page.numbers("means-of-x")
+    assert [row["group"] for row in means] == ["everybody", *release.estimates()["stratum"].unique()[1:]]
+    assert {row["status"] for row in means} <= {"ok", "small", "not_estimable"}
     again = Release.load(folder)
     pd.testing.assert_frame_equal(again.estimates(0.9), release.estimates(0.9))
 

@@ -16,7 +16,7 @@ from stratsynth.accounting.prices import STEPS
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 from stratsynth.schema.codec import encode
 
 BY = "their package 1.0"
@@ -92,7 +92,7 @@ def test_a_claim_inside_strata_is_refused_before_the_rows_are_read(monkeypatch):
     how = External(uniform, BY, counts_rows=False)
     inside = Stratified(how, ["SEX", "GROUP"], weights())
     object.__setattr__(how, "counts_rows", True)
-    monkeypatch.setattr("stratsynth.data.load.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
     with pytest.raises(Unsupported, match="size of every group"):
         fit(inside, small.table(), EXCHANGED)
 
@@ -206,12 +206,6 @@ def test_its_own_errors_are_not_quoted():
 
 
 # With a ledger file
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
 
 
 def test_a_claim_that_does_not_cover_the_budget_reserves_nothing(data):

@@ -11,7 +11,7 @@ from stratsynth.adapters import GEM
 from stratsynth.adapters.gem import ProductMixture
 from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
 
-from helpers.byhand import ByHand, allotted, frame_of, schema_of
+from helpers.byhand import LEVELS, ByHand, allotted, frame_of, paid, rows_of, schema_of
 from helpers.command import stratsynth
 from helpers.small import BUDGET, edit, even, write_recipe
 from stratsynth import Neighbours, Release, Stratified, Weights, fit, open_table, plan
@@ -23,23 +23,8 @@ from stratsynth.questions import Choose, Counts, NoisyTable, Work
 from stratsynth.schema import Rule
 from stratsynth.testing.record import same
 
-LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
 TINY = {"components": 8, "hidden": [4], "latent": 3, "iterations": 2}
 """A network for tests of what is asked, where what comes out does not matter."""
-
-
-def rows_of(n, seed=0):
-    """c is the exclusive or of b and e, seen in no pair; d goes with a; the rest is even."""
-    rng = np.random.default_rng(seed)
-    rows = {"a": rng.integers(3, size=n), "b": rng.integers(2, size=n), "e": rng.integers(2, size=n)}
-    rows["c"] = np.where(rng.random(n) < 0.9, rows["b"] ^ rows["e"], rng.integers(2, size=n))
-    rows["d"] = np.where(rng.random(n) < 0.7, rows["a"], rng.integers(4, size=n))
-    return {name: rows[name] for name in LEVELS}
-
-
-def paid(driver):
-    """What was asked for, in order: kind and price."""
-    return [(type(q).__name__, q.rho) for q in driver.asked if not isinstance(q, Work)]
 
 
 def asked(rounds=3, size=5000, rho=0.5, n=500, **settings):
@@ -122,7 +107,7 @@ def test_without_a_declared_size_the_columns_tables_say_whether_there_are_rounds
 @pytest.mark.parametrize("size", [100, 5000])
 def test_a_plan_goes_by_the_questions_of_a_fit(size):
     schema = schema_of(LEVELS)
-    program = GEM(rounds=4).typical(Public(schema, size), allotted(0.5), np.random.default_rng(0))
+    program = GEM(rounds=4).rehearsal(Public(schema, size), allotted(0.5), np.random.default_rng(0))
     driver = ByHand(schema, rows_of(10))
     question = next(program)
     while question is not None:
@@ -386,6 +371,6 @@ def test_tables_too_large_to_be_fitted_are_no_candidates():
 
 def _first_choice(schema, **settings):
     public = Public(schema, 10**6)
-    program = GEM(rounds=1, **settings).typical(public, allotted(1.0), np.random.default_rng(0))
+    program = GEM(rounds=1, **settings).rehearsal(public, allotted(1.0), np.random.default_rng(0))
     next(program)
     return program.send(())

@@ -10,31 +10,9 @@ from helpers import small
 from helpers.ledgers import BUDGET, chained, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
-from stratsynth.data.sources import CsvSource
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.fitting import requested
-from stratsynth.release.summary import summary
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
-
-
-@pytest.fixture
-def ledger(data):
-    return data.with_name("people.ledger")
-
-
-@pytest.fixture
-def reads(monkeypatch):
-    """How often the rows were read."""
-    reads = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
-    return reads
-
+from stratsynth.release.page.summary import summary
 
 # What is charged, and what it adds up to
 

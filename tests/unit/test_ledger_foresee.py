@@ -6,19 +6,12 @@ from hypothesis import strategies as st
 from stratsynth.adapters import Independent
 
 import stratsynth as ss
-from helpers import small
 from helpers.ledgers import BUDGET, interrupted, ladder, table
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.standing import afford, afford_all
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import BudgetRefused, StratsynthError, UsageError
 from stratsynth.fitting import requested
-
-
-@pytest.fixture
-def data(tmp_path):
-    small.people().to_csv(tmp_path / "people.csv", index=False)
-    return tmp_path / "people.csv"
 
 
 def requests(data, number, cap=2, budget=BUDGET):

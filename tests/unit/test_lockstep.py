@@ -5,7 +5,7 @@ import pytest
 from helpers.small import SCHEMA
 from stratsynth.driver.lockstep import run
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Counts, counts, split, work
+from stratsynth.questions import Counts, Solver, counts, split, work
 from stratsynth.strata import crossing, label
 
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
@@ -102,12 +102,12 @@ def test_a_malformed_question_of_one_stratum_stops_all_before_any_answer():
     assert teller.batches == []
 
 
-def together(problems):
+def with_their_number(problems):
     return [(problem, len(problems)) for problem in problems]
 
 
-def alone(problems):
-    return [(problem, len(problems)) for problem in problems]
+together = Solver(with_their_number)
+alone = Solver(with_their_number, apart=True)
 
 
 def test_work_of_the_same_solver_is_pooled_and_reaches_no_rows():

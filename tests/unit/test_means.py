@@ -14,7 +14,8 @@ from stratsynth.adapters.means.coinpress import clip_at, narrowed, noise_of, tai
 from helpers.exactly import exactly
 from stratsynth import Budget, Categorical, Neighbours, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
-from stratsynth.mechanisms import Public, draws_rows, make
+from stratsynth.mechanisms import Public, make
+from stratsynth.models import Returns
 
 WIDE = Schema({"x": Numeric(lower=-1000, upper=1000)})
 SPIKE = pd.DataFrame({"x": [0.0] * 900 + [100.0] * 100})
@@ -310,5 +311,5 @@ def test_nothing_is_spent_on_what_is_refused():
 def test_they_are_found_by_name():
     assert isinstance(make("coinpress", {"columns": ["x"], "shares": [1, 3]}), CoinPress)
     assert isinstance(make("clipped_mean", {}), ClippedMean)
-    assert not draws_rows(Stratified(CoinPress(), ["g"], Weights("public", "here", ())))
-    assert draws_rows(make("independent", {}))
+    assert Stratified(CoinPress(), ["g"], Weights("public", "here", ())).returns == Returns.ESTIMATES
+    assert make("independent", {}).returns == Returns.ROWS

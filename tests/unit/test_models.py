@@ -7,6 +7,7 @@ import pickle
 import random
 import shutil
 import zipfile
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -14,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stratsynth.adapters.independent import Independent, Product
 
-from helpers.small import BUDGET, SCHEMA, stratified, table
+from helpers.small import BUDGET, SCHEMA, people, stratified, table
 from stratsynth import fit
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models import Mixture, files, mixture
+from stratsynth.models import Estimate, Figures, Mixture, combine, files
 from stratsynth.models.mixture import allot
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable
 from stratsynth.strata import Stratum, crossing, within
 from stratsynth.testing.record import same
+from stratsynth.weights import Resolved
 
 SEX1, SEX2 = Stratum.of({"SEX": "1"}), Stratum.of({"SEX": "2"})
 weights = st.lists(st.floats(0, 1) | st.floats(1e-9, 1e-3), min_size=1, max_size=12).filter(sum)
@@ -76,7 +78,7 @@ def product(schema, **odds):
 def halves():
     inner = within(SCHEMA, (SEX1,))
     parts = {SEX1: product(inner, WORK=[1, 0, 1]), SEX2: product(inner, WORK=[0, 1, 3])}
-    return mixture(SCHEMA, parts, {SEX1: 0.25, SEX2: 0.75})
+    return combine(SCHEMA, parts, Resolved({SEX1: 0.25, SEX2: 0.75}))
 
 
 def where(**levels):
@@ -132,9 +134,14 @@ def test_no_rows_are_asked_of_a_part_that_draws_none(halves):
     assert all(len(codes) == 0 for codes in model.sample(0, np.random.default_rng(0)).values())
 
 
-def test_a_mixture_of_what_is_no_table_model_is_refused():
-    with pytest.raises(MechanismError, match="float"):
-        mixture(SCHEMA, {SEX1: 0.5, SEX2: 0.7}, {SEX1: 0.5, SEX2: 0.5})
+def test_a_mixture_of_what_draws_no_rows_is_refused():
+    numbers, rows = (
+        Estimate(SCHEMA, (), Figures(*[np.zeros(0)] * len(fields(Figures)))),
+        product(within(SCHEMA, (SEX1,))),
+    )
+    for parts in ({SEX1: numbers, SEX2: rows}, {SEX1: rows, SEX2: numbers}):
+        with pytest.raises(MechanismError, match="estimates and rows cannot be combined"):
+            combine(SCHEMA, parts, Resolved({SEX1: 0.5, SEX2: 0.5}))
 
 
 # Models on disk
@@ -172,8 +179,9 @@ def test_a_model_comes_back_equal(fitted, stored):
 def test_a_mixture_of_mixtures_comes_back_equal(halves, tmp_path):
     group = Stratum.of({"GROUP": "a"}), Stratum.of({"GROUP": "b"})
     deep = within(SCHEMA, (SEX1, group[0]))
-    inner = mixture(within(SCHEMA, (SEX1,)), {g: product(deep) for g in group}, {group[0]: 0.9, group[1]: 0.1})
-    model = mixture(SCHEMA, {SEX1: inner, SEX2: halves.parts[SEX2]}, {SEX1: 0.5, SEX2: 0.5})
+    shares = Resolved({group[0]: 0.9, group[1]: 0.1})
+    inner = combine(within(SCHEMA, (SEX1,)), {g: product(deep) for g in group}, shares)
+    model = combine(SCHEMA, {SEX1: inner, SEX2: halves.parts[SEX2]}, Resolved({SEX1: 0.5, SEX2: 0.5}))
     files.save(model, tmp_path / "model")
     assert same(files.load(tmp_path / "model").state(), model.state())
 
@@ -185,7 +193,7 @@ YOUNG, OLD = Stratum.of({"AGE": ("0-2", "3-5")}, ("young",)), Stratum.of({"AGE":
 def merged():
     """Two bins merged, one alone: inside the merge the bins are drawn one to three."""
     parts = {YOUNG: product(within(SCHEMA, (YOUNG,)), AGE=[1, 3]), OLD: product(within(SCHEMA, (OLD,)))}
-    return mixture(SCHEMA, parts, {YOUNG: 0.8, OLD: 0.2})
+    return combine(SCHEMA, parts, Resolved({YOUNG: 0.8, OLD: 0.2}))
 
 
 @pytest.mark.parametrize(
@@ -391,5 +399,5 @@ def test_counts_below_zero_are_no_rows_and_no_counts_at_all_are_even():
 
 
 def test_the_example_mechanism_survives_a_table_without_rows():
-    empty = fit(Independent(), table(table().source.frame.iloc[:0]), BUDGET).model
+    empty = fit(Independent(), table(people(0)), BUDGET).model
     assert {len(c) for c in empty.sample(20, np.random.default_rng(0)).values()} == {20}

@@ -65,8 +65,8 @@ def test_sigma_for_rho_one_and_two_columns_is_the_root_of_three_halves(neighbour
     driver = Driver(schema_of({"a": 2, "b": 3}), {"a": [0], "b": [2]}, neighbours=neighbours)
     driver.run(rho=1.0)
     ones, twos = driver.of(Counts)
-    assert twos.sigmas(neighbours) == pytest.approx([math.sqrt(1.5) * stretch])
-    assert ones.sigmas(neighbours) == pytest.approx([math.sqrt(3) * stretch] * 2)
+    assert twos.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(1.5) * stretch])
+    assert ones.sigmas(driver.schema, neighbours) == pytest.approx([math.sqrt(3) * stretch] * 2)
 
 
 @given(st.integers(2, 30), st.floats(1e-6, 30))

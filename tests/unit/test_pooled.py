@@ -12,7 +12,7 @@ from helpers import recompute
 from helpers.small import BUDGET
 from stratsynth import Budget, Groups, StratumBudgets, Weights, census
 from stratsynth.errors import StratsynthError
-from stratsynth.mechanisms import Public, make, title
+from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.text import describe
 
@@ -176,7 +176,7 @@ def test_a_plan_foresees_both_stages(schema, weights):
 
 
 def test_its_name_says_what_it_is(weights):
-    assert title(Pooled(base="mst", by=BY, weights=weights)) == "pooled mst by SEX x RAC1P"
+    assert Pooled(base="mst", by=BY, weights=weights).title == "pooled mst by SEX x RAC1P"
     made = make("pooled", {"base": {"name": "aim", "model_cells": 4096}, "by": list(BY), "weights": weights})
     assert made.inner == AIM(model_cells=4096)
 

@@ -14,7 +14,7 @@ from helpers import recompute, small
 from helpers.byhand import frame_of, schema_of
 from stratsynth import Budget, Groups, Release, Weights, cli
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Public, make, title
+from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy
 
 TINY = {"components": 16, "hidden": [8], "latent": 4, "iterations": 5, "rounds": 2, "least": 20}
@@ -189,7 +189,7 @@ def test_large_tables_are_not_measured_in_strata(weights):
 
 
 def test_its_name_says_what_it_is(weights):
-    assert title(pooled(weights)) == "pooled gem by g"
+    assert pooled(weights).title == "pooled gem by g"
     made = make("pooled", {"base": {"name": "gem", "components": 64}, "by": ["g"], "weights": weights})
     assert made.inner == GEM(components=64)
 

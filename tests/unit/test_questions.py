@@ -45,7 +45,7 @@ def test_noise_is_rounded_up_so_that_each_share_pays_for_it(rho, weights, neighb
     """rho >= D^2 / (2 sigma^2), in exact arithmetic, where D^2 is 1 or 2."""
     asked = Counts((SEX,) * len(weights), rho, tuple(weights))
     squared = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]
-    for share, sigma in zip(asked.shares(), asked.sigmas(neighbours), strict=True):
+    for share, sigma in zip(asked.shares(), asked.sigmas(SCHEMA, neighbours), strict=True):
         assert Fraction(share) >= squared / (2 * Fraction(sigma) ** 2)
         assert sigma == pytest.approx(math.sqrt(squared / (2 * share)), rel=1e-12)
 

@@ -7,7 +7,7 @@ from stratsynth.adapters.pooled import Pooled
 from helpers import small
 from stratsynth import Groups, Stratified
 from stratsynth.errors import UsageError
-from stratsynth.recipe import Recipe
+from stratsynth.recipes.recipe import Recipe
 
 CONTRACT = """\
 [data]

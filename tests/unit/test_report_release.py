@@ -12,9 +12,9 @@ from helpers.pages import Page
 from stratsynth import Budget, Categorical, Schema, Stratified, Weights, fit, open_table
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.measurements import COLUMNS
-from stratsynth.report.measured import measured, sizes
-from stratsynth.report.release import release_page
-from stratsynth.report.words import UNPROTECTED
+from stratsynth.release.page.frame import release_page
+from stratsynth.release.page.measured import measured, sizes
+from stratsynth.release.page.words import UNPROTECTED
 from stratsynth.strata.groups import Groups
 
 HOSTILE = "<script>alert(1)</script>"

@@ -15,11 +15,12 @@ from helpers import small
 from stratsynth import cli
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import make
-from stratsynth.models import mixture
-from stratsynth.models.rules import broken, draw_allowed, watching
+from stratsynth.models import combine
+from stratsynth.models.rules import Moved, broken, draw_allowed
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Categorical, Rule, Schema
 from stratsynth.strata import crossing, within
+from stratsynth.weights import Resolved
 
 LEVELS = ("x", "y", "z")
 NAMES = ("A", "B", "C", "D")
@@ -72,15 +73,13 @@ def test_what_is_mended_is_counted_as_such():
                     rules=(Rule(when={"A": "x"}, never={"B": "x"}),))  # fmt: skip
     rng = np.random.default_rng(0)
 
-    def stubborn(n):
+    def stubborn(n, _):
         return {"A": np.zeros(n, dtype=np.int64), "B": np.zeros(n, dtype=np.int64)}
 
-    with watching() as moved:
-        draw_allowed(schema, 30, rng, stubborn)
+    moved = Moved()
+    draw_allowed(schema, 30, rng, stubborn, moved=moved)
     assert moved.to_dict() == {"rows": 30, "redrawn": 30, "mended": 30, "strata": {}}
-    with watching() as again:
-        pass
-    assert again.to_dict() == {"rows": 0, "redrawn": 0, "mended": 0, "strata": {}}
+    assert Moved().to_dict() == {"rows": 0, "redrawn": 0, "mended": 0, "strata": {}}
 
 
 def test_strata_of_strata_are_told_apart():
@@ -129,7 +128,7 @@ def test_no_sample_breaks_a_rule_whatever_the_rules(given_rules, kind, by, seed)
     if by:
         strata = crossing(schema, by)
         parts = {stratum: part(within(schema, (stratum,)), kind, rng) for stratum in strata}
-        model = mixture(schema, parts, dict.fromkeys(strata, 1 / len(strata)))
+        model = combine(schema, parts, Resolved(dict.fromkeys(strata, 1 / len(strata))))
     else:
         model = part(schema, kind, rng)
     release = ss.Release(model, {"strata": {"by": list(by)}}, None)

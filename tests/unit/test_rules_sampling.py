@@ -64,7 +64,7 @@ def test_drawing_again_is_conditioning():
     """The frequencies are those of the model given that no rule is broken."""
     rng = np.random.default_rng(0)
 
-    def draw(n):
+    def draw(n, _):
         return {name: rng.integers(0, len(levels), n) for name, levels in LEVELS.items()}
 
     rows = draw_allowed(SCHEMA, 30_000, rng, draw)
@@ -81,7 +81,7 @@ def test_drawing_again_is_conditioning():
 def test_what_no_drawing_finds_is_mended():
     rng = np.random.default_rng(0)
 
-    def stubborn(n):  # a model that only knows married children
+    def stubborn(n, _):  # a model that only knows married children
         zero = np.zeros(n, dtype=np.int64)
         return {"GROUP": zero.copy(), "AGE": zero.copy(), "MAR": zero + 1, "JOB": zero + 1}
 
@@ -93,7 +93,7 @@ def test_what_no_drawing_finds_is_mended():
 def test_rules_that_no_row_can_keep_are_refused():
     rng = np.random.default_rng(0)
 
-    def children(n):
+    def children(n, _):
         zero = np.zeros(n, dtype=np.int64)
         return {"GROUP": zero.copy(), "AGE": zero.copy(), "MAR": zero + 1, "JOB": zero.copy()}
 

@@ -12,22 +12,25 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.solvers import Task, greedy, picky, refusing, squares
 from stratsynth.driver import solving
-from stratsynth.driver.solving import Solvers, together
+from stratsynth.driver.solving import together
 from stratsynth.errors import MechanismError, Unsupported, UsageError
+from stratsynth.mechanisms import prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.planning.foresee import moments
+from stratsynth.questions import Solver
 from stratsynth.strata import Stratum
 from stratsynth.testing.record import same
 
 PATHS = [(Stratum.of({"GROUP": str(i)}),) for i in range(6)]
 TASKS = [Task(i, size=10 * i % 7) for i in range(6)]
+SQUARES = Solver(squares, size=lambda task: task.size)
 
 
 def test_solutions_come_by_stratum_and_from_other_processes():
     ticks = []
-    with Solvers(2, lambda: ticks.append(1)) as solve:
+    with solving.solving(2, lambda: ticks.append(1)) as solve:
         for _ in range(2):  # the processes are kept
-            found = solve(squares, TASKS, PATHS)
+            found = solve(SQUARES, TASKS, PATHS)
             assert [square for square, _ in found] == [i**2 for i in range(6)]
             assert os.getpid() not in {process for _, process in found}
             assert len({process for _, process in found}) <= 2
@@ -37,32 +40,32 @@ def test_solutions_come_by_stratum_and_from_other_processes():
 def test_one_worker_is_this_process_and_so_is_a_single_problem():
     for workers, tasks in ((1, TASKS), (2, TASKS[:1])):
         ticks = []
-        with Solvers(workers, lambda ticks=ticks: ticks.append(1)) as solve:
-            assert {process for _, process in solve(squares, tasks, PATHS[: len(tasks)])} == {os.getpid()}
+        with solving.solving(workers, lambda ticks=ticks: ticks.append(1)) as solve:
+            assert {process for _, process in solve(SQUARES, tasks, PATHS[: len(tasks)])} == {os.getpid()}
         assert len(ticks) == len(tasks)
 
 
 def test_the_largest_are_begun_first(monkeypatch):
     begun, real = [], solving._numbered
     monkeypatch.setattr(solving, "_numbered", lambda s, i, task: begun.append(task) or real(s, i, task))
-    with Solvers(2) as solve:
-        solve(squares, TASKS, PATHS)
+    with solving.solving(2) as solve:
+        solve(SQUARES, TASKS, PATHS)
     sizes = [task.size for task in begun]
     assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_stratum_that_fails_is_named_and_its_data_are_not(workers):
-    with Solvers(workers) as solve:
+    with solving.solving(workers) as solve:
         with pytest.raises(MechanismError, match=r"stratum 3: the fit of the model failed \(Awkward\)") as caught:
-            solve(picky, TASKS, PATHS)
+            solve(Solver(picky), TASKS, PATHS)
         assert "3333" not in str(caught.value)
         with pytest.raises(Unsupported, match="stratum 3: use a smaller number"):
-            solve(refusing, TASKS, PATHS)
+            solve(Solver(refusing), TASKS, PATHS)
 
 
 def test_what_fails_only_together_is_done_one_by_one():
-    assert together(greedy, TASKS, PATHS) == list(range(6))
+    assert together(Solver(greedy), TASKS, PATHS) == list(range(6))
 
 
 @pytest.mark.parametrize("workers", [0, -1, 1.5, "2", True])
@@ -95,20 +98,19 @@ def test_a_fit_is_the_same_bit_for_bit(monkeypatch):
     assert pooled.sample(200, seed=2).equals(alone.sample(200, seed=2))
 
 
-def test_however_problems_are_put_together_the_engine_solves_them_the_same(monkeypatch):
+def test_however_problems_are_put_together_the_engine_solves_them_the_same():
     """What the pool rests on: a model's solution does not depend on which others are solved beside it."""
     kept = []
 
     def keep(solver, problems, paths):
         kept.append((solver, list(problems)))
-        return solver(problems)
+        return solver.solve(problems)
 
-    monkeypatch.setattr(Solvers, "__call__", lambda self, *given: keep(*given))
-    fitted(by_group(), 1)
+    fitted(by_group(), keep)
     ((solver, problems),) = kept
-    whole = solver(problems)
+    whole = solver.solve(problems)
     for parts in ([[0], [1], [2], [3]], [[3, 0], [2, 1]], [[1, 2, 3], [0]]):
-        found = {i: s for part in parts for i, s in zip(part, solver([problems[i] for i in part]), strict=True)}
+        found = {i: s for part in parts for i, s in zip(part, solver.solve([problems[i] for i in part]), strict=True)}
         for i, solution in enumerate(whole):
             assert found[i].iterations == solution.iterations
             assert all(np.array_equal(a, b) for a, b in zip(found[i].potentials, solution.potentials, strict=True))
@@ -123,7 +125,7 @@ def test_progress_counts_moments_and_models():
         pass
     # counts, a choice for the only pair of the two columns left, counts; and four models
     assert len(ticks) == 3 + 4
-    assert moments(how, small.SCHEMA, budget, declared_size=small.SIZE) == len(ticks)
+    assert moments(prepare(how, small.SCHEMA, budget, small.SIZE)) == len(ticks)
 
 
 def test_the_command_takes_workers(tmp_path):

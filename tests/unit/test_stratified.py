@@ -107,7 +107,7 @@ def test_a_stratum_spends_its_own_budget_and_the_certificate_says_so():
 
 
 def test_budgets_are_read_as_factors_or_epsilons(tmp_path):
-    strata = how().layout(public(), BUDGET).strata
+    strata = how().strata(public(), BUDGET).strata
     (tmp_path / "b.csv").write_text("SEX,GROUP,epsilon\n1,a,0.25\n2,b,1\n")
     for budgets in (
         StratumBudgets.read(tmp_path / "b.csv"),
@@ -215,10 +215,8 @@ def test_small_groups_are_given_one_way_tables():
 
 
 @pytest.mark.parametrize("weights", ["public", "private"])
-def test_an_interrupted_fit_goes_on_without_a_second_charge(weights, tmp_path, monkeypatch):
+def test_an_interrupted_fit_goes_on_without_a_second_charge(weights, tmp_path):
     """Merges and counts come back from the ledger as they were charged."""
-    from stratsynth.driver.private import PrivateAnswers
-
     small.people().to_csv(tmp_path / "people.csv", index=False)
     source = Weights.private(share=0.1, prior=PUBLIC) if weights == "private" else PUBLIC
 
@@ -227,19 +225,15 @@ def test_an_interrupted_fit_goes_on_without_a_second_charge(weights, tmp_path, m
             tmp_path / "people.csv", schema=SCHEMA, ledger=tmp_path / "people.ledger", declared_size=SIZE
         )
 
-    keep = PrivateAnswers._keep
-    moments = {"public": 0, "private": 1}[weights]
+    moments = iter(range({"public": 0, "private": 1}[weights]))
 
-    def stop(self, asked, answers):
-        keep(self, asked, answers)
-        if self._moment > moments:
+    def stop():
+        if next(moments, None) is None:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(PrivateAnswers, "_keep", stop)
-    with pytest.raises(KeyboardInterrupt):
-        ss.fit(how(source, groups=MERGED), opened(), BUDGET)
+    with pytest.raises(KeyboardInterrupt), fitted(how(source, groups=MERGED), opened(), BUDGET, tick=stop):
+        pass
     before = (tmp_path / "people.ledger").read_bytes()
-    monkeypatch.setattr(PrivateAnswers, "_keep", keep)
     with fitted(how(source, groups=MERGED), opened(), BUDGET) as release:
         assert (tmp_path / "people.ledger").read_bytes() == before, "nothing was charged again"
     assert release.certificate["ledger"]["releases"] == 1

@@ -13,10 +13,10 @@ from stratsynth import Weights
 from stratsynth.errors import SchemaError, WeightsError
 from stratsynth.models.intervals import wilson
 from stratsynth.questions import NoisyTable
-from stratsynth.simplex import nearest
 from stratsynth.strata import Stratum, crossing
 from stratsynth.weights.private import counted
 from stratsynth.weights.raking import rake
+from stratsynth.weights.simplex import nearest
 
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
 MERGED = crossing(SCHEMA, ["SEX", "WORK"], {"WORK": {"asked": ["yes", "no"]}})

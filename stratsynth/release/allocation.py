@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ROWS = "rows"
 """The column of a table of numbers by group that holds the numbers."""
 
-ByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | str | os.PathLike[str]"
+RowsByGroup: TypeAlias = "Mapping[str | tuple[str, ...], int] | pd.DataFrame | str | os.PathLike[str]"
 """Numbers by group: a mapping from levels, a frame with the groups' columns and `rows`, or such a CSV file."""
 
 

@@ -19,10 +19,9 @@ from stratsynth.data.table import Table, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import fitted
 from stratsynth.layout.budgets import StratumBudgets
-from stratsynth.mechanisms import Mechanism, make
+from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
 from stratsynth.models.base import Returns
-from stratsynth.schema import Schema
-from stratsynth.sections import (
+from stratsynth.recipes.sections import (
     BudgetSection,
     DataSection,
     MechanismSection,
@@ -30,6 +29,7 @@ from stratsynth.sections import (
     StrataSection,
     read_section,
 )
+from stratsynth.schema import Schema
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
@@ -119,6 +119,10 @@ class Recipe:
 
     def schema(self) -> Schema:
         """The schema, read without the data."""
+        return self._schema
+
+    @cached_property
+    def _schema(self) -> Schema:
         return Schema.load(self.data.schema)
 
     def how(self) -> Mechanism[Any]:
@@ -136,6 +140,11 @@ class Recipe:
         weights = read_weights(self.weights, self.folder)
         return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)
 
+    @cached_property
+    def prepared(self) -> Prepared:
+        """All that public facts decide of the fit: worked out once, for its plan, its progress and itself."""
+        return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size)
+
     def groups(self) -> Groups:
         """What [strata] says besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
@@ -143,14 +152,24 @@ class Recipe:
     def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
-        `tick` is called after every moment at which questions were answered, and for every model that was fitted.
+        Args:
+            folder: The release folder, which must not exist.
+            tick: Called after every moment at which questions were answered, and for every model that was fitted.
+            workers: As for `fit`.
+
+        Returns:
+            The release, which is in the folder too.
+
+        Raises:
+            UsageError: What is refused before anything is charged.
+            BudgetRefused: What the ledger has not enough left for.
         """
         from stratsynth.release.release import check_new
 
         how, seed = self.how(), self.seed
         rows = self.rows if how.returns == Returns.ROWS else None
         ready, table, budget = partial(check_new, folder), self.table(), self.budget()
-        with fitted(how, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
+        with fitted(self.prepared, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 

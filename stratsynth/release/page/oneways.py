@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from markupsafe import Markup
 
 from stratsynth.models.intervals import NORMAL_95
-from stratsynth.report.measured import Measured, Names, drawable
+from stratsynth.release.page.measured import Measured, Names, drawable
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, bar

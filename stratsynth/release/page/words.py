@@ -4,10 +4,55 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from stratsynth.models.base import Returns
 from stratsynth.report.numbers import listed, several, short
 
+
+@dataclass(frozen=True)
+class Called:
+    """How a report speaks of what a release is for."""
+
+    title: str
+    """The report's."""
+    about: str
+    """What the release is, for somebody who never saw one."""
+    made: str
+    """How it came from the data."""
+    cited: str
+    """What is cited."""
+    files: str
+    """The files beside the report that hold what it says."""
+
+
+CALLED = {
+    Returns.ROWS: Called(
+        "A private synthetic table",
+        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
+        "whole, and to say next to nothing about any single one of them.",
+        "Its rows were drawn from a model, and the model was fitted to counts with random noise added.",
+        "differentially private synthetic table",
+        "certificate.json and measurements.parquet",
+    ),
+    Returns.ESTIMATES: Called(
+        "Private estimates",
+        "The numbers that this report belongs to are about people as a whole and in groups. They say next to nothing "
+        "about any single one of them.",
+        "They were computed from sums with random noise added, and each comes with how far off it may be.",
+        "differentially private estimates",
+        "certificate.json, measurements.parquet and the model",
+    ),
+    Returns.PREDICTIONS: Called(
+        "A private predictor",
+        "The model that this report belongs to predicts something of people whom it is shown. It says next to nothing "
+        "about any single one of those it was learnt from.",
+        "It was computed from answers with random noise added.",
+        "differentially private predictor",
+        "certificate.json, measurements.parquet and the model",
+    ),
+}
 UNPROTECTED = {
     "declared_size": "The number of records that was declared. It was taken for public knowledge.",
     "group_counts": "How large the groups are: their exact confidential sizes are in the release without noise.",
@@ -145,7 +190,7 @@ def unprotected(certificate: Mapping[str, Any]) -> list[str]:
     return [UNPROTECTED.get(item, f"{item[:1].upper()}{item[1:]}.") for item in certificate["unprotected"]]
 
 
-def citation(certificate: Mapping[str, Any]) -> list[str]:
+def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
     """How to cite the release, the software and the method."""
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
     by = certificate["strata"]["by"]
@@ -153,7 +198,7 @@ def citation(certificate: Mapping[str, Any]) -> list[str]:
     private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
     found = [
         (
-            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], differentially private synthetic table. "
+            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], {CALLED[returns].cited}. "
             f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
             f"{unit(certificate)}); mechanism {mechanism}{strata_}; schema sha256 "
             f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"

@@ -1,20 +1,25 @@
-"""The report of a release, for anybody to read: from the certificate, the measurements and the schema alone."""
+"""The report of a release, for anybody to read: what all releases say, and the chapters of the model's own.
+
+From the certificate, the measurements, the schema and the model, all of which are public.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
-from stratsynth.report import words
+from stratsynth.release.page import words
+from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
+from stratsynth.release.page.oneways import columns
+from stratsynth.release.page.summary import rules_line
 from stratsynth.report.cells import count, drawn, figure, share
 from stratsynth.report.cells import words as text
-from stratsynth.report.measured import EVERYBODY, Measured, Names, Size, measured, sizes
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.oneways import columns
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, facts_of, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
@@ -23,6 +28,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
+CLAIMED = "How it was made is partly somebody's word, as said above."
 TABLES = 100
 """As many kinds of measured tables as are listed."""
 
@@ -32,33 +38,43 @@ def release_page(
     measurements: pa.Table,
     schema: Schema,
     moved: Mapping[str, Any] | None = None,
+    *,
+    returns: Returns = Returns.ROWS,
+    chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
 ) -> str:
-    """The HTML of report.html. `moved` is what rules.json says, if there are rules.
+    """The HTML of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
+
+    Args:
+        certificate: What certificate.json says.
+        measurements: What measurements.parquet holds.
+        schema: All columns.
+        moved: What rules.json says, if there are rules.
+        returns: What the release is for.
+        chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
-    names, tables = Names(schema, certificate), measured(measurements)
-    sized = sizes(tables)
+    names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
+    sized, own = sizes(tables), chapters(names.group)
+    cited = [Figure("", picture=_block(line)) for line in words.citation(certificate, returns)]
     sections = [
         _promise(certificate),
         _groups(certificate, sized, names),
+        *own,
         _limits(certificate),
-        columns(tables, names, schema),
+        *([columns(tables, names, schema)] if sized or not own else []),
         _made(certificate, tables, moved),
-        Section(
-            "cite", "How to cite", figures=[Figure("", picture=_block(line)) for line in words.citation(certificate)]
-        ),
+        Section("cite", "How to cite", figures=cited),
     ]
     return render(
         Page(
-            title="A private synthetic table",
+            title=called.title,
             subtitle=_subtitle(certificate),
-            lead=_lead(certificate, sized, names),
+            lead=_lead(certificate, sized, names, called),
             sections=sections,
             warning=_warning(certificate),
-            made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from certificate.json and "
-            "measurements.parquet beside this file, which hold everything that is said here. One file; it loads "
-            "nothing.",
+            made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
+            "file, which hold everything that is said here. One file; it loads nothing.",
         )
     )
 
@@ -79,12 +95,9 @@ def _warning(certificate: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> list[str]:
+def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, called: words.Called) -> list[str]:
     lead = [
-        "The table that this report belongs to is synthetic. It is meant to be like a table of real people as a "
-        "whole, and to say next to nothing about any single one of them. "
-        + ("Its rows were drawn from a model, and the model was fitted to counts with random noise added."
-           if not certificate["unverified"] else "How it was made is partly somebody's word, as said above."),
+        f"{called.about} {CLAIMED if certificate['unverified'] else called.made}",
         (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
         f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
     ]  # fmt: skip
@@ -223,8 +236,6 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
 
 def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping[str, Any] | None) -> Section:
     """For specialists."""
-    from stratsynth.release.summary import rules_line
-
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]
     settings = ", ".join(f"{key} {value}" for key, value in facts_of(mechanism["settings"]))
     kinds = Counter(charge["kind"] for charge in certificate["charges"])

@@ -1,0 +1,61 @@
+"""The chapter of a report that shows estimates: each column's means, group by group, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.report.cells import count, drawn, figure
+from stratsynth.report.cells import words as text
+from stratsynth.report.numbers import Numbers, short
+from stratsynth.report.page import Cell, Column, Figure, Section, Table
+from stratsynth.report.strip import Mark, Scale, axis, strip
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
+"""What a reader is told of a mean's status."""
+NOTE = (
+    "Each mean lies in its interval in 95 of 100 cases: the interval allows for the noise, for who happens to be in "
+    "the data, and for uncertain weights. Where nothing can be said, it is all between the public bounds. Values "
+    "beyond what was clipped are in no interval; estimates.parquet has more."
+)
+
+
+def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
+    """Means with intervals of 95 percent, from the rows of `Estimate.table`; `named` names groups for readers."""
+    columns = table.groupby("column", sort=False)
+    figures = [_means(str(name), rows.to_dict("records"), named) for name, rows in columns]
+    return Section("means", "The means", text=[NOTE], figures=figures)
+
+
+def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str]) -> Figure:
+    """One column's means: a line for everybody and for each group."""
+    scale = Scale.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
+    lines = [
+        [
+            text(named(row["stratum"])),
+            drawn(
+                strip(scale, [Mark("mean", row["value"], row["lower"], row["upper"], 1)], what=named(row["stratum"])),
+                row["value"],
+            ),
+            figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            count(max(0.0, row["size"])), text(STATUS[row["status"]]),
+        ]
+        for row in rows
+    ]  # fmt: skip
+    heads = [
+        Column("Group", "text"), Column("mean and interval", "picture", axis(scale)), Column("mean"),
+        Column("interval of 95 %"), Column("records, about"), Column("status", "text"),
+    ]  # fmt: skip
+    shown = ("value", "lower", "upper", "status", "size", "noise", "sampling")
+    return Figure(
+        column,
+        table=Table(f"Means of {column}.", heads, lines),
+        numbers=Numbers(
+            f"means of {column}",
+            ["group", *shown],
+            [[row["stratum"] or "everybody", *(row[key] for key in shown)] for row in rows],
+        ),
+    )

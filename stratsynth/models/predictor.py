@@ -1,0 +1,149 @@
+"""Models that predict: an array with one entry for each row that they are shown."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models.base import Codes, Model, Returns, State
+from stratsynth.models.parts import level_numbers, opened, stored
+from stratsynth.strata import Path, Stratum
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.report.page import Section
+    from stratsynth.schema import Schema
+    from stratsynth.weights import Resolved
+
+
+class Predictor(Model):
+    """Predicts something of each row from some of its columns.
+
+    To be declared beside what every model declares: `inputs` and `predict`. A release of it holds no tables.
+    """
+
+    returns: ClassVar[Returns] = Returns.PREDICTIONS
+
+    @property
+    @abstractmethod
+    def inputs(self) -> tuple[str, ...]:
+        """The columns that it reads, all of its schema."""
+
+    @abstractmethod
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """Predictions, the first axis one entry a row, in the order of the rows.
+
+        Args:
+            rows: At least one row, as the level numbers of `inputs` in this model's schema.
+        """
+
+    @classmethod
+    def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
+        """Each row is predicted by its stratum's model; no weight enters a prediction."""
+        return ByGroup(schema, dict(parts))
+
+    def predictor(self) -> Predictor:
+        """Itself."""
+        return self
+
+    def encoded(self, data: pa.Table) -> Codes:
+        """The level numbers of `inputs`, row by row.
+
+        Raises:
+            UsageError: Rows with a value that the schema neither knows nor admits, or there is no row.
+        """
+        from stratsynth.schema.codec import encode
+
+        coded = encode(self.schema.restrict(self.inputs), data)
+        if coded.n < data.num_rows:
+            raise UsageError(
+                f"predict: {data.num_rows - coded.n:,} of {data.num_rows:,} rows hold a value that the schema does "
+                f"not admit in {', '.join(self.inputs)}. Leave these rows out, or mend them first."
+            )
+        if not coded.n:
+            raise UsageError("predict: there are no rows; give at least one.")
+        return dict(coded.codes)
+
+
+@dataclass(frozen=True)
+class ByGroup(Predictor):
+    """Has each row predicted by the model of the stratum that it lies in."""
+
+    kind: ClassVar[str] = "by_group"
+    schema: Schema
+    """All columns; those that define the strata are constant in each part, or vary among merged levels."""
+    parts: Mapping[Stratum, Predictor]
+    """The full crossing of the strata's columns, merges included: every row lies in one."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The strata's columns, and what the parts read."""
+        read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
+        return tuple(name for name in self.schema.names if name in read)
+
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """Each stratum's rows by its own part, put back in the order of the rows."""
+        places, found = [], []
+        for stratum, part in self.parts.items():
+            numbers = level_numbers(self.schema, stratum)
+            here = np.flatnonzero(np.all([np.isin(rows[c], codes) for c, codes in numbers.items()], axis=0))
+            if here.size:
+                # inside a merge the part counts the merged levels from 0; they are in ascending order
+                own = {c: np.searchsorted(codes, rows[c][here]) for c, codes in numbers.items() if len(codes) > 1}
+                rest = {c: rows[c][here] for c in part.inputs if c not in numbers}
+                places.append(here)
+                found.append(part.predict({**rest, **{c: codes for c, codes in own.items() if c in part.inputs}}))
+        return np.concatenate(found)[np.argsort(np.concatenate(places))]
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """Those of the parts, each as one chapter in which the reader chooses a group."""
+        whole: dict[str, Section] = {}
+        for stratum, part in self.parts.items():
+            for section in part.sections(_below(stratum, named)):
+                group = named(stratum.label)
+                figures = [f if f.group is not None else replace(f, group=group) for f in section.figures]
+                facts = [(f"{group}: {name}", text) for name, text in section.facts]
+                before = whole.get(section.name, replace(section, facts=(), figures=(), groups=()))
+                whole[section.name] = replace(
+                    before,
+                    facts=[*before.facts, *facts],
+                    figures=[*before.figures, *figures],
+                    groups=[*before.groups, *(section.groups or [group])],
+                )
+        return list(whole.values())
+
+    def foretell(self, path: Path) -> str:
+        """What the part of the path's first stratum says of the rest of the path."""
+        return self.parts[path[0]].foretell(path[1:]) if path else ""
+
+    def state(self) -> State:
+        """The parts' states side by side, each with its kind."""
+        return stored(self.parts, lambda stratum: {"names": list(stratum.names), "kind": self.parts[stratum].kind})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> ByGroup:
+        """Each part from its own state; together they must leave no row without a part."""
+        from stratsynth.models.files import restore  # restoring a part looks its kind up, this one included
+
+        parts: dict[Stratum, Predictor] = {}
+        for stratum, (facts, inside, own) in opened(schema, state).items():
+            part = restore(facts["kind"], inside, own)
+            if part.returns != Returns.PREDICTIONS:
+                raise ReleaseError("model: a stratum does not predict.")
+            parts[stratum] = part.predictor()
+        columns = next(iter(parts), Stratum(())).columns
+        if not columns or sum(stratum.size for stratum in parts) != schema.cells(columns):
+            raise ReleaseError("model: its strata are not all there are.")
+        return cls(schema, parts)
+
+
+def _below(stratum: Stratum, named: Callable[[str], str]) -> Callable[[str], str]:
+    """The names of groups inside a stratum."""
+    return lambda label: named("|".join(filter(None, (stratum.label, label))))

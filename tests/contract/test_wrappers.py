@@ -1,0 +1,310 @@
+"""A mechanism that wraps another: what it fails to forward costs a refusal, or a certificate that says too much."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pandas as pd
+import pytest
+from stratsynth.adapters import AIM, MST, External, Independent
+
+import stratsynth as ss
+from helpers import small
+from helpers.ledgers import kinds
+from helpers.small import SCHEMA, SIZE
+from helpers.toys import Toy, by_hand
+from stratsynth import Stratified, Weights
+from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
+from stratsynth.mechanisms import Mechanism, prepare
+from stratsynth.noise import SeededEntropy
+from stratsynth.questions import Choose, Counts, Distance, Split, choose, counts, split
+from stratsynth.strata import Stratum, crossing
+from stratsynth.testing import check_contract
+
+ADDED, EXCHANGED = ss.Budget(1, 1e-9), ss.Budget(1, 1e-9, "replace")
+
+
+@dataclass(frozen=True)
+class Thin(Mechanism):
+    """Forwards what it must define, and nothing else."""
+
+    inner: Any
+
+    @property
+    def name(self):
+        return f"thin {self.inner.name}"
+
+    @property
+    def needs(self):
+        return self.inner.needs
+
+    @property
+    def returns(self):
+        return self.inner.returns
+
+    def price(self, public, budget):
+        return self.inner.price(public, budget)
+
+    def steps(self, public, allot, rng):
+        return self.inner.steps(public, allot, rng)
+
+
+@dataclass(frozen=True)
+class Shy(Thin):
+    """Hides that it splits."""
+
+    @property
+    def needs(self):
+        return self.inner.needs - {Split}
+
+
+@dataclass(frozen=True)
+class Eager(Thin):
+    """Forwards whatever `Mechanism` does not have."""
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+@dataclass(frozen=True)
+class Whole(Thin):
+    """Forwards everything that certificates state."""
+
+    @property
+    def adaptive(self):
+        return self.inner.adaptive
+
+    @property
+    def unprotected(self):
+        return self.inner.unprotected
+
+    @property
+    def takes_row_count(self):
+        return self.inner.takes_row_count
+
+    def strata(self, public, budget):
+        return self.inner.strata(public, budget)
+
+
+@dataclass(frozen=True)
+class Duck:
+    """Has all methods, and inherits none."""
+
+    inner: Any
+    name = "duck"
+    adaptive = False
+    unprotected = ()
+    needs, returns, price, steps = Thin.needs, Thin.returns, Thin.price, Thin.steps
+
+
+class Ghost:
+    """Has nothing, and answers to everything."""
+
+    def __init__(self, inner):
+        self.inner = inner
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+def drawn(frame, sizes, epsilon, delta, rows):
+    """Stands for third-party code."""
+    return pd.DataFrame({column: [0] * rows for column in frame})
+
+
+def counted():
+    """Weights that are the exact counts of confidential people."""
+    exact = small.people().groupby(["SEX", "GROUP"]).size().rename("count").reset_index()
+    return Weights.invariant(exact)
+
+
+def strata():
+    return Stratified(Independent(), ["SEX", "GROUP"], counted())
+
+
+def external():
+    return External(drawn, "nobody 1.0")
+
+
+INNER = {"strata": (strata, ADDED), "aim": (lambda: AIM(rounds=2), ADDED), "external": (external, EXCHANGED)}
+
+
+def certificate(mechanism, budget):
+    return dict(ss.fit(mechanism, small.table(), budget, seed=1, entropy=SeededEntropy(1)).certificate)
+
+
+def no_cheaper(wrapped, plain):
+    """Give or take how a square root of 2 is rounded in charges."""
+    for step, price in plain["prices"].items():
+        assert wrapped["prices"][step] >= price * (1 - 1e-12), step
+
+
+def refused(mechanism, budget, kind, match):
+    """Nothing is reserved, nothing is charged, and a plan is refused too."""
+    table = small.table()
+    with pytest.raises(kind, match=match):
+        ss.fit(mechanism, table, budget)
+    assert table.ledger._made == []
+    with pytest.raises(kind, match=match):
+        ss.plan(mechanism, SCHEMA, budget, declared_size=SIZE)
+
+
+@pytest.mark.parametrize("inner", INNER)
+@pytest.mark.parametrize("wrapper", [Duck, Ghost])
+def test_what_does_not_inherit_is_no_mechanism(wrapper, inner):
+    make, budget = INNER[inner]
+    refused(wrapper(make()), budget, UsageError, "inherits stratsynth.mechanisms.Mechanism")
+
+
+@pytest.mark.parametrize("wrapper", [Thin, Eager])
+def test_strata_that_a_wrapper_keeps_quiet_about_are_refused(wrapper):
+    """Their weights are exact counts: without the refusal the certificate would not say that these were disclosed."""
+    refused(wrapper(strata()), ADDED, Unsupported, "asks by strata and declares none")
+
+
+def test_one_that_hides_that_it_splits_is_refused_before_it_is_charged(tmp_path):
+    """That shows when it asks: the reservation stands, and nothing was charged or read."""
+    opened = with_a_ledger(tmp_path)
+    with pytest.raises(MechanismError, match=r"asks stratum 1\|a, which it does not declare"):
+        ss.fit(Shy(strata()), opened, ADDED)
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
+
+
+@pytest.mark.parametrize("wrapper", [Thin, Eager])
+@pytest.mark.parametrize("inner", ["aim", "external"])
+def test_of_everybody_the_certificate_is_that_of_the_worst(wrapper, inner):
+    make, budget = INNER[inner]
+    plain, wrapped = certificate(make(), budget), certificate(wrapper(make()), budget)
+    assert wrapped["unprotected"] == [*plain["unprotected"], "undeclared"]
+    assert wrapped["mechanism"]["adaptive"] is True
+    assert wrapped["unverified"] == plain["unverified"]
+    same = plain.keys() - {"unprotected", "mechanism"}  # AIM is priced at the dearest, and a claim as it stands
+    assert {key: wrapped[key] for key in same} == {key: plain[key] for key in same}
+
+
+@pytest.mark.parametrize("make", [Independent, MST], ids=["independent", "mst"])
+def test_a_fixed_course_that_is_not_declared_is_priced_as_the_dearest(make):
+    plain, wrapped = certificate(make(), ADDED), certificate(Thin(make()), ADDED)
+    assert wrapped["charges"] == plain["charges"]
+    assert "adaptive" not in plain["mechanism"]
+    assert wrapped["mechanism"]["adaptive"] is True
+    no_cheaper(wrapped, plain)
+    asks_choices = Choose in make().needs
+    assert (wrapped["prices"]["replace"] > plain["prices"]["replace"]) == asks_choices
+
+
+@pytest.mark.parametrize("wrapper", [Thin, Eager])
+def test_inside_strata_a_wrapper_is_the_worst_too(wrapper):
+    by = {"by": ["SEX"], "weights": small.even(SCHEMA, "SEX")}
+    plain, wrapped = (
+        certificate(Stratified(AIM(rounds=2), **by), ADDED),
+        certificate(Stratified(wrapper(AIM(rounds=2)), **by), ADDED),
+    )
+    assert wrapped["unprotected"] == ["declared_size", "undeclared"]
+    assert wrapped["prices"] == plain["prices"]
+    with pytest.raises(Unsupported, match="size of every group"):  # whatever the code says that it does not count
+        Stratified(wrapper(External(drawn, "nobody 1.0", counts_rows=False)), **by)
+
+
+def test_strata_in_strata_that_a_wrapper_keeps_quiet_about_are_undeclared():
+    """The outer strata are the declared ones; nobody says what the inner weights disclose, so that is listed."""
+    exact = Weights.invariant(pd.DataFrame({"GROUP": ["a", "b"], "count": [67, 33]}))
+    inner = Stratified(Independent(), ["GROUP"], exact)
+    plain, wrapped = (
+        certificate(Stratified(how, ["SEX"], small.even(SCHEMA, "SEX")), ADDED) for how in (inner, Thin(inner))
+    )
+    assert plain["unprotected"] == ["declared_size", "group_counts"]
+    assert wrapped["unprotected"] == ["declared_size", "undeclared"]
+    no_cheaper(wrapped, plain)
+
+
+@pytest.mark.parametrize("inner", INNER)
+def test_a_wrapper_that_forwards_everything_has_the_certificate_of_what_it_wraps(inner):
+    make, budget = INNER[inner]
+    plain, wrapped = certificate(make(), budget), certificate(Whole(make()), budget)
+    assert wrapped.pop("mechanism")["name"] == f"thin {make().name}"
+    plain.pop("mechanism")
+    assert wrapped == plain
+    if inner == "external":  # whose frames no plan can make up
+        return
+    own, through = (ss.plan(how, SCHEMA, budget, declared_size=SIZE) for how in (make(), Whole(make())))
+    assert through.prices == own.prices
+    assert through.unprotected == own.unprotected
+    assert [s.stratum for s in through.strata] == [s.stratum for s in own.strata]
+
+
+def test_wrappers_pass_the_contract():
+    """They learn nothing from rows but by asking, whatever they declare."""
+    assert check_contract(lambda w, _: Thin(MST()), tables=6, neighbours=4) == []
+    assert check_contract(lambda w, _: Whole(Stratified(MST(), w.by, w.weights)), tables=6, neighbours=4) == []
+
+
+# What is asked and not declared
+
+
+@dataclass(frozen=True)
+class Understated(Toy):
+    """Declares tables, and asks for a choice when it has them."""
+
+    needs: ClassVar = frozenset({Counts})
+
+    def steps(self, public, allot, rng):
+        first = yield from counts(public.schema.oneways, rho=allot.rho / 2)
+        yield from choose([Distance(t.clique, 0.0 * t.values) for t in first[:1]], rho=allot.rho / 2)
+
+
+@dataclass(frozen=True)
+class Elsewhere(Toy):
+    """Declares the strata of one column, and asks those that `asked` names."""
+
+    needs: ClassVar = frozenset({Counts, Split})
+    asked: tuple[Stratum, ...]
+
+    def strata(self, public, budget):
+        return by_hand(public, budget, ["SEX"])
+
+    def steps(self, public, allot, rng):
+        programs = {}
+        for stratum in self.asked:
+            programs[stratum] = Independent().steps(public.within(stratum, 0.5), allot, rng)
+        yield from split(programs)
+
+
+def with_a_ledger(folder):
+    small.people().to_csv(folder / "people.csv", index=False)
+    return ss.open_table(
+        folder / "people.csv", schema=SCHEMA, declared_size=SIZE, ledger=folder / "people.ledger"
+    )  # fmt: skip
+
+
+def test_a_kind_of_question_that_is_not_declared_is_refused_before_it_is_charged(tmp_path, monkeypatch):
+    opened = with_a_ledger(tmp_path)
+    with pytest.raises(MechanismError, match="asks Choose, which it does not declare in `needs`"):
+        ss.fit(Understated(), opened, ADDED)
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", "charge"], "the tables, and not the choice"
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr(Understated, "needs", frozenset({Choose}))
+    with pytest.raises(MechanismError, match="asks Counts"):
+        ss.fit(Understated(), small.table(), ADDED)
+
+
+BOTH = crossing(SCHEMA, ["SEX"])
+OTHERS = {
+    "another column": crossing(SCHEMA, ["GROUP"]),
+    "a crossing": crossing(SCHEMA, ["SEX", "GROUP"]),
+    "a merge of those declared": (Stratum.of({"SEX": ("1", "2")}),),
+}
+
+
+@pytest.mark.parametrize("asked", OTHERS.values(), ids=OTHERS)
+def test_strata_that_are_not_declared_are_refused_before_they_are_charged(asked, tmp_path, monkeypatch):
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    with pytest.raises(MechanismError, match="which it does not declare in `strata`"):
+        ss.fit(Elsewhere(asked), with_a_ledger(tmp_path), ADDED)
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
+
+
+def test_fewer_strata_than_declared_are_no_harm():
+    prepared = prepare(Elsewhere(BOTH[:1]), SCHEMA, ADDED, SIZE)
+    prepared.admit([((BOTH[0],), Counts)])
+    with pytest.raises(StratsynthError):
+        prepared.admit([((OTHERS["another column"][0],), Counts)])

@@ -1,0 +1,90 @@
+"""What version 0.1.0 wrote is still read: releases, a ledger, and the journal of a fit that was interrupted.
+
+The files and the script that wrote them, `write.py`, are in `written_by_0_1_0`. They were made once, with
+`python write.py FOLDER` on version 0.1.0 (commit b6cbf3c), and are never made again.
+"""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import stratsynth as ss
+from helpers.ledgers import lines_of
+from stratsynth import cli
+from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.errors import LedgerError
+from stratsynth.recipes.recipe import Recipe
+
+GOLDEN = Path(__file__).parent / "written_by_0_1_0"
+EXPECTED = json.loads((GOLDEN / "expected.json").read_text(encoding="utf-8"))
+ROWS = [name for name in EXPECTED if name != "clipped_mean"]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Path(shutil.copytree(GOLDEN, tmp_path / "golden"))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_release_draws_the_rows_that_it_drew(name):
+    assert ss.Release.load(GOLDEN / name).sample(6, seed=3).astype(str).to_numpy().tolist() == EXPECTED[name]
+
+
+def test_a_release_of_estimates_says_what_it_said():
+    found = ss.Release.load(GOLDEN / "clipped_mean").estimates()
+    wanted = pd.DataFrame(EXPECTED["clipped_mean"])
+    assert list(found.columns) == list(wanted.columns)
+    pd.testing.assert_frame_equal(found, wanted, check_dtype=False, rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_certificate_is_shown(name, capsys):
+    assert cli.run(["certificate", str(GOLDEN / name)]) == 0
+    assert "epsilon 2" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_a_recipe_is_understood(name):
+    recipe = Recipe.read(GOLDEN / f"{name}.toml")
+    recipe.how()
+    assert recipe.mechanism.name == json.loads((GOLDEN / name / "certificate.json").read_text())["mechanism"]["name"]
+
+
+def test_the_ledger_is_shown(capsys):
+    assert cli.run(["ledger", "show", str(GOLDEN / "people.ledger")]) == 0
+    said = capsys.readouterr().out
+    assert "left of 9" in said
+    fits = [(fit["mechanism"], fit["state"], fit["questions"]) for fit in read_ledger(GOLDEN / "people.ledger")["fits"]]
+    assert fits == [("independent", "done", 1), ("mst", "open", 2)]
+
+
+def test_the_interrupted_fit_goes_on_or_is_refused_by_name_and_never_charged_twice(folder):
+    """Which of the two depends on whether the identity of a fit is still what it was."""
+    before = lines_of(folder / "people.ledger")
+    recipe = Recipe.read(folder / "interrupted.toml")
+    try:
+        recipe.run(recipe.directory)
+    except LedgerError as error:
+        refusal = str(error)
+    else:
+        refusal = ""
+    after = lines_of(folder / "people.ledger")
+    assert after[: len(before)] == before
+    if refusal:
+        assert "begun by stratsynth 0.1.0 or before" in refusal
+        assert after == before
+        return
+    assert {line["kind"] for line in after[len(before) :]} == {"charge", "done"}
+    moments = [line["moment"] for line in after if line["kind"] == "charge" and line["run"] == before[-1]["run"]]
+    assert moments == list(range(len(moments)))
+    assert {fit["state"] for fit in read_ledger(folder / "people.ledger")["fits"]} == {"done"}
+
+
+def test_the_finished_fit_is_a_new_one_when_it_is_run_again(folder):
+    recipe = Recipe.read(folder / "done.toml")
+    recipe.run(recipe.directory)
+    new = [line for line in lines_of(folder / "people.ledger") if line["kind"] == "reserve"][-1]
+    assert new["version"] == ss.__version__
