@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
-from stratsynth.adapters.shared.graphical import GraphicalLearner, refuse_other_engine
+from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
-from stratsynth.adapters.shared.workload import Workload
+from stratsynth.adapters.shared.workload import Workload, check_candidates
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 FIRST = 0.15
 """The share of the budget that measures every column."""
-MOST_CANDIDATES = 2**25
-"""The most cells of all candidates together: each is counted once, and compared with the model in every round."""
 
 
 @dataclass(frozen=True)
@@ -60,17 +58,17 @@ class AIM(Poolable[Graphical]):
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
     rounds: int | None = None
-    """The most rounds before their noise is halved for the first time; by the public size when not given."""
+    """How many rounds the budget would pay if no round's noise were ever halved; by the public size when not given."""
     model_cells: int = 2**18
-    """The most numbers that the model may hold. More let it learn how more columns go together, and take longer."""
+    """The most numbers that the model may hold. Larger ones take in marginals of more columns, and are slower."""
     clique_cells: int | None = None
-    """The most cells of a marginal that is measured; whatever its noise allows when not given."""
+    """The most cells of a marginal that is measured; `model_cells` when not given."""
     engine: Literal["numpy", "mbi"] = "numpy"
     """What makes the last fit: our own, or Private-PGM (`mbi`), for comparison. Rounds are fitted by our own."""
     prior: float = 1.0
-    """How much evenness counts in the fit: next to nothing where there are people, everything where there is noise."""
+    """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
     iterations: int = 1000
-    """The most steps of the last fit; it stops when progress ends."""
+    """The most steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
         """Settings that make sense."""
@@ -91,12 +89,7 @@ class AIM(Poolable[Graphical]):
                 'aim: engine "mbi" knows neither a prior nor structural zeros: set prior = 0 and take the rules out of '
                 'the schema; or use engine = "numpy".'
             )
-        cells = sum(schema.cells(clique) for clique in self.candidate_weights(public))
-        if cells > MOST_CANDIDATES:
-            raise Unsupported(
-                f"aim: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
-                "use fewer bins, clique_cells, or a smaller workload."
-            )
+        check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
         if ones > self.model_cells:
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
@@ -109,22 +102,21 @@ class AIM(Poolable[Graphical]):
             schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
             iterations=self.iterations, engine=self.engine,
         )  # fmt: skip
-        # Algorithm 4, lines 5 to 7: measure every column, then fit the first model
+        # Algorithm 3: measure every column, and fit the first model
         first = self._first(public, allot.rho)
         if schema.names:
             learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=first))))
         if first < allot.rho:
             people = learner.total if public.size is None else float(public.size)
             yield from learner.fit()
-            # lines 8 to 17: the rounds
+            # Algorithm 2: the rounds; how their price grows is Algorithm 4
             left = yield from adapt(
                 learner, self.candidate_weights(public), people=people, rho=Fraction(allot.rho) - Fraction(first),
                 rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
             )  # fmt: skip
             if left:  # all that this stratum can still learn is its columns
                 learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=down(left)))))
-        # line 18: the model that rows are drawn from
-        yield from learner.finish()
+        yield from learner.fit(last=True)
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
@@ -139,9 +131,10 @@ class AIM(Poolable[Graphical]):
         """The workload's parts."""
         return self._workload.parts(public.schema.names)
 
-    def check_pooled(self) -> None:
-        """Strata are fitted by our own engine."""
-        refuse_other_engine(self.engine)
+    @property
+    def pools(self) -> bool:
+        """Only from a model of our own engine."""
+        return self.engine == "numpy"
 
     @cached_property
     def _workload(self) -> Workload:

@@ -21,7 +21,7 @@ import numpy as np
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.shared.fit_inputs import forbidden, held_together, records
-from stratsynth.adapters.shared.graphical import GraphicalLearner, refuse_other_engine
+from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
 
@@ -29,20 +29,8 @@ from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
-from stratsynth.questions import (
-    Choose,
-    Clique,
-    Counts,
-    Distance,
-    NoisyTable,
-    Program,
-    Question,
-    Work,
-    choose,
-    counts,
-    work,
-)
-from stratsynth.questions.counts import check_cells
+from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+from stratsynth.questions.counts import NoisyTable, check_cells
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -65,11 +53,11 @@ class MST(Poolable[Graphical]):
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0
-    """How much evenness counts in the fit: next to nothing where there are people, everything where there is noise."""
+    """The weight of the fit's pull towards uniform, in records: little against many people, much against noise."""
     iterations: int = 1000
-    """The most steps of the fit; it stops when progress ends."""
+    """The most steps of the fit, which stops earlier when it has converged."""
     rare: float = 3.0
-    """A level is rare where its noisy count is below so many standard deviations of that count; 0 for none."""
+    """A level is rare if its noisy count is below `rare` standard deviations of its noise; with 0 no level is."""
 
     def __post_init__(self) -> None:
         """Settings that make sense."""
@@ -102,9 +90,11 @@ class MST(Poolable[Graphical]):
             ones = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
             twos: tuple[NoisyTable, ...] = ()
         else:
+            # the paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs
             ones = yield from counts(schema.oneways, rho=allot.rho / 3)
             tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3)
             twos = yield from counts(tree, rho=allot.rho / 3)
+        # in place of the paper's compression, which merges rare levels
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
         rules, held = held_together(forbidden(schema), sizes, [table.clique for table in twos])
@@ -125,9 +115,10 @@ class MST(Poolable[Graphical]):
     def _pairs(self) -> Workload:
         return Workload("all 2-way")
 
-    def check_pooled(self) -> None:
-        """Strata are fitted by our own engine."""
-        refuse_other_engine(self.engine)
+    @property
+    def pools(self) -> bool:
+        """Only from a model of our own engine."""
+        return self.engine == "numpy"
 
 
 def _tree(schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float) -> Program[tuple[Clique, ...]]:
@@ -140,6 +131,7 @@ def _tree(schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float) 
     chosen = []
     steps = len(schema.names) - 1
     for _ in range(steps):
+        # the exponential mechanism over the pairs that join two components; each of the d - 1 draws costs the same
         joining = [score for score in candidates if part[score.clique[0]] != part[score.clique[1]]]
         edge = joining[(yield from choose(joining, rho=rho / steps))].clique
         chosen.append(edge)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MOST_POTENTIAL = 5e8
-"""No fitted log potential is as large; NEVER stays far below any sum of what is allowed."""
+"""Larger than any fitted log potential in size; NEVER stays far below any sum of what is allowed."""
 
 
 @dataclass(frozen=True, eq=False)

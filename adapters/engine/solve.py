@@ -22,15 +22,15 @@ from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_siz
 from stratsynth.questions import NoisyTable, Solver
 
 CHECK = 25
-"""Every so many steps a model's progress is looked at."""
+"""The steps between two looks at a model's progress."""
 PAYS = 0.7
-"""The share of all cells that must still be at work; below it, what is done is taken out."""
+"""When unfinished models hold less than this share of all cells, the finished ones are taken out."""
 MOST_CELLS = 2**24
 """The largest model, in numbers: 128 MB a copy."""
 FARTHEST = 50.0
 """The most that a step moves a log potential. Where the best fit is a corner, steps would grow without bound."""
 MOST_MOMENTUM = 300
-"""For the same reason: so many steps in one direction add up to no more than about 100 of them a step."""
+"""The most steps whose momentum adds up, for the same reason: together they move no more than about 100 of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +65,8 @@ class Problem:
     start: Solution | None = None
     """A warm start: tables of its cliques begin with the terms that they had there."""
     prior: float = 0.0
-    """How much nearness to the base counts against the misfit: one is as much as a record seen. Where noise drowns
-    the tables, the best fit alone would be a single row, the noise's favourite; with a prior it is the base."""
+    """The weight of the pull towards the base, in records. Where noise drowns the tables, the best fit alone would be
+    a single row that noise favours; with a prior it is the base."""
     iterations: int = 1000
     tolerance: float = 1e-4
     """Stop when the last `CHECK` steps together improved the objective by less than this share of it."""
@@ -206,7 +206,7 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
 
     A step is taken from a point beyond the last one, in the direction of the last move. It is accepted by half
     of what the gradient promised (Armijo); a refused one is halved, and one that makes the objective worse
-    than before costs the momentum. Returns when so many models are done that going on without them pays.
+    than before costs the momentum. Returns when unfinished models hold less than `PAYS` of the cells.
     """
     owner = goal.owner
     limit = np.array([problem.iterations for problem in problems])

@@ -78,7 +78,7 @@ def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
 def taken_in(
     sizes: tuple[tuple[str, int], ...], held: Sequence[Clique], cliques: Sequence[Clique], most: int
 ) -> list[bool]:
-    """Which cliques a model of those `held` could take in, one at a time, and have at most so many numbers.
+    """Which cliques a model of those `held` could take in, one at a time, and have at most `most` numbers.
 
     That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
     """

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 LAST = 20
-"""The most steps of the last training, in those of a round."""
+"""The last training's most steps: this many times `iterations`."""
 FASTER = 3.0
-"""Its learning rate, in that of a round."""
+"""The last training's learning rate: this many times `rate`."""
 LAST_IN_STRATUM = 4
-"""The same in a stratum of `Pooled`, at the rate of a round: its few tables must not undo everybody's training."""
+"""`LAST` in a stratum of `Pooled`, at the rate of a round: its few tables must not undo everybody's training."""
 
 
 @dataclass(kw_only=True)
@@ -37,15 +37,15 @@ class MixtureLearner(Learner[ProductMixture]):
     source: Source
     """What makes probabilities of parameters."""
     iterations: int
-    """The most steps of a training in a round; it stops when the misfit is what noise alone would make."""
+    """The most training steps in a round; training stops earlier when noise alone would explain the misfit."""
     rate: float
     """The learning rate in a round."""
     point: Reals
-    """The parameters: of a start, of another fit that this one goes on from, then of the last fit."""
-    last: int = LAST
-    """The most steps of the last training, in those of a round."""
+    """The parameters where the last training ended; before the first one, those it starts from."""
+    longest: int = LAST
+    """The most steps of the last training are this many times `iterations`."""
     faster: float = FASTER
-    """The learning rate of the last training, in that of a round."""
+    """The learning rate of the last training is this many times `rate`."""
     known: ProductMixture | None = None
     """The model, where it is not that of the parameters or has been worked out; a training makes it unknown."""
 
@@ -60,15 +60,10 @@ class MixtureLearner(Learner[ProductMixture]):
         odds, _ = self.source.forward(self.point)
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
-    def fit(self) -> Program[None]:
-        """Train in a round."""
-        yield from self._train(self.iterations, self.rate)
-
-    def finish(self) -> Program[None]:
-        """Train after the last round."""
-        yield from self._train(self.last * self.iterations, self.faster * self.rate)
-
-    def _train(self, steps: int, rate: float) -> Program[None]:
+    def fit(self, *, last: bool = False) -> Program[None]:
+        """Train: the generator between rounds, for longer after the last one."""
+        times, faster = (self.longest, self.faster) if last else (1, 1.0)
+        steps, rate = times * self.iterations, faster * self.rate
         problem = Training(self.source, self.point, tuple(self.tables), self.total, steps, rate)
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
@@ -86,7 +81,7 @@ class MixtureLearner(Learner[ProductMixture]):
         model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
-            self, schema=public.schema, size=public.size, settled=None, tables=[], last=LAST_IN_STRATUM, faster=1.0,
+            self, schema=public.schema, size=public.size, settled=None, tables=[], longest=LAST_IN_STRATUM, faster=1.0,
             known=model,
         )  # fmt: skip
 

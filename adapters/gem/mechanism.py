@@ -31,7 +31,7 @@ from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.shared.fit_inputs import records
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
-from stratsynth.adapters.shared.workload import Workload
+from stratsynth.adapters.shared.workload import Workload, check_candidates
 
 from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
@@ -51,9 +51,7 @@ FIRST = 0.1
 MEASURE = 0.8
 """The share of a round that measures; the rest chooses."""
 MOST_ROUNDS = 5
-"""The most rounds for each column: what more would teach is not worth the time."""
-MOST_CANDIDATES = 2**25
-"""The most cells of all candidates together: each is counted once, and compared with the model in every round."""
+"""The most rounds per column: further ones would teach too little for the time they take."""
 MOST_JOINT = 2**23
 """The most numbers of a table's smaller columns jointly, over all components; larger tables are not measured."""
 MOST_NUMBERS = 2**24
@@ -75,24 +73,24 @@ class GEM(Poolable[ProductMixture]):
     weights: Mapping[str, float] = field(default_factory=dict)
     """How much marginals matter, by column or by several columns joined by commas; 1 where nothing is said."""
     rounds: int | None = None
-    """How many marginals are chosen and measured; by the public size and the budget when not given."""
+    """The number of rounds, each of which measures one marginal; by the public size and the budget when not given."""
     least: float = 170.0
-    """Strata of fewer people than so many times the noise that the whole budget would buy measure columns only."""
+    """Below `least` x sigma people, columns only are measured; sigma is the noise of one table at the full budget."""
     measure: Literal["marginals", "cells"] = "marginals"
-    """What is fitted of a chosen marginal: every cell, or, as in the paper, its most wrong one."""
+    """Which cells of a chosen marginal are fitted: every one, or, as in the paper, the one that is most wrong."""
     generator: Literal["network", "table"] = "network"
     """What makes the probabilities: a network, or a table of logits, which is quicker and, where noise is large, less
     accurate (`scripts/bench synth --only gem`)."""
     components: int = 512
-    """How many products the mixture has."""
+    """The number of product distributions in the mixture."""
     latent: int = 32
-    """How many numbers of noise the network makes a component of."""
+    """The number of noise values from which the network makes a component."""
     hidden: tuple[int, ...] = (64, 64)
     """The widths of the network's residual blocks."""
     iterations: int = 100
-    """The most steps of the training in a round; it stops where noise alone explains the misfit."""
+    """The most training steps in a round; training stops earlier when noise alone would explain the misfit."""
     rate: float | None = None
-    """The size of its first step; 0.001 for a network, 0.02 for a table when not given."""
+    """The learning rate of a round's first step; 0.001 for a network, 0.02 for a table when not given."""
 
     def __post_init__(self) -> None:
         """Settings that make sense; widths are kept as a tuple."""
@@ -113,12 +111,7 @@ class GEM(Poolable[ProductMixture]):
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
-        cells = sum(schema.cells(clique) for clique in self.candidate_weights(public))
-        if cells > MOST_CANDIDATES:
-            raise Unsupported(
-                f"gem: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
-                "use fewer bins, or a smaller workload."
-            )
+        check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
         numbers = self.components * sum(schema.size(name) for name in schema.names)
         if numbers > MOST_NUMBERS:
             raise Unsupported(
@@ -142,6 +135,7 @@ class GEM(Poolable[ProductMixture]):
         learner = self._learner(schema, ones, total, rng)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
+        # the paper's adaptive measurements, a round each: update the generator, select by the largest error, measure
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
             guesses = learner.expected(list(unmeasured))
@@ -154,7 +148,7 @@ class GEM(Poolable[ProductMixture]):
             learner.tables.append(self._measured(table, guesses[chosen]))
             if self.measure == "marginals":  # once is enough
                 del unmeasured[table.clique]
-        yield from learner.finish()
+        yield from learner.fit(last=True)
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
@@ -219,13 +213,11 @@ class GEM(Poolable[ProductMixture]):
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
         """How many rounds there are, by the public size: none where it is too small for more than columns.
 
-        Their number grows as the root of how many times the noise of one table, for the whole budget, there are
-        people; 35 for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
+        Their number grows as the root of people / sigma, where sigma is the noise of one table at the full budget: 35
+        for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
         """
         candidates, columns = len(self.candidate_weights(public)), len(public.schema.names)
-        if not candidates:
-            return 0
-        if self._small(public, rho, people):
+        if not candidates or self._small(public, rho, people):
             return 0
         reach = _reach(public, rho, people)
         usual = round(math.sqrt(columns * min(reach, 1e9) / 12))
@@ -256,7 +248,7 @@ class GEM(Poolable[ProductMixture]):
 
 
 def _reach(public: Public, rho: float, people: float | None) -> float:
-    """How many times the noise of one table, for the whole budget, there are people."""
+    """People / sigma, where sigma is the noise of one table at the full budget."""
     return math.inf if people is None else people / table_sigma(rho, public.schema, public.neighbours)
 
 

@@ -52,8 +52,8 @@ class ProductMixture(TableModel):
     def independent(cls, schema: Schema, ones: Sequence[NoisyTable], total: float) -> ProductMixture:
         """One component, for a stratum where nothing but columns was measured.
 
-        What of a column is not even counts as much as it stands out from the noise, as of a Wiener filter: a small
-        stratum is not to be drawn from the noise's favourite levels.
+        A column's deviation from uniform is shrunk by the share of it that noise explains, as a Wiener filter does, so
+        that a small stratum is not drawn from the levels that noise favours.
         """
         tables = {}
         for name in schema.names:

@@ -31,7 +31,7 @@ from stratsynth.adapters.means.sums import (
     check_settings,
     figures,
     merged,
-    size_of,
+    sizes_of,
     spreads,
 )
 
@@ -84,15 +84,9 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         """Count, sum, and sum the squares; records that have every column share one count."""
         columns = self._scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
-        sizes: dict[str, Size] = {}  # by column; "" for those that every record has
-        keys = list(dict.fromkeys("" if column.complete else column.name for column in columns))
-        for key, pay in zip(keys, counts.parts([1.0] * len(keys)), strict=True):
-            chosen = next(c for c in columns if (c.complete if key == "" else c.name == key))
-            sizes[key] = yield from size_of(self, public, (chosen,), pay)
-        found = []
-        each = [1.0] * len(columns)
-        for column, pay, extra in zip(columns, means.parts(each), squares.parts(each), strict=True):
-            size = sizes["" if column.complete else column.name]
+        sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
+        found, each = [], [1.0] * len(columns)
+        for column, size, pay, extra in zip(columns, sizes, means.parts(each), squares.parts(each), strict=True):
             found.append((yield from self._column(column, size, pay, extra, public.schema.most_rows)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
@@ -103,6 +97,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         return min(wide, column.reach(column.centre))
 
     def _column(self, column: Scale, size: Size, pay: Payment, extra: Payment, rows: int) -> Program[Figures]:
+        # equation (2): the clipped values' sum with Laplace noise, divided by their number
         clip = self.clip(column, size.value)
         query = Columns((column.name,), (column.centre,), (clip,), 1.0, "l1")
         answer = yield from pay.ask(query)

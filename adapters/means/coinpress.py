@@ -34,7 +34,7 @@ from stratsynth.adapters.means.sums import (
     check_settings,
     figures,
     merged,
-    size_of,
+    sizes_of,
     spreads,
 )
 
@@ -128,14 +128,10 @@ class CoinPress(Settings, Mechanism[Estimate]):
         columns = self._scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
-        sizes: dict[tuple[str, ...], Size] = {}  # by columns; () for those that every record has
-        keys = list(dict.fromkeys(_whose(group) for group in groups))
-        for key, pay in zip(keys, counts.parts([1.0] * len(keys)), strict=True):
-            chosen = next(group for group in groups if _whose(group) == key)
-            sizes[key] = yield from size_of(self, public, chosen if key else chosen[:1], pay)
+        sizes = yield from sizes_of(self, public, groups, counts)
         found, each = [], [1.0] * len(groups)
-        for group, pay, extra in zip(groups, means.parts(each), squares.parts(each), strict=True):
-            found.append((yield from self._press(group, sizes[_whose(group)], public, pay, extra)))
+        for group, size, pay, extra in zip(groups, sizes, means.parts(each), squares.parts(each), strict=True):
+            found.append((yield from self._press(group, size, public, pay, extra)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=False, bounds=self.variance == "bounded")
 
@@ -148,8 +144,10 @@ class CoinPress(Settings, Mechanism[Estimate]):
         r = float(np.linalg.norm([column.radius / column.unit for column in columns]))
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
+        # Algorithm 2 of the paper: one step of Algorithm 1 for each share, the last of which is the answer
         saved, rows = 0.0, public.schema.most_rows
         for step in early:
+            # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)
             # of a person's rows, which may be alike, only one is sure to say something new
             closer = narrowed(size.value / rows, noise_of(tau, size.value, step.amount, public.neighbours), g)
@@ -177,11 +175,6 @@ class CoinPress(Settings, Mechanism[Estimate]):
 
     def _scales(self, public: Public) -> tuple[Scale, ...]:
         return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
-
-
-def _whose(columns: Sequence[Scale]) -> tuple[str, ...]:
-    """Whose records count: everybody's, or those of the people who have all these columns."""
-    return () if all(c.complete for c in columns) else tuple(c.name for c in columns)
 
 
 def _around(columns: tuple[Scale, ...], centre: NDArray[np.float64], tau: float) -> Columns:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from stratsynth.adapters.means.scales import Scale, check_numbers
 
-from stratsynth.checks import is_texts, number
+from stratsynth.checks import is_texts, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Estimate, Figures
 from stratsynth.questions import Columns, NoisySum, Program, total
@@ -92,9 +92,8 @@ def check_settings(who: str, settings: Settings) -> None:
     object.__setattr__(settings, "columns", tuple(columns))
     for key in ("centre", "radius", "scale"):
         object.__setattr__(settings, key, check_numbers(who, key, getattr(settings, key)))
-    for key, known in (("count", ("noisy", "declared")), ("variance", ("bought", "bounded"))):
-        if getattr(settings, key) not in known:
-            raise UsageError(f"{who}: {key} must be {known[0]!r} or {known[1]!r}.")
+    one_of(f"{who}: count", settings.count, ("noisy", "declared"))
+    one_of(f"{who}: variance", settings.variance, ("bought", "bounded"))
     number(f"{who}: count_share", settings.count_share, above=0, below=1)
     number(f"{who}: variance_share", settings.variance_share, above=0, below=1)
     if settings.count_share + settings.variance_share >= 1:
@@ -153,6 +152,18 @@ def size_of(settings: Settings, public: Public, columns: Sequence[Scale], pay: P
     return Size(max(float(answer.values[0]), 1.0), answer.sigma)
 
 
+def sizes_of(
+    settings: Settings, public: Public, groups: Sequence[Sequence[Scale]], pay: Payment
+) -> Program[list[Size]]:
+    """The size of each group of columns. Those that every record has share one count."""
+    keys = [() if all(c.complete for c in group) else tuple(c.name for c in group) for group in groups]
+    asked, found = list(dict.fromkeys(keys)), dict[tuple[str, ...], Size]()
+    for key, part in zip(asked, pay.parts([1.0] * len(asked)), strict=True):
+        chosen = groups[keys.index(key)]
+        found[key] = yield from size_of(settings, public, chosen if key else chosen[:1], part)
+    return [found[key] for key in keys]
+
+
 def spreads(
     columns: Sequence[Scale], means: Floats, query: Columns, clip: float, size: Size, pay: Payment
 ) -> Program[Floats]:
@@ -162,7 +173,7 @@ def spreads(
     units, centres = np.array(query.scale), np.array(query.centre)
     second, noise = answer.values * units**2 / size.value, answer.sigma * units**2 / size.value
     variance = second - (means - centres) ** 2
-    # what noise has swallowed is taken for as large as the noise; no column varies more than its bounds allow
+    # a variance below its noise is taken to be the noise; no column varies more than its bounds allow
     most = np.array([(column.range / 2) ** 2 for column in columns])
     found: Floats = np.sqrt(np.clip(variance, np.minimum(noise, most), most))
     return found
@@ -181,8 +192,8 @@ def figures(
 ) -> Figures:
     """The errors of means that are centre + sum / size.
 
-    With up to so many rows of one person, which may be alike, the sampling variance is at most as many times that
-    of single rows; in groups that a person's rows are spread over, too.
+    `rows` is the most rows of one person. They may be alike, so the sampling variance is at most `rows` times that of
+    single rows; in groups that a person's rows are spread over, too.
 
     Mean and truth both lie between public ends, so the error is at most their distance, whatever was added: a
     group of nobody cannot spoil the mean of all by more than its share.

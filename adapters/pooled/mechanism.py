@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
 
 FAST = 60
-"""The pooled model's share falls by one over this with every usual round: where many rounds can be paid, everybody
+"""With share = "auto", everybody's model gets 1 - rounds / FAST of the budget: where it pays many rounds, everybody
 together is soon well known, and strata have more to learn. Chosen on the excerpt by `scripts/bench pooled`."""
 SHARES = (0.3, 0.7)
-"""The least and the most of it."""
+"""The least and the most share that "auto" gives everybody's model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,22 +65,21 @@ class Pooled(Groupwise[Any]):
     budgets: None = None
     """Not available: everybody pays for the pooled model alike."""
     share: float | Literal["auto"] = "auto"
-    """The part of the budget that fits the pooled model, by public sizes when "auto". 1 moves nothing and only draws
-    rows by the weights; 0 is the base, plainly stratified."""
+    """The part of the budget that fits everybody's model; "auto" takes it from public sizes. With 1, strata measure
+    nothing and only draw rows by the weights; 0 is the base, plainly stratified."""
     prior: float = 20.0
-    """How many records a graphical model of everybody is worth in every stratum; a network is only where they start."""
+    """The weight of a stratum's pull towards everybody's model, in records; GEM has no such pull, only its start."""
 
     def __post_init__(self) -> None:
         """Settings that make sense; a base given by name is made."""
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
-        if not isinstance(self.base, Poolable) or self.base.takes_row_count:
+        if not isinstance(self.base, Poolable) or not self.base.pools or self.base.takes_row_count:
             raise Unsupported(
                 'pooled: the base is AIM or MST, with engine = "numpy", or GEM, or another mechanism that inherits '
                 "Poolable and does not take the number of rows for public."
             )
-        self.base.check_pooled()
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()

@@ -33,7 +33,7 @@ class Specialised(Mechanism[Any]):
     everybody: Learner[Any] | None = field(repr=False)
     """The model of everybody; None where only questions matter, as in a plan."""
     prior: float
-    """How many records everybody's model counts for in the stratum's fit, where the base's fit has a prior."""
+    """The weight of the fit's pull towards everybody's model, in records, where the base's fit has such a pull."""
 
     @property
     def returns(self) -> Returns:
@@ -55,7 +55,7 @@ class Specialised(Mechanism[Any]):
                 learner, every, people=float(public.size or 0), rho=Fraction(allot.rho), rounds=rounds,
                 neighbours=public.neighbours,
             )  # fmt: skip
-            yield from learner.finish()
+            yield from learner.fit(last=True)
         return learner.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:

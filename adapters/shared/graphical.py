@@ -14,7 +14,6 @@ from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.shared.fit_inputs import Forbidden, forbidden, held_together
 from stratsynth.adapters.shared.learner import Learner
 
-from stratsynth.errors import Unsupported
 from stratsynth.questions import Clique, Program, work
 
 if TYPE_CHECKING:
@@ -68,13 +67,9 @@ class GraphicalLearner(Learner[Graphical]):
         """The model that was fitted last."""
         return Graphical.of(self.schema, self.fitted)
 
-    def fit(self) -> Program[None]:
-        """A few steps of our own engine."""
-        yield from self._fit(ROUND_STEPS)
-
-    def finish(self) -> Program[None]:
-        """As many steps as the settings allow."""
-        yield from self._fit(self.iterations, self.engine)
+    def fit(self, *, last: bool = False) -> Program[None]:
+        """A few steps of our own engine, or as many of the chosen one as the settings allow."""
+        yield from self._fit(self.iterations, self.engine) if last else self._fit(ROUND_STEPS)
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
         problem = Problem(
@@ -120,9 +115,3 @@ class GraphicalLearner(Learner[Graphical]):
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """The model conditioned on these levels."""
         return Graphical.of(schema, condition(self.fitted, levels))
-
-
-def refuse_other_engine(engine: str) -> None:
-    """What AIM and MST ask of a base of `Pooled`."""
-    if engine != "numpy":
-        raise Unsupported('pooled: strata go on from a model of our own engine only; use engine = "numpy".')

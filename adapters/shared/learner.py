@@ -45,12 +45,8 @@ class Learner(ABC, Generic[M]):
         """The model that was fitted last."""
 
     @abstractmethod
-    def fit(self) -> Program[None]:
-        """Fit the tables between two rounds: a few steps."""
-
-    @abstractmethod
-    def finish(self) -> Program[None]:
-        """Fit the tables after the last round."""
+    def fit(self, *, last: bool = False) -> Program[None]:
+        """Fit the tables: with few steps between two rounds, to the end after the last one."""
 
     @abstractmethod
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:

@@ -42,12 +42,10 @@ class Poolable(Mechanism[M]):
         """Into how many rounds a stratum divides its budget; `usual` is what public sizes say."""
         return usual
 
-    def check_pooled(self) -> None:
-        """Refuse settings from whose model strata cannot go on; by default none.
-
-        Raises:
-            Unsupported: Which setting, with the remedy.
-        """
+    @property
+    def pools(self) -> bool:
+        """Whether strata can go on from the model that these settings make."""
+        return True
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[M]:
         """The fit alone."""

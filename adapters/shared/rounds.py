@@ -64,28 +64,31 @@ def adapt(
     schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = {clique: schema.cells(clique) for clique in worth}
     while True:
+        # AIM, Algorithm 4: what would not pay two more rounds is spent in this one
         last = left < 2 * Fraction(price)
         price = down(left) if last else price
         sigma = table_sigma(MEASURE * price, schema, neighbours)
         candidates = learner.fitting(worth_measuring(worth, cells, sigma, people))
         if not candidates:
             return left
+        # Algorithm 2, selection: how wrong the model is on a candidate, less the noise of measuring it
         total = learner.total
         before = learner.marginals(list(candidates))
         scores = [
             Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
             for (clique, weight), table in zip(candidates.items(), before, strict=True)
         ]
-        choosing = price - MEASURE * price
+        choosing = price - MEASURE * price  # alpha is 0.9 in the paper too
         chosen = yield from choose(scores, rho=choosing)
         left -= Fraction(choosing)
         measuring = down(left) if last else MEASURE * price
         (table,) = yield from counts([scores[chosen].clique], rho=measuring)
         left -= Fraction(measuring)
-        learner.tables.append(Measured.of(table))
+        learner.tables.append(Measured.of(table))  # measurement and estimation
         if last:
             return Fraction(0)
         yield from learner.fit()
+        # Algorithm 4, annealing: sigma is halved after a round that moved the model by no more than its noise
         (after,) = learner.marginals([table.clique])
         if total * np.abs(after - before[chosen]).sum() <= NOISE_SIZE * table.sigma * table.values.size:
             price *= 4

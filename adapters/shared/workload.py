@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 
 from stratsynth.checks import is_list, is_texts, number
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.questions import Clique
+from stratsynth.schema import Schema
 
 WIDEST = 5
 """The most columns of a marginal."""
 MOST_MARGINALS = 200_000
 """How many marginals a workload may have: all triples of a hundred columns are 161,700."""
+MOST_CANDIDATES = 2**25
+"""The most cells of all candidates together."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,16 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
             for part in combinations(clique, size):
                 found[part] = max(weight, found.get(part, 0.0))
     return found
+
+
+def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
+    """Refuse candidates of too many cells: each is counted once, and compared with the model in every round."""
+    cells = sum(schema.cells(clique) for clique in cliques)
+    if cells > MOST_CANDIDATES:
+        raise Unsupported(
+            f"{who}: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
+            f"use {remedies} a smaller workload."
+        )
 
 
 def _ways(text: str) -> int:
