@@ -179,7 +179,7 @@ def test_a_table_has_everybody_and_every_group():
     ],
 )
 def test_what_is_not_estimable_is_said_and_not_dropped(given, status):
-    (row,) = leaf(value=10, **given).table().to_dict("records")
+    (row,) = leaf(value=10, **given).estimates().to_dict("records")
     assert row["status"] == status
     assert row["value"] == 10
 
@@ -214,7 +214,7 @@ def test_what_was_clipped_is_said():
 
 
 def test_intervals_do_not_leave_the_public_bounds():
-    (row,) = leaf(value=1, direct=20).table().to_dict("records")
+    (row,) = leaf(value=1, direct=20).estimates().to_dict("records")
     assert row["lower"] == 0
 
 
