@@ -17,20 +17,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-import numpy as np
-from stratsynth.adapters.engine import Graphical
+from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
-from stratsynth.adapters.shared.refits import Refits
-from stratsynth.adapters.shared.rounds import MEASURE, PRETENDED, USUAL, adapt, affordable, down, usual_rounds
-from stratsynth.adapters.shared.workload import Workload, closure
+from stratsynth.adapters.shared.graphical import GraphicalLearner, refuse_other_engine
+from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
+from stratsynth.adapters.shared.workload import Workload
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.mechanisms import Public, once
 from stratsynth.models import Returns
-from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+from stratsynth.questions import Choose, Clique, Counts, Program, Question, Work, counts
 from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ MOST_CANDIDATES = 2**25
 
 
 @dataclass(frozen=True)
-class AIM(Mechanism[Graphical]):
+class AIM(Poolable[Graphical]):
     """An adaptive and iterative mechanism: it chooses what to measure by what its model does not know yet."""
 
     name: ClassVar[str] = "aim"
@@ -53,6 +54,7 @@ class AIM(Mechanism[Graphical]):
     returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
+    merges: ClassVar[bool] = True
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -84,13 +86,13 @@ class AIM(Mechanism[Graphical]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
-        Workload(self.workload, self.weights).check((*schema.names, *sorted(public.constant)))
+        self._workload.check((*schema.names, *sorted(public.constant)))
         if self.engine == "mbi" and (self.prior or schema.rules):
             raise Unsupported(
                 'aim: engine "mbi" knows neither a prior nor structural zeros: set prior = 0 and take the rules out of '
                 'the schema; or use engine = "numpy".'
             )
-        cells = sum(schema.cells(clique) for clique in self._worth(public))
+        cells = sum(schema.cells(clique) for clique in self.candidate_weights(public))
         if cells > MOST_CANDIDATES:
             raise Unsupported(
                 f"aim: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
@@ -101,64 +103,72 @@ class AIM(Mechanism[Graphical]):
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[GraphicalLearner]:
         """Measure all columns; then choose, measure and fit until the budget is spent."""
-        schema, rho = public.schema, Fraction(allot.rho)
-        refits = Refits(schema, self.model_cells, self.prior, public.size)
-        first = allot.rho * FIRST if self._starters(public, allot.rho) else allot.rho
+        schema = public.schema
+        learner = GraphicalLearner(
+            schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
+            iterations=self.iterations, engine=self.engine,
+        )  # fmt: skip
+        # Algorithm 4, lines 5 to 7: measure every column, then fit the first model
+        first = self._first(public, allot.rho)
         if schema.names:
-            refits.tables.extend((yield from counts(schema.oneways, rho=first)))
+            learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=first))))
         if first < allot.rho:
-            people = refits.total if public.size is None else float(public.size)
-            yield from refits.fit()
+            people = learner.total if public.size is None else float(public.size)
+            yield from learner.fit()
+            # lines 8 to 17: the rounds
             left = yield from adapt(
-                refits, self._worth(public), people=people, rho=rho - Fraction(first),
-                rounds=self._rounds(public, allot.rho, people), neighbours=public.neighbours,
+                learner, self.candidate_weights(public), people=people, rho=Fraction(allot.rho) - Fraction(first),
+                rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
             )  # fmt: skip
             if left:  # all that this stratum can still learn is its columns
-                refits.tables.extend((yield from counts(schema.oneways, rho=down(left))))
-        yield from refits.fit(last=self.iterations, by=self.engine)
-        return refits.model
+                learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=down(left)))))
+        # line 18: the model that rows are drawn from
+        yield from learner.finish()
+        return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its fits and with made-up choices: what a plan goes by."""
-        schema, starters = public.schema, self._starters(public, allot.rho)
-        first = allot.rho * FIRST if starters else allot.rho
-        if schema.names:
-            yield from counts(schema.oneways, rho=first)
-        if not starters:
-            return
-        scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
-        left = Fraction(allot.rho) - Fraction(first)
-        number = max(1, round(USUAL * self._rounds(public, allot.rho, public.size or 0)))
-        for after in range(number - 1, -1, -1):
-            price = down(left / (after + 1))
-            yield from choose(scores, rho=price - MEASURE * price)
-            yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
-            left -= Fraction(price)
-            yield from work(PRETENDED, None)
+        first = self._first(public, allot.rho)
+        if public.schema.names:
+            yield from counts(public.schema.oneways, rho=first)
+        rounds, left = self._rounds(public, public.size or 0, allot.rho), Fraction(allot.rho) - Fraction(first)
+        yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
+
+    def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
+        """The workload's parts."""
+        return self._workload.parts(public.schema.names)
+
+    def check_pooled(self) -> None:
+        """Strata are fitted by our own engine."""
+        refuse_other_engine(self.engine)
+
+    @cached_property
+    def _workload(self) -> Workload:
+        return Workload(self.workload, self.weights)
 
     @once
-    def _worth(self, public: Public) -> Mapping[Clique, float]:
+    def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
         """How much each candidate matters: whatever is small enough of the workload's parts."""
-        schema = public.schema
-        every = closure(Workload(self.workload, self.weights).among(schema.names))
-        return {
-            clique: weight
-            for clique, weight in every.items()
-            if schema.cells(clique) <= min(self.model_cells, self.clique_cells or self.model_cells)
-        }
+        most = min(self.model_cells, self.clique_cells or self.model_cells)
+        every = self._workload.parts(public.schema.names)
+        return {clique: weight for clique, weight in every.items() if public.schema.cells(clique) <= most}
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """The candidates of the first round, as far as public facts tell; where there is none, nor is a round."""
-        schema, worth = public.schema, self._worth(public)
+        schema, every = public.schema, self.candidate_weights(public)
         if public.size is None or not schema.names:
-            return worth
-        price = rho * (1 - FIRST) / self._rounds(public, rho, public.size)
+            return every
+        price = rho * (1 - FIRST) / self._rounds(public, public.size, rho)
         sigma = table_sigma(MEASURE * price, schema, public.neighbours)
-        pairs = {clique: weight for clique, weight in worth.items() if len(clique) > 1}
-        return affordable(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
+        pairs = {clique: weight for clique, weight in every.items() if len(clique) > 1}
+        return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 
-    def _rounds(self, public: Public, rho: float, people: float) -> int:
+    def _first(self, public: Public, rho: float) -> float:
+        """What measuring every column costs: all, where nothing else is worth it."""
+        return rho * FIRST if self._starters(public, rho) else rho
+
+    def _rounds(self, public: Public, people: float, rho: float) -> int:
         return self.rounds or usual_rounds(len(public.schema.names), people, rho)

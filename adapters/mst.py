@@ -11,19 +11,23 @@ there the pair keeps the two columns' own distributions.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
-from stratsynth.adapters.shared.given import affordable, forbidden, records
+from stratsynth.adapters.shared.fit_inputs import forbidden, held_together, records
+from stratsynth.adapters.shared.graphical import GraphicalLearner, refuse_other_engine
+from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.workload import Workload
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
 from stratsynth.questions import (
     Choose,
@@ -49,7 +53,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class MST(Mechanism[Graphical]):
+class MST(Poolable[Graphical]):
     """A maximum spanning tree of pairs, measured and fitted."""
 
     name: ClassVar[str] = "mst"
@@ -57,6 +61,7 @@ class MST(Mechanism[Graphical]):
     returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
+    merges: ClassVar[bool] = True
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0
@@ -90,7 +95,7 @@ class MST(Mechanism[Graphical]):
         check_cells("mst", list(combinations(schema.names, 2)), schema)  # what the choices ask about
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[GraphicalLearner]:
         """Measure, choose, measure, fit."""
         schema = public.schema
         if len(schema.names) < 2:
@@ -102,12 +107,27 @@ class MST(Mechanism[Graphical]):
             twos = yield from counts(tree, rho=allot.rho / 3)
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        rules, held = affordable(forbidden(schema), sizes, [table.clique for table in twos])
+        rules, held = held_together(forbidden(schema), sizes, [table.clique for table in twos])
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
         total = records(ones, public.size)
         problem = Problem(sizes, tables, total, rules, prior=self.prior, iterations=self.iterations)
         solution = yield from work(engine(self.engine), problem)
-        return Graphical.of(schema, solution)
+        return GraphicalLearner(
+            schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
+            iterations=self.iterations, solution=solution,
+        )  # fmt: skip
+
+    def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
+        """All pairs of columns, and the columns."""
+        return self._pairs.parts(public.schema.names)
+
+    @cached_property
+    def _pairs(self) -> Workload:
+        return Workload("all 2-way")
+
+    def check_pooled(self) -> None:
+        """Strata are fitted by our own engine."""
+        refuse_other_engine(self.engine)
 
 
 def _tree(schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float) -> Program[tuple[Clique, ...]]:

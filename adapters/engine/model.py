@@ -49,11 +49,6 @@ class Graphical(TableModel):
         """The model of a solved problem."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
-    @property
-    def solution(self) -> Solution:
-        """The solved problem that it is the model of, as a base of others."""
-        return Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
-
     @cached_property
     def _forest(self) -> Forest:
         return Forest([self.tree])

@@ -33,13 +33,6 @@ class Training:
     """The size of the first step."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
-    """Where the training ended."""
-
-    point: Reals
-
-
 class Goal:
     """How far a mixture's tables are from the noisy ones, and the slope of that in the probabilities."""
 
@@ -101,12 +94,12 @@ def one_thread() -> AbstractContextManager[object]:
     return limits
 
 
-def train(problems: Sequence[Training]) -> list[Trained]:
-    """Train all, one after the other; strata gain nothing from each other, so the driver trains them side by side."""
+def train(problems: Sequence[Training]) -> list[Reals]:
+    """The parameters of all, one after the other; they gain nothing from each other: the driver trains side by side."""
     return [_train(problem) for problem in problems]
 
 
-def _train(problem: Training) -> Trained:
+def _train(problem: Training) -> Reals:
     point = problem.point.astype(np.float32)
     goal = Goal(problem.source.layout, problem.tables, problem.total)
     adam = Adam(point, problem.rate, problem.iterations)
@@ -116,7 +109,7 @@ def _train(problem: Training) -> Trained:
         if distance <= goal.floor:
             break
         adam.step(point, problem.source.backward(point, tape, slope))
-    return Trained(point)
+    return point
 
 
 def _numbers(problem: Training) -> float:

@@ -2,82 +2,103 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.fit import TRAINER, Training, one_thread
-from stratsynth.adapters.gem.layout import Layout, Reals
+from stratsynth.adapters.gem.layout import Reals
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Source
+from stratsynth.adapters.shared.learner import Learner
 
 from stratsynth.questions import Clique, NoisyTable, Program, work
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
+LAST = 20
+"""The most steps of the last training, in those of a round."""
+FASTER = 3.0
+"""Its learning rate, in that of a round."""
+LAST_IN_STRATUM = 4
+"""The same in a stratum of `Pooled`, at the rate of a round: its few tables must not undo everybody's training."""
 
-@dataclass
-class Learner:
-    """The tables so far, and the parameters fitted to them."""
 
-    schema: Schema
+@dataclass(kw_only=True)
+class MixtureLearner(Learner[ProductMixture]):
+    """As GEM and its strata use it."""
+
     source: Source
+    """What makes probabilities of parameters."""
     iterations: int
-    """The most steps of a fit; it stops when the misfit is what noise alone would make."""
+    """The most steps of a training in a round; it stops when the misfit is what noise alone would make."""
     rate: float
+    """The learning rate in a round."""
     point: Reals
     """The parameters: of a start, of another fit that this one goes on from, then of the last fit."""
-    tables: list[Measured] = field(default_factory=list)
-    total: float = 1.0
-    """The number of records."""
-
-    def fit(self, times: int = 1, faster: float = 1.0) -> Program[None]:
-        """Fit all tables, with so many times the usual steps at most, the first so many times as large."""
-        steps, rate = times * self.iterations, faster * self.rate
-        problem = Training(self.source, self.point, tuple(self.tables), self.total, steps, rate)
-        trained = yield from work(TRAINER, problem)
-        self.point = trained.point
-
-    def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """What the model that was fitted last says of some columns, in records."""
-        with one_thread():
-            return [np.asarray(table * self.total, np.float64) for table in self.model.marginals(cliques)]
+    last: int = LAST
+    """The most steps of the last training, in those of a round."""
+    faster: float = FASTER
+    """The learning rate of the last training, in that of a round."""
+    known: ProductMixture | None = None
+    """The model, where it is not that of the parameters or has been worked out; a training makes it unknown."""
 
     @property
     def model(self) -> ProductMixture:
         """The model that was fitted last."""
+        if self.known is None:
+            self.known = self._generated()
+        return self.known
+
+    def _generated(self) -> ProductMixture:
         odds, _ = self.source.forward(self.point)
         return ProductMixture.of(self.schema, self.source.layout, odds, self.total)
 
+    def fit(self) -> Program[None]:
+        """Train in a round."""
+        yield from self._train(self.iterations, self.rate)
 
-@dataclass(frozen=True, eq=False)
-class Learned:
-    """What a fit made: its model, and the learner to go on from, if there was anything to train."""
+    def finish(self) -> Program[None]:
+        """Train after the last round."""
+        yield from self._train(self.last * self.iterations, self.faster * self.rate)
 
-    model: ProductMixture
-    learner: Learner | None
+    def _train(self, steps: int, rate: float) -> Program[None]:
+        problem = Training(self.source, self.point, tuple(self.tables), self.total, steps, rate)
+        self.point, self.known = (yield from work(TRAINER, problem)), None
 
-    @property
-    def total(self) -> float:
-        """The number of records."""
-        return self.model.total
+    def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+        """The expected counts of some columns' cells, in records."""
+        with one_thread():
+            return [np.asarray(table * self.total, np.float64) for table in self._generated().marginals(cliques)]
 
+    def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+        """The probabilities of some columns' cells, rounded as the questions of an interrupted fit have them."""
+        return [table / self.total for table in self.expected(cliques)]
 
-def logits(layout: Layout, ones: Sequence[NoisyTable]) -> Reals:
-    """Where every component starts: the columns' own noisy distributions, no level below a noise's worth."""
-    found = np.zeros(layout.rows)
-    for table in ones:
-        odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))
-        found[layout.block[table.clique[0]]] = np.log(odds / odds.sum())
-    return found
+    def stratum(self, public: Public, prior: float) -> Program[MixtureLearner]:
+        """One that starts from these parameters; training is short, which keeps it near what it has not measured."""
+        model = replace(self.model, schema=public.schema, total=float(max(public.size or 0, 1)))
+        yield from ()  # nothing has to be fitted before a stratum starts
+        return replace(
+            self, schema=public.schema, size=public.size, settled=None, tables=[], last=LAST_IN_STRATUM, faster=1.0,
+            known=model,
+        )  # fmt: skip
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:
+        """The model conditioned on these levels."""
+        return self.model.given(schema, levels)
 
 
 def start(source: Source, rng: Generator, ones: Sequence[NoisyTable]) -> Reals:
-    """Parameters to start from."""
-    return source.first(rng, logits(source.layout, ones))
+    """Parameters to start from: the columns' own noisy distributions, no level below half a standard deviation."""
+    logits = np.zeros(source.layout.rows)
+    for table in ones:
+        odds = np.maximum(table.values, max(0.5, 0.5 * table.sigma))
+        logits[source.layout.block[table.clique[0]]] = np.log(odds / odds.sum())
+    return source.first(rng, logits)

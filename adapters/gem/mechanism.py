@@ -19,21 +19,23 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.layout import Layout, Reals
-from stratsynth.adapters.gem.learner import Learned, Learner, start
+from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
-from stratsynth.adapters.shared.given import records
+from stratsynth.adapters.shared.fit_inputs import records
+from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
-from stratsynth.adapters.shared.workload import Workload, closure
+from stratsynth.adapters.shared.workload import Workload
 
 from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.mechanisms import Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Clique, Counts, Distance, NoisyTable, Program, Question, Work, choose, counts
 from stratsynth.questions.counts import table_sigma
@@ -48,10 +50,6 @@ FIRST = 0.1
 """The share of the budget that measures every column, where more than columns is measured."""
 MEASURE = 0.8
 """The share of a round that measures; the rest chooses."""
-LAST = 20
-"""How many times longer than in a round the last training may be."""
-FASTER = 3.0
-"""How many times larger its first step is."""
 MOST_ROUNDS = 5
 """The most rounds for each column: what more would teach is not worth the time."""
 MOST_CANDIDATES = 2**25
@@ -63,7 +61,7 @@ MOST_NUMBERS = 2**24
 
 
 @dataclass(frozen=True)
-class GEM(Mechanism[ProductMixture]):
+class GEM(Poolable[ProductMixture]):
     """A generator, trained on marginals that are chosen and measured round by round."""
 
     name: ClassVar[str] = "gem"
@@ -71,6 +69,7 @@ class GEM(Mechanism[ProductMixture]):
     returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
+    merges: ClassVar[bool] = False
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -114,8 +113,8 @@ class GEM(Mechanism[ProductMixture]):
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""
         schema = public.schema
-        Workload(self.workload, self.weights).check((*schema.names, *sorted(public.constant)))
-        cells = sum(schema.cells(clique) for clique in self.worth(public))
+        self._workload.check((*schema.names, *sorted(public.constant)))
+        cells = sum(schema.cells(clique) for clique in self.candidate_weights(public))
         if cells > MOST_CANDIDATES:
             raise Unsupported(
                 f"gem: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
@@ -129,12 +128,8 @@ class GEM(Mechanism[ProductMixture]):
             )
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[ProductMixture]:
-        """Measure all columns; then choose, measure and train, so many times."""
-        return (yield from self.learned(public, allot, rng)).model
-
-    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learned]:
-        """The same, with what others may go on from."""
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[MixtureLearner]:
+        """Measure all columns; then choose, measure and train in rounds."""
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
         ones = (yield from counts(schema.oneways, rho=first)) if schema.names else ()
@@ -144,33 +139,33 @@ class GEM(Mechanism[ProductMixture]):
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
         if not rounds:
-            return Learned(ProductMixture.independent(schema, ones, total), None)
-        learner = self.learner(schema, ones, total, rng)
+            return self._independent(schema, ones, total, rng)
+        learner = self._learner(schema, ones, total, rng)
         learner.tables.extend(Measured.of(table) for table in ones)
-        worth = dict(self.worth(public))
+        unmeasured = dict(self.candidate_weights(public))
         for choosing, measuring in _prices(left, rounds):
             yield from learner.fit()
-            guesses = learner.marginals(list(worth))
+            guesses = learner.expected(list(unmeasured))
             scores = [
                 Distance(clique, guess, weight, norm="largest")
-                for (clique, weight), guess in zip(worth.items(), guesses, strict=True)
+                for (clique, weight), guess in zip(unmeasured.items(), guesses, strict=True)
             ]
             chosen = yield from choose(scores, rho=choosing)
             (table,) = yield from counts([scores[chosen].clique], rho=measuring)
             learner.tables.append(self._measured(table, guesses[chosen]))
             if self.measure == "marginals":  # once is enough
-                del worth[table.clique]
-        yield from learner.fit(LAST, FASTER)
-        return Learned(learner.model, learner)
+                del unmeasured[table.clique]
+        yield from learner.finish()
+        return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its training and with made-up choices: what a plan goes by."""
-        schema, worth = public.schema, self.worth(public)
+        schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
         if schema.names:
             yield from counts(schema.oneways, rho=first)
-        scores = [Distance(c, np.zeros(schema.shape(c)), weight, norm="largest") for c, weight in worth.items()]
+        scores = [Distance(c, np.zeros(schema.shape(c)), weight, norm="largest") for c, weight in every.items()]
         for choosing, measuring in _prices(Fraction(allot.rho) - Fraction(first), rounds):
             yield from choose(scores, rho=choosing)
             chosen = int(rng.integers(len(scores)))
@@ -178,16 +173,41 @@ class GEM(Mechanism[ProductMixture]):
             if self.measure == "marginals":
                 del scores[chosen]
 
-    def learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> Learner:
+    def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
+        """The workload's parts; columns alone where the stratum is small."""
+        every = self.candidate_weights(public, fewest=1)
+        small = self._small(public, rho, public.size or 0)
+        return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
+
+    def stratum_rounds(self, usual: int) -> int:
+        """As set, as for everybody."""
+        return self.rounds or usual
+
+    def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
         """A generator around the columns' tables, not trained yet."""
         source = self._source(schema, rng)
-        return Learner(schema, source, self.iterations, self._rate, start(source, rng, ones), total=total)
+        return MixtureLearner(
+            schema=schema, settled=total, source=source, iterations=self.iterations, rate=self._rate,
+            point=start(source, rng, ones),
+        )  # fmt: skip
+
+    def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
+        """The model of the columns' tables alone, with a generator around it for strata to go on from."""
+        model = ProductMixture.independent(schema, ones, total)
+        exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
+        learner = self._learner(schema, exact, total, rng)
+        learner.known = model
+        return learner
+
+    @cached_property
+    def _workload(self) -> Workload:
+        return Workload(self.workload, self.weights)
 
     @once
-    def worth(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
-        """How much each candidate matters: the workload's parts, of so many columns, that are small enough to fit."""
+    def candidate_weights(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
+        """How much each candidate matters: the workload's parts of `fewest` columns or more, small enough to fit."""
         schema = public.schema
-        every = closure(Workload(self.workload, self.weights).among(schema.names))
+        every = self._workload.parts(schema.names)
         place = {name: i for i, name in enumerate(schema.names)}
         ordered = sorted(every, key=lambda clique: (len(clique), [place[name] for name in clique]))
         return {
@@ -203,18 +223,18 @@ class GEM(Mechanism[ProductMixture]):
         Their number grows as the root of how many times the noise of one table, for the whole budget, there are
         people; 35 for 12 columns, 7 thousand people and epsilon 1. A size that nobody declared counts as large.
         """
-        candidates, columns = len(self.worth(public)), len(public.schema.names)
+        candidates, columns = len(self.candidate_weights(public)), len(public.schema.names)
         if not candidates:
             return 0
-        if self.small(public, rho, people):
+        if self._small(public, rho, people):
             return 0
         reach = _reach(public, rho, people)
         usual = round(math.sqrt(columns * min(reach, 1e9) / 12))
         most = self.rounds or max(1, min(usual, MOST_ROUNDS * columns))
         return min(most, candidates) if self.measure == "marginals" else most
 
-    def small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Whether so few people measure columns only."""
+    def _small(self, public: Public, rho: float, people: float | None) -> bool:
+        """Whether too few people are here to measure more than columns."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Source:

@@ -8,18 +8,19 @@ but noisy answers and public sizes decides how many rounds there are.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from stratsynth.adapters.engine import Measured
 
-from stratsynth.questions import Clique, Distance, NoisyTable, Program, Solver, choose, counts, work
+from stratsynth.questions import Clique, Distance, Program, Solver, choose, counts, work
 from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from stratsynth.adapters.shared.learner import Learner
 
     from stratsynth.accounting.budget import Neighbours
     from stratsynth.schema import Schema
@@ -35,43 +36,20 @@ NOISE_SIZE = math.sqrt(2 / math.pi)
 """The mean absolute value of Gaussian noise, in units of sigma."""
 
 
-class Refitted(Protocol):
-    """A model that rounds teach: the tables so far, and what was fitted to them."""
-
-    tables: list[NoisyTable]
-
-    @property
-    def schema(self) -> Schema:
-        """Its columns."""
-
-    @property
-    def total(self) -> float:
-        """The number of records, as far as it is known."""
-
-    def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """Those that it could take in."""
-
-    def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
-        """What the model that was fitted last says of some columns, as probabilities."""
-
-    def fit(self) -> Program[None]:
-        """Fit the tables, from where the last fit ended."""
-
-
 def usual_rounds(columns: int, people: float, rho: float) -> int:
     """Into how many rounds a budget is divided: the more there is to learn, the more."""
     return max(1, min(16 * columns, math.ceil(math.sqrt(columns * people * math.sqrt(rho) / PER_ROUND))))
 
 
-def affordable(
+def worth_measuring(
     cliques: Mapping[Clique, float], cells: Mapping[Clique, int], sigma: float, people: float
 ) -> dict[Clique, float]:
-    """Those whose expected noise, over all cells, is smaller than the number of people: the others teach nothing."""
+    """Those whose expected noise, summed over all cells, is at most the number of people: others teach nothing."""
     return {c: weight for c, weight in cliques.items() if NOISE_SIZE * sigma * cells[c] <= people}
 
 
 def adapt(
-    refits: Refitted,
+    learner: Learner[Any],
     worth: Mapping[Clique, float],
     *,
     people: float,
@@ -83,17 +61,17 @@ def adapt(
 
     Returns what is left when there is no candidate any more.
     """
-    schema, left, price = refits.schema, rho, float(rho) / rounds
+    schema, left, price = learner.schema, rho, float(rho) / rounds
     cells = {clique: schema.cells(clique) for clique in worth}
     while True:
         last = left < 2 * Fraction(price)
         price = down(left) if last else price
         sigma = table_sigma(MEASURE * price, schema, neighbours)
-        candidates = refits.fitting(affordable(worth, cells, sigma, people))
+        candidates = learner.fitting(worth_measuring(worth, cells, sigma, people))
         if not candidates:
             return left
-        total = refits.total
-        before = refits.marginals(list(candidates))
+        total = learner.total
+        before = learner.marginals(list(candidates))
         scores = [
             Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
             for (clique, weight), table in zip(candidates.items(), before, strict=True)
@@ -104,21 +82,21 @@ def adapt(
         measuring = down(left) if last else MEASURE * price
         (table,) = yield from counts([scores[chosen].clique], rho=measuring)
         left -= Fraction(measuring)
-        refits.tables.append(table)
+        learner.tables.append(Measured.of(table))
         if last:
             return Fraction(0)
-        yield from refits.fit()
-        (after,) = refits.marginals([table.clique])
+        yield from learner.fit()
+        (after,) = learner.marginals([table.clique])
         if total * np.abs(after - before[chosen]).sum() <= NOISE_SIZE * table.sigma * table.values.size:
             price *= 4
 
 
 def usual_questions(
-    schema: Schema, starters: Mapping[Clique, float], *, rho: float, rounds: int, rng: Generator
+    schema: Schema, starters: Mapping[Clique, float], *, rho: Fraction, rounds: int, rng: Generator
 ) -> Program[None]:
     """What `adapt` usually asks, with made-up choices among `starters` and fits that are none: for plans."""
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
-    left = Fraction(rho)
+    left = rho
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
         price = down(left / (after + 1))
         yield from choose(scores, rho=price - MEASURE * price)

@@ -28,7 +28,11 @@ class Workload:
     """Marginals, as the user wrote them."""
 
     marginals: str | Sequence[Sequence[str]] = "all 3-way"
+    """`all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
+    """How much marginals matter, by column or by columns joined by commas; 1 where nothing is said."""
+    _parts: dict[tuple[str, ...], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
+    """What `parts` has worked out, by columns."""
 
     def __post_init__(self) -> None:
         """Refuse what no schema could make sense of."""
@@ -52,6 +56,13 @@ class Workload:
         for name in (*(name for clique in lists for name in clique), *(n for g in self.weights for n in _split(g))):
             if name not in known:
                 raise UsageError(f"workload: there is no column {name!r}{nearest(name, known)}.")
+
+    def parts(self, columns: Sequence[str]) -> Mapping[Clique, float]:
+        """The closure of what is `among` some columns; worked out once, since strata have the same ones."""
+        key = tuple(columns)
+        if key not in self._parts:
+            self._parts[key] = closure(self.among(key))
+        return self._parts[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
         """The marginals of some columns with their weights; columns that are constant here are left out of them."""

@@ -8,11 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.account import FitAccount
-from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.chain import Chain
-from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.lines import now
-from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError
 from stratsynth.files import npz
 from stratsynth.files.npz import State
@@ -26,6 +24,8 @@ class FileAccount:
         self, chain: Chain, account: FitAccount, reservation: Mapping[str, Any], folder: Path, lock: int
     ) -> None:
         """Take over what was charged before, if this is a resumed fit."""
+        self.budget, self.allot, self.spending = account.budget, account.allot, account.spending
+        self.standing, self.seed = account.standing, account.seed
         self._chain = chain
         self._account = account
         self._reservation = reservation
@@ -39,31 +39,6 @@ class FileAccount:
                 charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
                 account.record(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
-
-    @property
-    def budget(self) -> Budget:
-        """The fit's budget."""
-        return self._account.budget
-
-    @property
-    def allot(self) -> Allotment:
-        """The cap."""
-        return self._account.allot
-
-    @property
-    def spending(self) -> Spending:
-        """Everything charged, before an interruption too."""
-        return self._account.spending
-
-    @property
-    def standing(self) -> Standing:
-        """The ledger's state after this fit's reservation."""
-        return self._account.standing
-
-    @property
-    def seed(self) -> int:
-        """The seed that was chosen when the fit was reserved."""
-        return self._account.seed
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 from pathlib import Path
 
 from stratsynth.errors import LedgerError
-from stratsynth.files.whole import sync_folder
+from stratsynth.files.whole import new_file, sync_folder
 from stratsynth.noise import SystemEntropy
 
 KEY_BYTES = 32
@@ -17,16 +16,10 @@ KEY_BYTES = 32
 def key_of(path: Path, *, new: bool) -> bytes:
     """The key of the data's fingerprint; made with the ledger, and a ledger without its key is of no use."""
     file = path.with_name(f"{path.name}.key")
-    if new and not (file.exists() and file.stat().st_size == KEY_BYTES):  # a kill or a full disk may leave a part
+    if new and not (file.exists() and file.stat().st_size == KEY_BYTES):
         try:
-            handle = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                written = os.write(handle, SystemEntropy().read(KEY_BYTES))
-                os.fsync(handle)
-                if written < KEY_BYTES:
-                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-            finally:
-                os.close(handle)
+            with new_file(file, 0o600) as handle:
+                handle.write(SystemEntropy().read(KEY_BYTES))
         except OSError as error:
             raise LedgerError(f"ledger: {file} cannot be written ({error.strerror}).") from None
     try:

@@ -79,8 +79,6 @@ def lay_out(
     budgets: StratumBudgets | None,
     size: int | None,
     epsilon: float,
-    *,
-    only_strata: bool = False,
 ) -> Layout:
     """The strata of some columns. Nothing here has seen a row.
 
@@ -120,5 +118,4 @@ def lay_out(
         epsilons={group.stratum: group.epsilon(epsilons) for group in made},
         own_budgets=budgets is not None,
         small=small,
-        only_strata=only_strata,
     )

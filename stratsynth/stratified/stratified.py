@@ -94,15 +94,29 @@ class Groupwise(Mechanism[R]):
 
     def strata(self, public: Public, budget: Budget) -> Layout:
         """The strata, worked out once for all mechanisms that declare the same ones of the same public facts."""
-        declared = (self.by, self.groups, self.weights, self.budgets)
-        key = ("strata", *map(id, declared), budget.epsilon, self.only_strata)
-        return public.keep(key, lambda: (self._lay_out(public, budget), declared))[0]
+        layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
+        return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
 
-    def _lay_out(self, public: Public, budget: Budget) -> Layout:
-        return lay_out(
-            public.schema, self.by, self.groups, self.weights, self.budgets, public.size, budget.epsilon,
-            only_strata=self.only_strata,
-        )  # fmt: skip
+    def sized(self, public: Public, size: float, budget: Budget) -> Public:
+        """The facts with a size from a noisy answer, where none was declared; the strata stay as they were."""
+        if public.size is not None:
+            return public
+        sized, layout = replace(public, size=round(size)), self._layout(public, budget)
+        sized.keep(self._key(budget), lambda: (layout, self._declared))
+        return sized
+
+    def _layout(self, public: Public, budget: Budget) -> Layout:
+        declared, size = self._declared, public.size
+        return public.keep(
+            self._key(budget), lambda: (lay_out(public.schema, *declared, size, budget.epsilon), declared)
+        )[0]
+
+    @property
+    def _declared(self) -> tuple[Sequence[str], Groups, Weights, StratumBudgets | None]:
+        return self.by, self.groups, self.weights, self.budgets
+
+    def _key(self, budget: Budget) -> tuple[Any, ...]:
+        return ("strata", *map(id, self._declared), budget.epsilon)
 
 
 @dataclass(frozen=True)
@@ -210,7 +224,7 @@ class Stratified(Groupwise[Any]):
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
             (table,) = yield from counts([tuple(self.by)], rho=asked)
             weights, total = counted(table, layout.strata, public.schema)
-            public = public if public.size is not None else replace(public, size=round(total))
+            public = self.sized(public, total, allot.promise)
         allots = self._allots(public, allot, layout, asked)
         streams = rng.spawn(len(layout.strata))
         programs = {

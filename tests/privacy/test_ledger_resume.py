@@ -239,7 +239,7 @@ def test_an_answer_that_was_seen_and_is_gone_is_not_drawn_again(data, ledger, st
 
 def test_an_answer_that_fills_the_disk_is_charged_and_drawn_when_there_is_room(data, ledger, monkeypatch):
     with monkeypatch.context() as broken:
-        broken.setattr("stratsynth.files.whole.os.fsync", full_for(".part"))
+        broken.setattr("stratsynth.files.whole.os.fsync", full_for("*.npz.*.part"))
         with pytest.raises(LedgerError, match=r"No space left.*The charge stands"):
             ss.fit(ladder(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
@@ -259,12 +259,12 @@ def full_for_charges():
     return write
 
 
-def full_for(ending):
+def full_for(pattern):
     """A sync that fails for files of one kind."""
     proper = os.fsync
 
     def sync(handle):
-        if Path(f"/proc/self/fd/{handle}").readlink().name.endswith(ending):
+        if Path(f"/proc/self/fd/{handle}").readlink().match(pattern):
             raise OSError(28, "No space left on device")
         proper(handle)
 

@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import stratsynth.adapters.shared.refits as refits_module
+import stratsynth.adapters.shared.graphical as graphical_module
 from stratsynth.adapters import AIM
 from stratsynth.adapters.aim import FIRST
 from stratsynth.adapters.engine import solve
@@ -242,7 +242,7 @@ def test_models_of_all_strata_are_fitted_at_once(monkeypatch):
         calls.append(len(problems))
         return solve(problems)
 
-    monkeypatch.setattr(refits_module, "engine", lambda name: Solver(counted))
+    monkeypatch.setattr(graphical_module, "engine", lambda name: Solver(counted))
     schema = schema_of({"g": 4, **LEVELS})
     rows = {name: np.tile(codes, 4) for name, codes in rows_of(3000).items()} | {"g": np.repeat(range(4), 3000)}
     table = open_table(frame_of(rows), schema=schema, declared_size=12_000)

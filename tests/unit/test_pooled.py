@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from stratsynth.adapters import AIM, MST, Independent, Pooled
-from stratsynth.adapters.pooled import SHARES
+from stratsynth.adapters.pooled.mechanism import SHARES
 
 import stratsynth as ss
 from helpers import recompute

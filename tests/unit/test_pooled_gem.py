@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from stratsynth.adapters import GEM, Pooled
 from stratsynth.adapters.gem import ProductMixture
-from stratsynth.adapters.gem.moved import MOST_CELLS
+from stratsynth.adapters.shared.poolable import MOST_CELLS
 
 import stratsynth as ss
 from helpers import recompute, small

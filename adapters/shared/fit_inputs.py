@@ -13,6 +13,7 @@ from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from stratsynth.adapters.engine import Measured
 
     from stratsynth.schema import Schema
 
@@ -23,7 +24,7 @@ MOST_WITH_RULES = 2**16
 """How many cells structural rules may make of a model; a structure that is larger by itself may stay as it is."""
 
 
-def records(tables: Sequence[NoisyTable], size: int | None) -> float:
+def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
     """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
 
     Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
@@ -53,7 +54,7 @@ def forbidden(schema: Schema) -> Forbidden:
     return found
 
 
-def affordable(
+def held_together(
     rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
 ) -> tuple[Forbidden, set[Clique]]:
     """The structural zeros and the measured cliques that a model of reasonable size can hold together.

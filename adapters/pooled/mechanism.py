@@ -19,20 +19,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
-from stratsynth.adapters.aim import AIM
-from stratsynth.adapters.gem import GEM
-from stratsynth.adapters.gem.moved import NetworkStart
-from stratsynth.adapters.mst import MST
+from stratsynth.adapters.pooled.specialised import Specialised
+from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
-from stratsynth.adapters.specialised import GraphicalStart
 
 from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
-from stratsynth.mechanisms import Mechanism, Public, make
-from stratsynth.models import Mixture
+from stratsynth.mechanisms import Mechanism, Public, make, once
+from stratsynth.models import Model, combine
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified
@@ -40,9 +38,9 @@ from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from stratsynth.adapters.shared.learner import Learner
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.schema import Schema
 
 FAST = 60
 """The pooled model's share falls by one over this with every usual round: where many rounds can be paid, everybody
@@ -51,30 +49,13 @@ SHARES = (0.3, 0.7)
 """The least and the most of it."""
 
 
-class Start(Protocol):
-    """What `Pooled` needs of a base: its model of everybody, and how strata go on from it."""
-
-    merges: ClassVar[bool]
-    """Whether strata may merge levels, so that a column varies in them that everybody's model lacks."""
-
-    def everybody(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Fit everybody."""
-
-    def stratum(self, pooled: Any) -> Mechanism[Any]:
-        """What moves everybody's model in one stratum; for a plan, None takes its place."""
-
-    def given(self, pooled: Any, inside: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
-        """What everybody's model, strata's columns included, says of a stratum of these levels."""
-
-
 @dataclass(frozen=True, kw_only=True)
 class Pooled(Groupwise[Any]):
     """Fit `base` on everybody, then move its model in every stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "pooled"
-    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Split, Work})
-    base: Mechanism[Any] | str | Mapping[str, Any] = field(default_factory=lambda: AIM(model_cells=2**16))
-    """What is fitted on everybody: AIM, MST or GEM, or the name of one, or a table of its name and settings."""
+    base: Mechanism[Any] | str | Mapping[str, Any] = field(default_factory=lambda: make("aim", {"model_cells": 2**16}))
+    """What is fitted on everybody, AIM, MST, GEM or another `Poolable`; or its name, or its name with settings."""
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
@@ -94,8 +75,12 @@ class Pooled(Groupwise[Any]):
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))
-        if not isinstance(self.base, AIM | MST | GEM) or getattr(self.base, "engine", "numpy") != "numpy":
-            raise Unsupported('pooled: the base is AIM or MST, with engine = "numpy", or GEM.')
+        if not isinstance(self.base, Poolable) or self.base.takes_row_count:
+            raise Unsupported(
+                'pooled: the base is AIM or MST, with engine = "numpy", or GEM, or another mechanism that inherits '
+                "Poolable and does not take the number of rows for public."
+            )
+        self.base.check_pooled()
         if isinstance(self.budgets, StratumBudgets):
             raise Unsupported("pooled: everybody pays for the pooled model alike; leave the strata's budgets out.")
         self.check_groups()
@@ -106,9 +91,14 @@ class Pooled(Groupwise[Any]):
             raise UsageError("pooled: share = 1 leaves nothing for private weights; take less, or public weights.")
 
     @property
-    def inner(self) -> AIM | MST | GEM:
+    def inner(self) -> Poolable[Any]:
         """What strata start from."""
-        return self.base  # type: ignore[return-value]  # __post_init__ made it one
+        return cast("Poolable[Any]", self.base)  # __post_init__ made it one
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """What the base needs, and what strata ask."""
+        return self.inner.needs | {Counts, Choose, Split, Work}
 
     @property
     def adaptive(self) -> bool:
@@ -120,14 +110,7 @@ class Pooled(Groupwise[Any]):
         """Only where nothing is fitted on everybody."""
         return self.share == 0 and not self.weights.asked
 
-    @property
-    def _start(self) -> Start:
-        """How strata start from a model of this base's kind."""
-        if isinstance(self.inner, GEM):
-            return NetworkStart(self.inner)
-        return GraphicalStart(self.inner, self.prior)
-
-    @property
+    @cached_property
     def plain(self) -> Stratified:
         """The same strata without a pooled model."""
         return Stratified(self.inner, self.by, self.weights, self.groups)
@@ -139,7 +122,7 @@ class Pooled(Groupwise[Any]):
         if self.share != 1:
             self.plain.price(public, budget)
         layout = self.strata(public, budget)
-        if 0 < self.part(public, budget.zcdp().rho) < 1 and not self._start.merges:
+        if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:
             for stratum in layout.strata:
                 if any(len(some) > 1 for _, some in stratum.items):
                     raise Unsupported(
@@ -148,19 +131,17 @@ class Pooled(Groupwise[Any]):
                     )
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Mixture]:
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """Everybody first, then all strata in lock-step."""
         if self.share == 0:
-            return cast("Mixture", (yield from self.plain.steps(public, allot, rng)))
-        start = self._start
+            return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
-            return self._drawn_by_weights(public, allot, (yield from start.everybody(public, allot, rng)))
+            return self._drawn_by_weights(public, allot, (yield from self.inner.learned(public, allot, rng)))
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
-        model = yield from start.everybody(self._everybody(public), pooled, first)
-        strata = replace(self.plain, mechanism=start.stratum(model))
-        public = public if public.size is not None else replace(public, size=round(model.total))
-        return cast("Mixture", (yield from strata.steps(public, rest, second)))
+        everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
+        public = self.sized(public, everybody.total, allot.promise)
+        return (yield from self._specialised(everybody).steps(public, rest, second))
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[object]:
         """The questions of an ordinary fit, without its fits: what a plan goes by."""
@@ -170,8 +151,7 @@ class Pooled(Groupwise[Any]):
         yield from self.inner.rehearsal(self._everybody(public), pooled, rng)
         if self.share == 1:
             return None
-        strata = replace(self.plain, mechanism=self._start.stratum(None))
-        return (yield from strata.rehearsal(public, rest, rng))
+        return (yield from self._specialised(None).rehearsal(public, rest, rng))
 
     def part(self, public: Public, rho: float) -> float:
         """The share of the pooled model, by public facts."""
@@ -185,17 +165,22 @@ class Pooled(Groupwise[Any]):
         amount = down(Fraction(allot.amount) * Fraction(self.part(public, allot.amount)))
         return replace(allot, amount=amount), replace(allot, amount=down(Fraction(allot.amount) - Fraction(amount)))
 
+    def _specialised(self, everybody: Learner[Any] | None) -> Stratified:
+        """The strata, each of which goes on from everybody's model."""
+        return replace(self.plain, mechanism=Specialised(self.inner, everybody, self.prior))
+
+    @once
     def _everybody(self, public: Public) -> Public:
         """What is known of everybody. The strata's columns are left out, unless nothing else will tell them apart."""
         if self.share == 1:
             return public
         return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))
 
-    def _drawn_by_weights(self, public: Public, allot: Allotment, model: Any) -> Mixture:
+    def _drawn_by_weights(self, public: Public, allot: Allotment, everybody: Learner[Any]) -> Model:
         layout, schema = self.strata(public, allot.promise), public.schema
         parts = {}
         for stratum in layout.strata:
             levels = {column: [schema.index(column, level) for level in some] for column, some in stratum.items}
             inside = public.within(stratum, layout.shares[stratum]).schema
-            parts[stratum] = self._start.given(model, inside, levels)
-        return Mixture(schema, parts, layout.shares)
+            parts[stratum] = everybody.given(inside, levels)
+        return combine(schema, parts, layout.resolved)

@@ -1,0 +1,64 @@
+"""One stratum's part of `Pooled`: a model of everybody, moved to where this stratum's people differ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.rounds import adapt, usual_questions
+
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Returns
+from stratsynth.questions import Choose, Counts, Program, Question, Work
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+
+
+@dataclass(frozen=True)
+class Specialised(Mechanism[Any]):
+    """Start from everybody's model, and measure what the stratum can afford to learn. Made by `Pooled` only."""
+
+    name: ClassVar[str] = "specialised"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Choose, Work})
+    adaptive: ClassVar[bool] = True
+    unprotected: ClassVar[tuple[str, ...]] = ()
+    base: Poolable[Any]
+    """What fitted everybody: its candidates and its way of fitting hold here too."""
+    everybody: Learner[Any] | None = field(repr=False)
+    """The model of everybody; None where only questions matter, as in a plan."""
+    prior: float
+    """How many records everybody's model counts for in the stratum's fit, where the base's fit has a prior."""
+
+    @property
+    def returns(self) -> Returns:
+        """As the base."""
+        return self.base.returns
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """Whatever it is given."""
+        return budget.zcdp()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """Rounds of choosing and measuring, if there is anything to learn; otherwise everybody's model as it is."""
+        if self.everybody is None:
+            raise AssertionError("a plan's mechanism cannot be fitted")
+        learner = yield from self.everybody.stratum(public, self.prior)
+        every, starters, rounds = self.base.foresee(public, allot.rho)
+        if starters:
+            yield from adapt(
+                learner, every, people=float(public.size or 0), rho=Fraction(allot.rho), rounds=rounds,
+                neighbours=public.neighbours,
+            )  # fmt: skip
+            yield from learner.finish()
+        return learner.model
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+        """The questions of an ordinary stratum, without fits and with made-up choices."""
+        _, starters, rounds = self.base.foresee(public, allot.rho)
+        yield from usual_questions(public.schema, starters, rho=Fraction(allot.rho), rounds=rounds, rng=rng)

@@ -1,0 +1,128 @@
+"""A graphical model that is fitted again and again, as noisy tables come in one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from stratsynth.adapters.engine import Graphical, Problem, Solution
+from stratsynth.adapters.engine.condition import condition
+from stratsynth.adapters.engine.solve import engine
+from stratsynth.adapters.engine.structure import taken_in
+from stratsynth.adapters.shared.fit_inputs import Forbidden, forbidden, held_together
+from stratsynth.adapters.shared.learner import Learner
+
+from stratsynth.errors import Unsupported
+from stratsynth.questions import Clique, Program, work
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.engine.forest import Floats
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+
+ROUND_STEPS = 30
+"""The most steps of a fit between rounds, which starts where the last one ended."""
+ROOM = 2**14
+"""How many numbers a stratum's tables may add to the model of everybody."""
+
+
+@dataclass(kw_only=True)
+class GraphicalLearner(Learner[Graphical]):
+    """As AIM, MST and their strata use it."""
+
+    most_cells: int
+    """The most numbers that the model may hold."""
+    prior: float
+    """The weight of the pull towards `base`, in records."""
+    iterations: int
+    """The most steps of the last fit."""
+    engine: str = "numpy"
+    """What makes the last fit; those between rounds are our own."""
+    base: Solution | None = None
+    """What the model is moved from; the even distribution when not given."""
+    solution: Solution | None = None
+    """What was fitted last."""
+
+    @cached_property
+    def _sizes(self) -> tuple[tuple[str, int], ...]:
+        return tuple((name, self.schema.size(name)) for name in self.schema.names)
+
+    @cached_property
+    def _rules(self) -> Forbidden:
+        """The structural zeros, as far as the model can hold them."""
+        held = self.base.tree.cliques if self.base is not None else ()
+        return held_together(forbidden(self.schema), self._sizes, held)[0]
+
+    @property
+    def fitted(self) -> Solution:
+        """What was fitted last, where something was."""
+        if self.solution is None:
+            raise AssertionError("nothing was fitted yet")
+        return self.solution
+
+    @property
+    def model(self) -> Graphical:
+        """The model that was fitted last."""
+        return Graphical.of(self.schema, self.fitted)
+
+    def fit(self) -> Program[None]:
+        """A few steps of our own engine."""
+        yield from self._fit(ROUND_STEPS)
+
+    def finish(self) -> Program[None]:
+        """As many steps as the settings allow."""
+        yield from self._fit(self.iterations, self.engine)
+
+    def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
+        problem = Problem(
+            self._sizes, tuple(self.tables), self.total, self._rules,
+            base=self.base, start=self.solution, prior=self.prior, iterations=steps,
+        )  # fmt: skip
+        self.solution = yield from work(engine(by), problem)
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
+        """The probabilities of some columns' cells in the model that was fitted last."""
+        return self.model.marginals(cliques)
+
+    def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
+        """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
+        held = {table.clique for table in self.tables} | set(self._rules)
+        if self.base is not None:
+            held |= set(self.base.tree.cliques)
+        inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []
+        fits = taken_in(self._sizes, tuple(held), tuple(cliques), self.most_cells)
+        return {
+            clique: weight
+            for (clique, weight), fit in zip(cliques.items(), fits, strict=True)
+            if fit or any(whole.issuperset(clique) for whole in inside)
+        }
+
+    def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
+        """One that starts from this model as it is; merged columns and structural zeros are taken in first."""
+        base = replace(self.fitted, terms=())  # the stratum's own tables begin from nothing
+        learner = GraphicalLearner(
+            schema=public.schema, size=public.size, most_cells=max(base.tree.cells, ROOM) + ROOM,
+            prior=prior, iterations=self.iterations, base=base,
+        )  # fmt: skip
+        yield from learner.begin()
+        return learner
+
+    def begin(self) -> Program[None]:
+        """Start from the base."""
+        if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
+            self.solution = self.base
+        else:
+            yield from self._fit(1)
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
+        """The model conditioned on these levels."""
+        return Graphical.of(schema, condition(self.fitted, levels))
+
+
+def refuse_other_engine(engine: str) -> None:
+    """What AIM and MST ask of a base of `Pooled`."""
+    if engine != "numpy":
+        raise Unsupported('pooled: strata go on from a model of our own engine only; use engine = "numpy".')

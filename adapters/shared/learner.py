@@ -1,0 +1,69 @@
+"""What rounds of choosing and measuring teach: noisy tables, and the model that is fitted to them again and again."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.shared.fit_inputs import records
+
+from stratsynth.questions import Clique, Program
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+
+M = TypeVar("M")
+
+
+@dataclass(kw_only=True)
+class Learner(ABC, Generic[M]):
+    """The tables so far and the model fitted to them; every fit starts where the one before ended."""
+
+    schema: Schema
+    """The columns of the model."""
+    size: int | None = None
+    """The public number of records; None where it is unknown."""
+    settled: float | None = None
+    """The number of records where it is estimated once for all fits; None where each new table improves it."""
+    tables: list[Measured] = field(default_factory=list)
+    """What was measured, in order."""
+
+    @property
+    def total(self) -> float:
+        """The number of records, as far as it is known."""
+        return records(self.tables, self.size) if self.settled is None else self.settled
+
+    @property
+    @abstractmethod
+    def model(self) -> M:
+        """The model that was fitted last."""
+
+    @abstractmethod
+    def fit(self) -> Program[None]:
+        """Fit the tables between two rounds: a few steps."""
+
+    @abstractmethod
+    def finish(self) -> Program[None]:
+        """Fit the tables after the last round."""
+
+    @abstractmethod
+    def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
+        """The probabilities of some columns' cells in the model that was fitted last."""
+
+    def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
+        """Those of some candidates whose tables the model could take in without growing too large; by default all."""
+        return dict(cliques)
+
+    @abstractmethod
+    def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
+        """A learner without tables that starts in one stratum from this model, worth `prior` records where it can."""
+
+    @abstractmethod
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:
+        """What the model says of a stratum with this schema: the rows whose columns have these levels."""

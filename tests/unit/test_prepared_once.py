@@ -1,0 +1,66 @@
+"""What public facts decide is worked out once a fit: candidates, strata, and what a holdout says of shares."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from stratsynth.adapters import AIM, GEM, MST, Pooled
+from stratsynth.adapters.shared import workload
+
+import stratsynth as ss
+from stratsynth import Budget, Categorical, Schema, Weights
+from stratsynth.data.sources import FrameSource
+from stratsynth.noise import SeededEntropy
+from stratsynth.stratified import stratified
+
+LEVELS = {"g": 3, "a": 3, "b": 2, "c": 4}
+SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(k)))) for name, k in LEVELS.items()})
+BASES = {"aim": lambda: AIM(iterations=50, rounds=4), "mst": lambda: MST(iterations=50),
+         "gem": lambda: GEM(components=8, latent=4, hidden=[8], iterations=3, rounds=3, least=20)}  # fmt: skip
+
+
+def people(rows=3_000, seed=0):
+    rng = np.random.default_rng(seed)
+    return pd.DataFrame({name: rng.integers(k, size=rows).astype(str) for name, k in LEVELS.items()})
+
+
+def public():
+    return Weights.public(pd.DataFrame({"g": ["0", "1", "2"], "share": [0.3, 0.3, 0.4]}), citation="made up")
+
+
+def holdout():
+    return Weights.holdout(people(500, seed=1)[["g"]], citation="made up")
+
+
+def private():
+    return Weights.private(share=0.1, prior=holdout())
+
+
+@pytest.fixture
+def worked_out(monkeypatch):
+    """How often, and for which columns: closures, layouts, and reads of frames that hold the strata's column alone."""
+    found = {"closure": [], "lay_out": [], "read": []}
+
+    def counted(module, name, what):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *a, **k: found[name].append(what(*a)) or real(*a, **k))
+
+    counted(workload, "closure", lambda sets: frozenset(column for clique in sets for column in clique))
+    counted(stratified, "lay_out", lambda schema, *_: schema)
+    counted(FrameSource, "read", lambda source, columns: tuple(columns))
+    return found
+
+
+@pytest.mark.parametrize("size", [3_000, None])
+@pytest.mark.parametrize("weights", [public, holdout, private], ids=lambda made: made.__name__)
+@pytest.mark.parametrize("how", [ss.Stratified, Pooled], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("base", BASES)
+def test_a_fit_works_out_once_what_public_facts_decide(base, how, weights, size, worked_out):
+    strata = {"by": ["g"], "weights": weights()}
+    made = how(BASES[base](), **strata) if how is ss.Stratified else how(base=BASES[base](), **strata)
+    table = ss.open_table(people(), schema=SCHEMA, declared_size=size)
+    for found in worked_out.values():
+        found.clear()
+    ss.fit(made, table, Budget(1, 1e-9), entropy=SeededEntropy(1), seed=1)
+    assert len(worked_out["closure"]) <= 1  # everybody and all strata have the same columns
+    assert len(worked_out["lay_out"]) == 1
+    assert worked_out["read"].count(("g",)) == (0 if weights is public else 1)
