@@ -103,8 +103,7 @@ def simulate(
     def answer(asked: Sequence[Asked]) -> list[Answer]:
         return [_answer(a, rows, budget, rng) for a in asked]
 
-    found = [run(mechanism.steps(public, allot, rng), rows.schema, answer) for _ in range(runs)]
-    return found
+    return [run(mechanism.steps(public, allot, rng), rows.schema, answer) for _ in range(runs)]
 
 
 def _answer(asked: Asked, rows: PublicRows, budget: Budget, rng: Generator) -> tuple[NoisySum]:
