@@ -17,7 +17,7 @@ from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public
-from stratsynth.models import Estimate
+from stratsynth.models import Estimate, Returns
 from stratsynth.questions import Answer, Columns, NoisySum, Total
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric, Schema
@@ -95,16 +95,15 @@ def simulate(
     mechanism: Mechanism[Any], rows: PublicRows, budget: Budget, rng: Generator, *, runs: int, declared: int
 ) -> list[Estimate]:
     """The estimates of `runs` fits: same rows, fresh noise."""
+    if mechanism.returns != Returns.ESTIMATES:
+        raise Unsupported(f"{mechanism.name} returns no estimates; a simulation is of means.")
     public = Public(rows.schema, declared, budget.neighbours)
     allot = mechanism.price(public, budget)
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:
         return [_answer(a, rows, budget, rng) for a in asked]
 
-    found = [run(mechanism.steps(public, allot, rng), rows.schema, answer) for _ in range(runs)]
-    if not all(isinstance(model, Estimate) for model in found):
-        raise Unsupported(f"{mechanism.name} returns no estimates; a simulation is of means.")
-    return found
+    return [run(mechanism.steps(public, allot, rng), rows.schema, answer) for _ in range(runs)]
 
 
 def _answer(asked: Asked, rows: PublicRows, budget: Budget, rng: Generator) -> tuple[NoisySum]:

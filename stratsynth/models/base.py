@@ -124,7 +124,7 @@ class Model(ABC):
         """This model, if it draws rows; a refusal by default."""
         raise self._refused(Returns.ROWS)
 
-    def estimates(self, level: float) -> pd.DataFrame:
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """The estimates with intervals that hold with probability `level`; a refusal by default."""
         raise self._refused(Returns.ESTIMATES)
 

@@ -132,7 +132,7 @@ class Estimate(Model):
                 found.append("small" if self.noise[i] > f.sampling[i] else "ok")
         return found
 
-    def table(self, level: float = 0.95) -> pd.DataFrame:
+    def estimates(self, level: float = 0.95) -> pd.DataFrame:
         """One row for everybody and one for each group, for each column; in the unit of the data.
 
         The interval of what is not estimable is all between the public bounds.
@@ -197,11 +197,7 @@ class Estimate(Model):
         """The estimates with intervals of 95 percent."""
         import pyarrow as pa
 
-        return {"estimates": pa.Table.from_pandas(self.table(), preserve_index=False).replace_schema_metadata()}
-
-    def estimates(self, level: float) -> pd.DataFrame:
-        """As `table`."""
-        return self.table(level)
+        return {"estimates": pa.Table.from_pandas(self.estimates(), preserve_index=False).replace_schema_metadata()}
 
     def mixture(self) -> Mixture:
         """A refusal: what depends on weights here is in the intervals."""
@@ -214,7 +210,7 @@ class Estimate(Model):
         """The means of everybody and of each group."""
         from stratsynth.models.means_section import means_section
 
-        return [means_section(self.table(), named)]
+        return [means_section(self.estimates(), named)]
 
     def foretell(self, path: Path) -> str:
         """The deviation of the noise in each mean of a group."""

@@ -24,7 +24,7 @@ NOTE = (
 
 
 def means_section(table: pd.DataFrame, named: Callable[[str], str]) -> Section:
-    """Means with intervals of 95 percent, from the rows of `Estimate.table`; `named` names groups for readers."""
+    """Means with intervals of 95 percent, from the rows of `Estimate.estimates`; `named` names groups for readers."""
     columns = table.groupby("column", sort=False)
     figures = [_means(str(name), rows.to_dict("records"), named) for name, rows in columns]
     return Section("means", "The means", text=[NOTE], figures=figures)

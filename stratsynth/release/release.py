@@ -155,7 +155,7 @@ class Release:
             level: With what probability each interval holds.
 
         Returns:
-            A row for everybody and one for each group, for each column; `Estimate.table` says what the columns are.
+            A row for everybody and one for each group, for each column; `Estimate.estimates` says what the columns are.
 
         Raises:
             UsageError: A release that holds no estimates.
@@ -269,11 +269,9 @@ class Release:
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
     """Rows that meet a condition, with no rule broken."""
-
-    def draw(number: int, counts: Moved) -> Codes:
-        return model.counted(number, rng, condition, counts)
-
-    return draw_allowed(model.schema, n, rng, draw, condition, moved)
+    return draw_allowed(
+        model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
+    )
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

@@ -22,7 +22,7 @@ from stratsynth.driver.handlers import HANDLERS
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.fitting import fitted
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.release.summary import summary
+from stratsynth.release.page.summary import summary
 from stratsynth.testing import check_contract, worlds
 from stratsynth.testing.record import same
 

@@ -4,17 +4,18 @@ import math
 
 import pandas as pd
 import pytest
+from stratsynth.adapters import CoinPress
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.page import evaluation_page
 
 from helpers import browser, small
-from stratsynth import Categorical, Schema, census
+from stratsynth import Categorical, Schema, Stratified, census, fit
 from stratsynth.release.page.frame import release_page
 
 pytestmark = browser.needed
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
-KINDS = ("release", "evaluation", "comparison", "long")
+KINDS = ("estimates", "release", "evaluation", "comparison", "long")
 LONG = "A_COLUMN_WITH_A_LONG_NAME_AND_NO_SPACE_IN_IT_ANYWHERE"
 
 
@@ -37,6 +38,9 @@ def pages(tmp_path_factory):
     (place / "release.html").write_text(
         release_page(release.certificate, release.measurements, release.model.schema), encoding="utf-8"
     )
+    how = Stratified(CoinPress(columns=["AGE"]), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP"))
+    means = fit(how, small.table(), small.BUDGET).save(place / "means")
+    (means / "report.html").rename(place / "estimates.html")
     schema: Schema = census.schema().restrict(COLUMNS)
     real, made, other = (census.make(600, offset=o)[list(COLUMNS)] for o in (0, 5000, 9000))
     found = evaluate(real, made, schema, ["SEX", "RAC1P"], k=2, beside={"vanilla": other}, area="RAC1P")

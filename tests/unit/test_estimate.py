@@ -137,7 +137,7 @@ def test_strata_within_strata():
     assert whole.figures.value == pytest.approx(flat.figures.value, rel=1e-6)
     assert whole.noise == pytest.approx(flat.noise, rel=0.05)
     groups = ["", "a", "a|1", "a|2", "a|3", "b", "b|1", "b|2", "b|3"]
-    assert whole.table()["stratum"].unique().tolist() == groups
+    assert whole.estimates()["stratum"].unique().tolist() == groups
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_what_cannot_be_combined(parts, covariance):
 
 def test_a_table_has_everybody_and_every_group():
     whole = combined([leaf(value=10), leaf(value=20)], [0.9, 0.1])
-    table = whole.table()
+    table = whole.estimates()
     assert table["stratum"].tolist() == ["", "a", "b"]
     assert table["value"].tolist() == pytest.approx([11, 10, 20])
     assert (table["lower"] < table["value"]).all()
-    wider = whole.table(0.99)
+    wider = whole.estimates(0.99)
     assert (wider["upper"] > table["upper"]).all()
 
 
@@ -179,7 +179,7 @@ def test_a_table_has_everybody_and_every_group():
     ],
 )
 def test_what_is_not_estimable_is_said_and_not_dropped(given, status):
-    (row,) = leaf(value=10, **given).table().to_dict("records")
+    (row,) = leaf(value=10, **given).estimates().to_dict("records")
     assert row["status"] == status
     assert row["value"] == 10
 
@@ -204,17 +204,17 @@ def test_what_was_clipped_is_said():
     frame = people()
     for how in (CoinPress(scale={"x": 2}, columns=["x"]), ClippedMean(scale={"x": 2}, radius={"x": 9}, columns=["x"])):
         whole, _ = exactly(Stratified(how, ["g"], even(SCHEMA, "g")), SCHEMA, frame, declared=6000)
-        table = whole.table().set_index("stratum")
+        table = whole.estimates().set_index("stratum")
         assert (table["clip_low"] > 0).all()
         assert (table["clip_high"] < 100).all()
         assert table.loc["", "clip_low"] == table["clip_low"].max()
         assert table.loc["", "clip_high"] == table["clip_high"].min()
     whole, _ = exactly(ClippedMean(), SCHEMA, frame)
-    assert whole.table()[["clip_low", "clip_high"]].to_numpy().tolist() == [[0, 100], [0, 10]]
+    assert whole.estimates()[["clip_low", "clip_high"]].to_numpy().tolist() == [[0, 100], [0, 10]]
 
 
 def test_intervals_do_not_leave_the_public_bounds():
-    (row,) = leaf(value=1, direct=20).table().to_dict("records")
+    (row,) = leaf(value=1, direct=20).estimates().to_dict("records")
     assert row["lower"] == 0
 
 
@@ -230,7 +230,7 @@ def test_an_estimate_comes_back_equal(fitted, tmp_path):
     files.save(fitted, tmp_path / "model")
     again = files.load(tmp_path / "model")
     assert same(again.state(), fitted.state())
-    pd.testing.assert_frame_equal(again.table(), fitted.table())
+    pd.testing.assert_frame_equal(again.estimates(), fitted.estimates())
 
 
 @pytest.mark.parametrize(

@@ -217,6 +217,23 @@ def test_no_room_of_a_package_imports_one_that_imports_it(package: str):
     assert cycle(room_graph(package, own)) == []
 
 
+@pytest.mark.parametrize(
+    ("room", "barred"),
+    [
+        ("stratsynth.report", {"release", "models", "accounting", "schema", "strata"}),
+        ("stratsynth.models", {"release", "mechanisms", "driver", "accounting"}),
+        ("stratsynth.release.page", {"release.release"}),
+    ],
+)
+def test_pages_know_no_models_and_models_no_releases(room: str, barred: set[str]):
+    sources = [
+        (name, path.read_text(encoding="utf-8")) for name, path in modules() if f"{name}.".startswith(f"{room}.")
+    ]
+    found = {target for name, text in sources for _, target, _ in imported(name, ast.parse(text))}
+    assert sources
+    assert not [t for t in found if any(f"{t}.".startswith(f"stratsynth.{room_}.") for room_ in barred)]
+
+
 ROOMS = {"p.a.x": "", "p.b.__init__": "from p.a.x import f\nfrom p.b import inner", "p.c": "def f():\n    import p.b"}
 
 

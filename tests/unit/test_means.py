@@ -188,7 +188,7 @@ def test_means_are_taken_on_the_declared_scale():
     for how in (CoinPress(), ClippedMean()):
         estimate, _ = exactly(how, schema, frame)
         assert estimate.figures.value == pytest.approx(10, abs=0.03)
-        (row,) = estimate.table().to_dict("records")
+        (row,) = estimate.estimates().to_dict("records")
         assert row["scale"] == "log"
         assert row["value"] == pytest.approx(math.exp(10), rel=0.03)
         assert row["value"] - row["bias"] == pytest.approx(frame["pay"].mean(), rel=0.03)
