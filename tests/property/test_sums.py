@@ -65,7 +65,7 @@ QUERIES = {
     "extreme squares": Columns(("wide", "tiny"), (1e308, 0.0), (1e-308, 5e-324), 1e-99, square=True),
     "other scales": Columns(("pay", "root"), (1.0, 0.0), (0.3, 0.7), 2.5),
     "squares on other scales": Columns(("pay", "root"), (-2.0, 0.1), (1.0, 1e60), 2.5, square=True),
-    "moments": Moments(DESIGN, "y", DESIGN.longest(SCHEMA)),
+    "moments": Moments(DESIGN, "y", math.sqrt(len(DESIGN.columns) + DESIGN.intercept)),
     "moments, tight": Moments(DESIGN, "y", 0.3, 0.01),
     "moments, extreme": Moments(SMALL, "wide", 1e-99, 1e-99),
     "linear": Glm(DESIGN, "y", "linear", theta(1, WIDTH), 1.0),

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
-from stratsynth.models.marginals import forbidden, oneway
 
 import stratsynth as ss
 from helpers import small
@@ -18,6 +17,7 @@ from stratsynth import cli
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 from stratsynth.models import Mixture
+from stratsynth.models.rules import forbidden
 from stratsynth.release.reweigh import Quotient, extreme, heaviest, root, spread, together
 from stratsynth.release.sensitivity_text import describe
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
@@ -46,7 +46,7 @@ def with_shares(model, shares):
 
 def overall(model, result):
     """The result by the model's own overall marginal."""
-    table, column = oneway(model, result.column), model.schema.column(result.column)
+    table, column = model.oneway(result.column), model.schema.column(result.column)
     if result.level is not None:
         return table[model.schema.index(result.column, result.level)]
     middles = [(low + top) / 2 for low, top in column.extents]
@@ -221,7 +221,7 @@ def test_where_rules_have_rows_drawn_again_the_figures_are_those_of_the_rows_giv
     values = {(r.column, r.level): r.value for r in found.results}
     assert values["AGE", None] == pytest.approx(rows["AGE"].mean(), abs=0.05)
     assert values["WORK", "yes"] == pytest.approx((rows["WORK"] == "yes").mean(), abs=0.01)
-    model = oneway(release.model, "WORK")[schema.index("WORK", "yes")]
+    model = release.model.oneway("WORK")[schema.index("WORK", "yes")]
     assert abs(values["WORK", "yes"] - model) > 0.03
     assert ss.weight_sensitivity(release) == found
     holding = ss.fit(ss.Stratified(make("mst", {}), ["SEX"], small.even(schema, "SEX")), small.table(), small.BUDGET)
