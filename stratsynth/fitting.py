@@ -10,7 +10,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.units import whole
 from stratsynth.checks import check_seed
-from stratsynth.data.table import Table
+from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def fit(
     mechanism: Mechanism[Any],
-    table: Table,
+    table: PrivateTable,
     budget: Budget,
     *,
     seed: int | None = None,
@@ -62,7 +62,7 @@ def fit(
 @contextlib.contextmanager
 def fitted(
     mechanism: Mechanism[Any] | Prepared,
-    table: Table,
+    table: PrivateTable,
     budget: Budget,
     *,
     seed: int | None = None,
@@ -130,14 +130,14 @@ def fitted(
         account.close()
 
 
-def requested(mechanism: Mechanism[Any], table: Table, budget: Budget, *, seed: int | None = None) -> Request:
+def requested(mechanism: Mechanism[Any], table: PrivateTable, budget: Budget, *, seed: int | None = None) -> Request:
     """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
     return _judged(mechanism, table, budget, seed)[1]
 
 
 def _judged(
     mechanism: Mechanism[Any] | Prepared,
-    table: Table,
+    table: PrivateTable,
     budget: Budget,
     seed: int | None,
     *,

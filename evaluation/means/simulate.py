@@ -22,7 +22,7 @@ from stratsynth.questions import Answer, Columns, NoisySum, Total
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.transforms import forward
-from stratsynth.strata import Path, Stratum, crossing
+from stratsynth.strata import Stratum, StratumPath, crossing
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -51,7 +51,7 @@ class PublicRows:
             self._kept["strata"] = crossing(self.schema, self.by)
         return cast("tuple[Stratum, ...]", self._kept["strata"])
 
-    def sum_of(self, path: Path, query: Columns) -> Floats:
+    def sum_of(self, path: StratumPath, query: Columns) -> Floats:
         """The clipped sum over the rows of everybody, or of one stratum."""
         values, times = self._values(path, query.columns)
         v = (values - np.array(query.centre)[:, None]) / np.array(query.scale)[:, None]
@@ -65,7 +65,7 @@ class PublicRows:
         found: Floats = v @ times
         return found
 
-    def _values(self, path: Path, columns: tuple[str, ...]) -> tuple[Floats, Floats]:
+    def _values(self, path: StratumPath, columns: tuple[str, ...]) -> tuple[Floats, Floats]:
         """Different rows of some columns on their scales, one a column of the array, and how often each occurs."""
         key = path, columns
         if key not in self._kept:
@@ -80,7 +80,7 @@ class PublicRows:
             self._kept[key] = rows, times
         return cast("tuple[Floats, Floats]", self._kept[key])
 
-    def _members(self, path: Path) -> NDArray[np.intp]:
+    def _members(self, path: StratumPath) -> NDArray[np.intp]:
         if "members" not in self._kept:
             order = np.argsort(self.stratum, kind="stable")
             ends = np.cumsum(np.bincount(self.stratum, minlength=len(self.strata)))

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.strata import Partition, Path, Stratum
+from stratsynth.strata import Partition, Stratum, StratumPath
 
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
@@ -27,7 +27,7 @@ POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIM
 class Charge:
     """One answered question, as the ledger and the certificate record it."""
 
-    path: Path
+    path: StratumPath
     """The stratum it was asked of; empty for everybody."""
     kind: str
     """The kind of question."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Table:
+class PrivateTable:
     """Private rows behind their public facts. Make one with `open_table`."""
 
     backend: Backend
@@ -58,7 +58,7 @@ def open_table(
     declared_size: int | None = None,
     public: bool = False,
     engine: str = "auto",
-) -> Table:
+) -> PrivateTable:
     """A table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
@@ -98,4 +98,4 @@ def open_table(
         from stratsynth.accounting.ledger_file import FileLedger
 
         account = FileLedger(Path(ledger), rows.fingerprint, ledger_epsilon)
-    return Table(rows, known, declared_size, account, public)
+    return PrivateTable(rows, known, declared_size, account, public)

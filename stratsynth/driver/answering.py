@@ -15,7 +15,7 @@ from stratsynth.driver.lockstep import Asked
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, Clique
 from stratsynth.questions.handler import Exact, Rows, Setting, Wanted
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ class Answerer:
         self._reader = Reader(rows, entropy)
         self._neighbours = neighbours
         self._entropy = entropy
-        self._memory: dict[Path, dict[Any, Any]] = {}
+        self._memory: dict[StratumPath, dict[Any, Any]] = {}
         """What handlers remember of exact answers, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
@@ -57,10 +57,10 @@ class Reader:
         """`entropy` draws the coins of Poisson samples."""
         self._rows = rows
         self._entropy = entropy
-        self._kept: dict[tuple[Path, Clique], NDArray[np.int64]] = {}
+        self._kept: dict[tuple[StratumPath, Clique], NDArray[np.int64]] = {}
         self._kept_cells = 0
 
-    def read(self, wanted: Sequence[tuple[Path, Wanted]]) -> list[Exact]:
+    def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
         """What was read for each, in order."""
         tables = self._tables(wanted)
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
@@ -74,13 +74,15 @@ class Reader:
             for path, want in wanted
         ]
 
-    def _frame(self, path: Path, want: Wanted) -> pd.DataFrame | None:
+    def _frame(self, path: StratumPath, want: Wanted) -> pd.DataFrame | None:
         return self._rows.frame(path) if want.frame else None
 
-    def _tables(self, wanted: Sequence[tuple[Path, Wanted]]) -> dict[tuple[Path, Clique], NDArray[np.int64]]:
+    def _tables(
+        self, wanted: Sequence[tuple[StratumPath, Wanted]]
+    ) -> dict[tuple[StratumPath, Clique], NDArray[np.int64]]:
         """The exact tables, each counted once."""
-        by_path: dict[Path, dict[Clique, None]] = {}
-        again: set[tuple[Path, Clique]] = set()
+        by_path: dict[StratumPath, dict[Clique, None]] = {}
+        again: set[tuple[StratumPath, Clique]] = set()
         for path, want in wanted:
             if want.cliques:
                 by_path.setdefault(path, {}).update(dict.fromkeys(want.cliques))

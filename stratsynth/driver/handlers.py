@@ -12,7 +12,7 @@ from stratsynth.questions.counts import CountsHandler
 from stratsynth.questions.handler import Handler
 from stratsynth.questions.raw import RawHandler
 from stratsynth.questions.total import TotalHandler
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -39,7 +39,7 @@ def handler(question: Question) -> Handler[Any]:
     return found
 
 
-def declared(asked: Iterable[Asked]) -> Iterator[tuple[Path, frozenset[type[Question]]]]:
+def declared(asked: Iterable[Asked]) -> Iterator[tuple[StratumPath, frozenset[type[Question]]]]:
     """For each question its path, and the kinds of questions that a mechanism must declare to ask it."""
     for a in asked:
         found = HANDLERS.get(type(a.question))

@@ -14,7 +14,7 @@ from stratsynth.driver.solving import Solving, together
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.questions import Answer, Program, Question, Solver, Split, Work
 from stratsynth.schema import Schema
-from stratsynth.strata import Path, Stratum, label, within
+from stratsynth.strata import Stratum, StratumPath, label, within
 
 R = TypeVar("R")
 
@@ -23,7 +23,7 @@ R = TypeVar("R")
 class Asked:
     """A question and where it was asked."""
 
-    path: Path
+    path: StratumPath
     schema: Schema
     """The columns that vary at this path."""
     question: Question
@@ -36,7 +36,7 @@ Answering = Callable[[Sequence[Asked]], Sequence[Answer]]
 class _Frame:
     """One running program: where it runs, and what it waits for."""
 
-    def __init__(self, program: Program[Any], path: Path, schema: Schema) -> None:
+    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema) -> None:
         self.program = program
         self.path = path
         self.schema = schema

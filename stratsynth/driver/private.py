@@ -21,7 +21,7 @@ from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, NoisyTable
 from stratsynth.questions.handler import Kept, Rows
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class Measurement:
     """One released table, with where and in which question it was asked."""
 
-    path: Path
+    path: StratumPath
     question: int
     table: NoisyTable
 

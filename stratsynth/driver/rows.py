@@ -17,7 +17,7 @@ from stratsynth.driver.sums import PathRows, exact_sums
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
 from stratsynth.schema import Numeric
-from stratsynth.strata import Path, Stratum, within
+from stratsynth.strata import Stratum, StratumPath, within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,11 +42,13 @@ class MemoryRows:
         self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
         """By the columns of a split: the rows sorted by cell, and where each cell ends."""
 
-    def counts(self, asked: Sequence[tuple[Path, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
+    def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
         """Each table from its path's slice."""
         return [[table(self._at(path)._rows, clique) for clique in cliques] for path, cliques in asked]  # noqa: SLF001
 
-    def sums(self, asked: Sequence[tuple[Path, Query, float]], entropy: Entropy) -> list[list[NDArray[np.int64]]]:
+    def sums(
+        self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
+    ) -> list[list[NDArray[np.int64]]]:
         """Each sum over its path's slice."""
         found = []
         for path, query, rate in asked:
@@ -55,13 +57,13 @@ class MemoryRows:
             found.append([block * rows.schema.row_weight.most for block in exact_sums(query, rows, chosen)])
         return found
 
-    def frame(self, path: Path) -> pd.DataFrame:
+    def frame(self, path: StratumPath) -> pd.DataFrame:
         """A copy, so that nobody can write in the rows."""
         import pandas as pd
 
         return pd.DataFrame({c: codes.astype(np.int64) for c, codes in self._at(path)._rows.codes.items()})  # noqa: SLF001
 
-    def _at(self, path: Path) -> MemoryRows:
+    def _at(self, path: StratumPath) -> MemoryRows:
         """The rows of a path."""
         if not path:
             return self

@@ -10,7 +10,7 @@ from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import invoice
 from stratsynth.questions import Answer
 from stratsynth.questions.handler import Seen, Setting
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class SimulatedAnswers:
     """Charges as the real driver does, and answers from public sizes: every cell of a table is equally full."""
 
-    def __init__(self, account: Account, size: Callable[[Path], float], rng: Generator) -> None:
+    def __init__(self, account: Account, size: Callable[[StratumPath], float], rng: Generator) -> None:
         """`size` is the public size of a path."""
         self._account = account
         self._size = size

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, StratsynthError
-from stratsynth.strata import Path, label
+from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.questions import Solver
@@ -28,11 +28,13 @@ Tick = Callable[[], object]
 class Solving(Protocol):
     """Solves the problems that one solver was handed at one moment, each by the stratum of its path."""
 
-    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def __call__(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
+    ) -> Sequence[Any]:
         """The solutions, in order."""
 
 
-def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
     """All at once in this process; if that fails, one by one, which finds the stratum or needs less memory."""
     try:
         return solver.solve(problems)
@@ -45,7 +47,9 @@ def together(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[
 class Here:
     """Solves in this process, with one thread for linear algebra; problems that are apart side by side, a core each."""
 
-    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def __call__(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
+    ) -> Sequence[Any]:
         """The solutions, in order."""
         cores = min(len(problems), os.cpu_count() or 1)
         with self._threads.limit(limits=1, user_api="blas"):
@@ -75,7 +79,9 @@ class Pool:
         """Let the processes go."""
         self._open.close()
 
-    def __call__(self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def __call__(
+        self, solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]
+    ) -> Sequence[Any]:
         """The solutions, in order."""
         order = range(len(problems))
         size = solver.size
@@ -112,7 +118,7 @@ def solving(workers: int | Solving = 1, tick: Tick = lambda: None) -> Iterator[S
     here: Solving = workers if callable(workers) else Here()
     pool = Pool(workers, tick) if isinstance(workers, int) and workers > 1 else None
 
-    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
         if pool is not None and len(problems) > 1:
             return pool(solver, problems, paths)
         solved = here(solver, problems, paths)
@@ -163,7 +169,7 @@ def _alone(solver: Solver[Any, Any], problem: Any) -> Any:
     return solution
 
 
-def _raised(solution: Any, path: Path) -> Any:
+def _raised(solution: Any, path: StratumPath) -> Any:
     """A solution; or the failure, with the stratum's name. What strange errors say may be long, or of the answers."""
     if not isinstance(solution, _Failed):
         return solution

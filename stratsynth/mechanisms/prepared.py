@@ -17,7 +17,7 @@ from stratsynth.accounting.units import protecting
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.questions import Question, Split
-from stratsynth.strata import Path, label
+from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
@@ -48,7 +48,7 @@ class Prepared:
         factor = max((kind.dearest[self.allot.currency] for kind in self.mechanism.needs), default=0)
         return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
 
-    def admit(self, asked: Iterable[tuple[Path, frozenset[type[Question]]]]) -> None:
+    def admit(self, asked: Iterable[tuple[StratumPath, frozenset[type[Question]]]]) -> None:
         """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
         for path, kinds in asked:
             for kind in kinds - self.mechanism.needs:

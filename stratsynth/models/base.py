@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.models.rules import Moved
     from stratsynth.report.page import Section
     from stratsynth.schema import Schema
-    from stratsynth.strata import Path, Stratum
+    from stratsynth.strata import Stratum, StratumPath
     from stratsynth.weights import Resolved
 
 __all__ = ["Codes", "Model", "Returns", "State", "TableModel", "Where", "combine"]
@@ -144,7 +144,7 @@ class Model(ABC):
         """
         return ()
 
-    def foretell(self, path: Path) -> str:
+    def foretell(self, path: StratumPath) -> str:
         """One line for a plan: the error to expect in a group, of a model fitted to simulated answers; or nothing."""
         return ""
 

@@ -19,7 +19,7 @@ from stratsynth.models.base import Model, Returns, State
 from stratsynth.models.intervals import half_width
 from stratsynth.models.parts import opened, stored
 from stratsynth.schema import Numeric, Schema
-from stratsynth.strata import Path, Stratum
+from stratsynth.strata import Stratum, StratumPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +212,7 @@ class Estimate(Model):
 
         return [means_section(self.estimates(), named)]
 
-    def foretell(self, path: Path) -> str:
+    def foretell(self, path: StratumPath) -> str:
         """The deviation of the noise in each mean of a group."""
         part = dict(self.walk())[path]
         found = zip(part.columns, part.noise, part.status(), strict=True)

@@ -12,7 +12,7 @@ import numpy as np
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models.base import Codes, Model, Returns, State
 from stratsynth.models.parts import level_numbers, opened, stored
-from stratsynth.strata import Path, Stratum
+from stratsynth.strata import Stratum, StratumPath
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -119,7 +119,7 @@ class ByGroup(Predictor):
                 )
         return list(whole.values())
 
-    def foretell(self, path: Path) -> str:
+    def foretell(self, path: StratumPath) -> str:
         """What the part of the path's first stratum says of the rest of the path."""
         return self.parts[path[0]].foretell(path[1:]) if path else ""
 

@@ -19,7 +19,7 @@ from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.accounting.units import whole
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.strata import Path, label
+from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -129,7 +129,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
     prepared = prepare(mechanism, schema, budget, declared_size)
     layout, (account, answers, model, _) = prepared.strata, rehearse(prepared)
     allot, spending = account.allot, account.spending
-    paths: list[Path] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
+    paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
         mechanism.title,
@@ -176,7 +176,7 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | Non
         prepared.admit(declared(asked))
         return answers(asked)
 
-    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[Path]) -> Sequence[Any]:
+    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
         solved.append(len(problems))
         return together(solver, [solver.hasty(problem) for problem in problems], paths)
 
@@ -190,17 +190,17 @@ def moments(prepared: Prepared) -> int:
     return answers.moments + fits
 
 
-def _size(path: Path, prepared: Prepared) -> float:
+def _size(path: StratumPath, prepared: Prepared) -> float:
     """The public size of a path: declared size times shares."""
     shares = prepared.strata.shares if prepared.strata is not None else {}
     return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(prepared.public.size or 0))
 
 
-def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:
+def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it; `said` is the model's own verdict."""
     layout, declared_size = prepared.strata, prepared.public.size or 0
 
-    def concerns(asked: Path) -> bool:
+    def concerns(asked: StratumPath) -> bool:
         return asked[: len(path)] == path or path[: len(asked)] == asked
 
     mine = [s for s in seen if concerns(s.path)]
@@ -232,7 +232,7 @@ def _stratum(path: Path, prepared: Prepared, seen: Sequence[Seen], account: Acco
     )
 
 
-def _pooled(seen: Sequence[Seen], path: Path) -> bool:
+def _pooled(seen: Sequence[Seen], path: StratumPath) -> bool:
     """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
     by = set(path[0].columns)
     return any(not set(clique) <= by for s in seen if not s.path for clique, _, _ in s.cliques)

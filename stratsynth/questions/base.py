@@ -12,7 +12,7 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import DEAREST
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -41,7 +41,7 @@ class Question(ABC):
         """
 
     @abstractmethod
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """What the ledger records when this is asked at a path whose rows have this schema."""
 
 

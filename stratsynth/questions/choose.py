@@ -22,7 +22,7 @@ from stratsynth.questions.counts import check_cells
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
 from stratsynth.questions.scores import Distance, Peak, Score
 from stratsynth.questions.total import Total
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -64,7 +64,7 @@ class Choose(Question):
         step = {n: max(score.moved(schema, n) for score in self.scores) for n in Neighbours}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge; sensitivities are in units of the score's own."""
         sensitivity = self.sensitivity(schema)
         return (
@@ -101,7 +101,9 @@ class ChooseHandler(Handler[Choose]):
     def _units(self, question: Choose, at: Setting, exact: Exact, memory: dict[Any, Any]) -> tuple[list[int], int]:
         return type(question.scores[0]).units(question.scores, exact, at, memory)
 
-    def simulate(self, question: Choose, at: Setting, path: Path, rows: float, rng: Generator) -> tuple[int, Seen]:
+    def simulate(
+        self, question: Choose, at: Setting, path: StratumPath, rows: float, rng: Generator
+    ) -> tuple[int, Seen]:
         """Any of them."""
         candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted(question).cliques)
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)

@@ -10,7 +10,7 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Program, Question, check_clique
-from stratsynth.strata import Path, Stratum, disjoint
+from stratsynth.strata import Stratum, StratumPath, disjoint
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -48,7 +48,7 @@ class Split(Question):
         if sum(stratum.size for stratum in strata) > schema.cells(strata[0].columns) or not disjoint(strata):
             raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Nothing by itself."""
         return ()
 
@@ -82,7 +82,7 @@ class Work(Question):
     def check(self, schema: Schema) -> None:
         """There is nothing to check: no row is involved."""
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """Nothing."""
         return ()
 

@@ -26,7 +26,7 @@ from stratsynth.questions.base import (
     shared,
 )
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted, frozen, squared
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -103,7 +103,7 @@ class Counts(Question):
             check_clique("counts", clique, schema)
         check_cells("counts", self.cliques, schema)
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge for each noise level: k tables of equal sigma are one vector of sensitivity D sqrt(k)."""
         groups: dict[float, list[float]] = {}
         for rho, sigma in zip(self.shares(), self.sigmas(schema, neighbours), strict=True):
@@ -162,7 +162,7 @@ class CountsHandler(Handler[Counts]):
         return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
 
     def simulate(
-        self, question: Counts, at: Setting, path: Path, rows: float, rng: Generator
+        self, question: Counts, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisyTable, ...], Seen]:
         """Every cell is equally full."""
         sigmas = question.sigmas(at.schema, at.neighbours)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.errors import Unsupported
 from stratsynth.questions.base import Answer, Clique, Question
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,16 +37,16 @@ Ints = NDArray[np.int64]
 class Rows(Protocol):
     """The reads that a backend must be able to do. Exact answers: nobody but the driver may call it."""
 
-    def counts(self, asked: Sequence[tuple[Path, Sequence[Clique]]]) -> list[list[Ints]]:
+    def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[Ints]]:
         """For each path, the exact contingency table of each clique, in one pass for all paths together."""
 
-    def sums(self, asked: Sequence[tuple[Path, Query, float]], entropy: Entropy) -> list[list[Ints]]:
+    def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> list[list[Ints]]:
         """For each path, query and rate, the exact sum of each block in units of its grid.
 
         A rate below 1 draws a fresh Poisson sample: a coin of its own for each row.
         """
 
-    def frame(self, path: Path) -> pd.DataFrame:
+    def frame(self, path: StratumPath) -> pd.DataFrame:
         """All rows of a path, as level numbers: for third-party code only."""
 
 
@@ -87,7 +87,7 @@ class Setting:
 class Seen:
     """One question of a simulated run, as a plan reports it."""
 
-    path: Path
+    path: StratumPath
     kind: str
     cliques: tuple[tuple[Clique, int, float], ...] = ()
     """For counts: columns, number of cells and sigma of each table."""
@@ -128,7 +128,7 @@ class Handler(ABC, Generic[Q]):
         """Total variation between the noise as sampled, tails cut off, and as priced; 0 where sampling is exact."""
         return 0.0
 
-    def simulate(self, question: Q, at: Setting, path: Path, rows: float, rng: Generator) -> tuple[Answer, Seen]:
+    def simulate(self, question: Q, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[Answer, Seen]:
         """A made-up answer about this many evenly spread rows, and what a plan reports."""
         raise Unsupported(f"a plan cannot simulate {type(question).__name__}.")
 

@@ -11,7 +11,7 @@ from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
 from stratsynth.questions.base import Answer, Program, Question, check_positive
 from stratsynth.questions.handler import Exact, Handler, Setting, Wanted
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +61,7 @@ class Raw(Question):
         if not self.claim.by:
             raise MechanismError("raw: a claim needs its author, such as a package and its version.")
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """The claim, as it stands."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}

@@ -19,7 +19,7 @@ from stratsynth.noise import Entropy, gaussian, laplace
 from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
 from stratsynth.questions.handler import Exact, Handler, Ints, Kept, Seen, Setting, Wanted, frozen, squared
 from stratsynth.questions.queries import Query, check_query
-from stratsynth.strata import Path
+from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -104,7 +104,7 @@ class Total(Question):
             return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]
         return [r / math.sqrt(2 * rho) * (1 + 1e-12) for r, rho in zip(reach, shares, strict=True)]
 
-    def charges(self, schema: Schema, path: Path, neighbours: Neighbours) -> tuple[Charge, ...]:
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge a block; in `sampled`, one step."""
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
@@ -174,7 +174,7 @@ class TotalHandler(Handler[Total]):
         return math.fsum(n * gaussian.tv_error(scale) for n, scale in zip(sizes, scales, strict=True))
 
     def simulate(
-        self, question: Total, at: Setting, path: Path, rows: float, rng: Generator
+        self, question: Total, at: Setting, path: StratumPath, rows: float, rng: Generator
     ) -> tuple[tuple[NoisySum, ...], Seen]:
         """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
         blocks = question.query.blocks(at.schema)

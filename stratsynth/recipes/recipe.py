@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
-from stratsynth.data.table import Table, open_table
+from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.fitting import fitted
 from stratsynth.layout.budgets import StratumBudgets
@@ -106,7 +106,7 @@ class Recipe:
         """The budget of the fit."""
         return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
-    def table(self) -> Table:
+    def table(self) -> PrivateTable:
         """The private table, its header checked; no row is read."""
         return open_table(
             self.data.path,

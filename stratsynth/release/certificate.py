@@ -17,7 +17,7 @@ from stratsynth.mechanisms import Prepared, describe
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.data.table import Table
+    from stratsynth.data.table import PrivateTable
 
 FORMAT = "stratsynth-certificate/1"
 KEYS = (
@@ -31,7 +31,7 @@ COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
 def certificate(
-    prepared: Prepared, table: Table, account: Account, *, private: bool, unverified: Sequence[str] = ()
+    prepared: Prepared, table: PrivateTable, account: Account, *, private: bool, unverified: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
@@ -81,12 +81,12 @@ def certificate(
     }
 
 
-def _unit(table: Table) -> Any:
+def _unit(table: PrivateTable) -> Any:
     unit = table.schema.unit
     return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
 
 
-def _strata(table: Table, layout: Layout | None) -> dict[str, Any]:
+def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     """Plain strata have three keys; merges, small groups and budgets of their own add theirs."""
     if layout is None:
         return {"by": [], "cells": 1, "merged": []}

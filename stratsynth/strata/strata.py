@@ -83,11 +83,11 @@ class Stratum:
         return {column: "|".join(levels) for column, levels in self.items}
 
 
-Path = tuple[Stratum, ...]
+StratumPath = tuple[Stratum, ...]
 """The splits that lead from everybody (the empty path) to the rows a question is asked of."""
 
 
-def label(path: Path) -> str:
+def label(path: StratumPath) -> str:
     """The label of a path: its strata's labels joined by `|`; empty for everybody."""
     return "|".join(stratum.label for stratum in path)
 
@@ -157,7 +157,7 @@ def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[t
     return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))
 
 
-def within(schema: Schema, path: Path) -> Schema:
+def within(schema: Schema, path: StratumPath) -> Schema:
     """The schema that the rows of a path vary in.
 
     Columns that a stratum holds constant are gone; merged ones are there with the merged levels alone.

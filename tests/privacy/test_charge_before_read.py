@@ -15,7 +15,7 @@ from stratsynth import Budget, fit
 from stratsynth.accounting.ledger import ProcessLedger
 from stratsynth.data.backends import Memory
 from stratsynth.data.sources import open_source
-from stratsynth.data.table import Table
+from stratsynth.data.table import PrivateTable
 from stratsynth.errors import BudgetRefused, StratsynthError
 from stratsynth.mechanisms import Public
 from stratsynth.noise import SeededEntropy
@@ -52,7 +52,7 @@ def releases(ledger):
 def watched(error=None, cap=None):
     ledger = ProcessLedger(cap)
     spy = Spy(ledger, error)
-    return spy, Table(Memory(spy, small.SCHEMA), small.SCHEMA, small.SIZE, ledger)
+    return spy, PrivateTable(Memory(spy, small.SCHEMA), small.SCHEMA, small.SIZE, ledger)
 
 
 def test_opening_and_pricing_read_nothing():

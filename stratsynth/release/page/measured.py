@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import StratsynthError
-from stratsynth.strata import Path, Stratum, label, within
+from stratsynth.strata import Stratum, StratumPath, label, within
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -94,7 +94,7 @@ class Names:
         self._schema = schema
         merged = {_levels(record["levels"]): record["stratum"] for record in certificate["strata"]["merged"]}
         paths = {json_path(charge["path"]): None for charge in certificate["charges"]}
-        self._paths: dict[str, Path] = {}
+        self._paths: dict[str, StratumPath] = {}
         for steps in paths:
             path = tuple(_named(Stratum.from_dict(dict(step)), merged) for step in steps)
             self._paths[label(path)] = path
