@@ -26,6 +26,7 @@ from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
 
+from stratsynth.accounting.budget import Currency
 from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
@@ -116,10 +117,10 @@ class Pooled(Groupwise[Any]):
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses what the base, the strata or the weights refuse."""
-        if self.share != 0:
-            self.inner.price(self._everybody(public), budget)
-        if self.share != 1:
-            self.plain.price(public, budget)
+        asked = [self.inner.price(self._everybody(public), budget)] if self.share != 0 else []
+        asked += [self.plain.price(public, budget)] if self.share != 1 else []
+        if any(allot.currency != Currency.ZCDP for allot in asked):
+            raise Unsupported(f"pooled: strata are counted in zCDP; {self.inner.name} spends otherwise.")
         layout = self.strata(public, budget)
         if 0 < self.part(public, budget.zcdp().rho) < 1 and not self.inner.merges:
             for stratum in layout.strata:

@@ -12,6 +12,7 @@ from stratsynth.adapters.shared.poolable import Poolable
 import stratsynth as ss
 from helpers import recompute
 from stratsynth import Budget, Weights, census
+from stratsynth.errors import Unsupported
 from stratsynth.models import Returns
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Counts, counts
@@ -61,6 +62,21 @@ class Columns(Poolable[Product]):
 
     def candidates(self, public, rho):
         return dict.fromkeys(public.schema.oneways, 1.0)
+
+
+class Pure(Columns):
+    """One that spends epsilon, which strata do not."""
+
+    def price(self, public, budget):
+        return budget.pure()
+
+
+@pytest.mark.parametrize("share", [0, "auto", 1])
+def test_what_spends_otherwise_than_strata_is_refused_before_any_charge(share):
+    schema, weights = census.schema().restrict(COLUMNS), Weights.public(census.shares(BY), citation=census.CITATION)
+    table = ss.open_table(census.make(ROWS)[list(COLUMNS)], schema=schema, declared_size=ROWS)
+    with pytest.raises(Unsupported, match="zCDP"):
+        ss.fit(Pooled(base=Pure(), by=BY, weights=weights, share=share), table, Budget(3, 1e-9))
 
 
 @pytest.mark.parametrize("share", [0, "auto", 1])
