@@ -98,7 +98,7 @@ class Mechanism(ABC, Generic[R_co]):
     @property
     @abstractmethod
     def needs(self) -> frozenset[type[Question]]:
-        """The kinds of questions it asks, `Split` and `Work` among them; any other is refused when it is asked."""
+        """The kinds of questions it asks, `Split` and `Work` among them; others that concern rows are refused."""
 
     @property
     @abstractmethod

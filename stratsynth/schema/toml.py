@@ -88,8 +88,13 @@ def parse(text: str) -> Said:
 
 
 def dumps(schema: Schema) -> str:
-    """The schema as TOML text."""
+    """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
     import tomli_w  # only writers need it
+
+    from stratsynth.schema.weight import ONE
+
+    if schema.row_weight != ONE:
+        raise SchemaError("rows of another weight than 1 cannot be written to a schema file")
 
     return tomli_w.dumps(to_tables(schema))
 
