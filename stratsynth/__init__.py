@@ -15,7 +15,7 @@ release is drawn by public group weights, so that small groups do not pay for ev
 from __future__ import annotations
 
 from importlib import import_module
-from pathlib import Path
+from os import path as _path  # not pathlib: importing this package fast is a promise
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 
 # In the source tree the adapters and the evaluation lie beside this folder, not in it: a Python started there finds
 # this folder before the installed package, and would find neither.
-_HERE = Path(__file__).parent
-if not (_HERE / "adapters").is_dir() and (_HERE.parent / "adapters").is_dir():
-    __path__.append(str(_HERE.parent))
+_HERE = _path.dirname(__file__)  # noqa: PTH120
+_ABOVE = _path.dirname(_HERE)  # noqa: PTH120
+if not _path.isdir(f"{_HERE}/adapters") and _path.isdir(f"{_ABOVE}/adapters"):  # noqa: PTH112
+    __path__.append(_ABOVE)
 
 # Names are imported when they are first used: `import stratsynth` stays instant, and a name's cost is its own.
 _HOME = {
@@ -84,9 +85,9 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        from importlib.metadata import version
+        from stratsynth.version import VERSION
 
-        return version("stratsynth")
+        return VERSION
     if name == "census":  # a module of its own: `ss.census.make(1000)`
         return import_module("stratsynth.census")
     if name not in _HOME:

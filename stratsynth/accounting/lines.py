@@ -14,12 +14,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth import __version__
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.checks import is_whole
 from stratsynth.errors import LedgerError, UsageError
+from stratsynth.version import VERSION
 
 FORMAT = "stratsynth-ledger/1"
 
@@ -92,7 +92,7 @@ def reservation(request: Request, run: str) -> dict[str, Any]:
     """The line that reserves a fit's whole allotment."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
-        "seed": fresh_seed(request), "version": __version__, "budget": _budget(request.budget),
+        "seed": fresh_seed(request), "version": VERSION, "budget": _budget(request.budget),
         "allot": request.allot.to_dict(),
     }  # fmt: skip
 
@@ -114,10 +114,10 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
         )  # fmt: skip
         if not same or request.seed not in (None, line["seed"]):
             continue
-        if line.get("version") != __version__ and not is_over(line, lines):
+        if line.get("version") != VERSION and not is_over(line, lines):
             raise LedgerError(
                 f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
-                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {__version__} cannot go on with it. "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
                 "Finish it with that version, or give another seed for a new fit, which is charged."
             )
 

@@ -42,9 +42,9 @@ def _main(
     ] = False,
 ) -> None:
     if version:
-        from stratsynth import __version__
+        from stratsynth.version import VERSION
 
-        typer.echo(__version__)
+        typer.echo(VERSION)
         raise typer.Exit
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth import __version__
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
@@ -53,7 +53,7 @@ def certificate(
     return {
         "format": FORMAT,
         "created": dt.datetime.now(tz=dt.UTC).date().isoformat(),
-        "software": {"stratsynth": __version__, "python": platform.python_version()},
+        "software": {"stratsynth": VERSION, "python": platform.python_version()},
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),

@@ -210,7 +210,7 @@ def cycle(graph: dict[str, dict[str, list[str]]]) -> list[str]:
     return []
 
 
-@pytest.mark.parametrize("package", ["stratsynth.evaluation"])
+@pytest.mark.parametrize("package", PARTS)
 def test_no_room_of_a_package_imports_one_that_imports_it(package: str):
     own = [(name, path.read_text(encoding="utf-8")) for name, path in modules() if part_of(name) == package]
     assert len(room_graph(package, own)) > 5

@@ -1,0 +1,5 @@
+"""Which version this is, by the metadata of what is installed."""
+
+from importlib.metadata import version
+
+VERSION = version("stratsynth")
