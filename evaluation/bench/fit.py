@@ -81,7 +81,9 @@ def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> fl
 
 def _models(model: Any) -> list[Any]:
     """The fitted models: one, or one a stratum."""
-    return list(model.parts.values()) if hasattr(model, "parts") else [model]
+    from stratsynth.models import Mixture
+
+    return list(model.parts.values()) if isinstance(model, Mixture) else [model]
 
 
 if __name__ == "__main__":

@@ -63,7 +63,15 @@ def make(rows: int, *, seed: int = 0, offset: int = 0) -> pd.DataFrame:
 
 
 def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
-    """Other people of the same population: with one seed, none of them is ever among those of `make`."""
+    """Other people of the same population: with one seed, none of them is ever among those of `make`.
+
+    Args:
+        rows: How many people.
+        seed: Which population, as for `make`.
+
+    Returns:
+        A frame as that of `make`.
+    """
     _whole("rows", rows)
     return _frame(rows, seed, PEOPLE)
 
@@ -92,7 +100,7 @@ def shares(by: Sequence[str] = ("SEX", "RAC1P")) -> pd.DataFrame:
 
 
 def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
-    """The shares as public weights, with their citation."""
+    """The shares of `shares(by)` as public weights, with their citation."""
     return Weights.public(shares(by), citation=CITATION)
 
 

@@ -30,7 +30,15 @@ class StratumBudgets:
 
     @classmethod
     def read(cls, table: Tabular) -> StratumBudgets:
-        """From a CSV file or a frame with the strata's columns, and `factor` or `epsilon`."""
+        """Budgets from a table.
+
+        Args:
+            table: A CSV file or a frame with the strata's columns, and `factor` (of the fit's epsilon, at most 1) or
+                `epsilon`. Strata that it does not name get the fit's whole epsilon.
+
+        Raises:
+            UsageError: A table that has neither column, or both.
+        """
         lines = records("budgets", table, WeightsError)
         have = [unit for unit in UNITS if unit in lines[0]]
         if len(have) != 1:

@@ -133,7 +133,7 @@ class Schema:
         return math.prod(self.shape(clique))
 
     def index(self, name: str, level: str) -> int:
-        """The code of a level; SchemaError when the column has no such level."""
+        """The code of a level; SchemaError when there is no such column or level."""
         codes = self.column(name).codes
         if level not in codes:
             raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
@@ -176,12 +176,20 @@ class Schema:
         return toml.dumps(self)
 
     def write_toml(self, path: str | Path) -> None:
-        """Write the schema to a TOML file."""
+        """Write the schema to a TOML file, which `from_toml` reads back.
+
+        Raises:
+            SchemaError: A schema that files have no words for.
+        """
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
 
     @staticmethod
     def from_toml(path: str | Path) -> Schema:
-        """Read a schema from a TOML file."""
+        """Read a schema from a TOML file.
+
+        Raises:
+            SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
+        """
         return Schema.from_toml_text(toml.read_text(path), name=Path(path).name)
 
     @staticmethod
@@ -196,7 +204,11 @@ class Schema:
 
     @staticmethod
     def from_domain_json(path: str | Path) -> Schema:
-        """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0."""
+        """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0.
+
+        Raises:
+            SchemaError: A file that is not there, or is no such table.
+        """
         with toml.blame(Path(path).name):
             try:
                 domain = json.loads(toml.read_text(path))
@@ -212,7 +224,11 @@ class Schema:
 
     @staticmethod
     def load(path: str | Path) -> Schema:
-        """Read a schema file: TOML, or mbi's domain file when the name ends in .json."""
+        """Read a schema file: TOML, or mbi's domain file when the name ends in .json.
+
+        Raises:
+            UsageError: Another ending; a SchemaError where the file makes no sense.
+        """
         ending = Path(path).suffix.lower()
         if ending == ".toml":
             return Schema.from_toml(path)

@@ -57,12 +57,20 @@ def check_contract(
 ) -> list[Finding]:
     """Every way found in which the mechanism depends on rows without paying; empty when it is sound.
 
-    For each of `tables` tables: fit once and record. For each of its neighbouring tables, check that the exact
-    answers to the recorded questions differ by no more than was charged. Then fit again with the recorded
-    answers: questions, shapes, charges, output and result must be the same, and nothing may fail. Any table
-    will do for that, since a chain of neighbours leads to it: every second one is a stranger, which finds
-    thresholds that a single record seldom crosses. `among` replaces the usual worlds, for a mechanism that
-    needs columns they lack.
+    For each table: fit once and record. For each of its neighbouring tables, check that the exact answers to the
+    recorded questions differ by no more than was charged. Then fit again with the recorded answers: questions,
+    shapes, charges, output and result must be the same, and nothing may fail. Any table will do for that, since a
+    chain of neighbours leads to it: every second one is a stranger, which finds thresholds that a single record
+    seldom crosses.
+
+    Args:
+        build: Makes the mechanism for a world.
+        driver: What answers from rows; tests put broken ones in its place.
+        load: What makes rows of a source, for exact answers.
+        among: Worlds for a mechanism that needs columns which the usual ones lack.
+        tables: The number of tables.
+        neighbours: The number of neighbouring tables of each.
+        seed: Of the tables.
     """
     rng = np.random.default_rng(seed)
     found: dict[Finding, None] = {}

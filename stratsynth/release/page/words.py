@@ -56,6 +56,7 @@ CALLED = {
 UNPROTECTED = {
     "declared_size": "The number of records that was declared. It was taken for public knowledge.",
     "group_counts": "How large the groups are: their exact confidential sizes are in the release without noise.",
+    "undeclared": "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
     "holdout_people": "The people of the sample that the groups' shares come from: it was cut from confidential data.",
 }
 SOURCES = {
