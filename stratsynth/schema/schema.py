@@ -200,7 +200,7 @@ class Schema:
             unit = Unit(**said.unit) if isinstance(said.unit, dict) else said.unit
             if not said.columns:
                 raise SchemaError("columns must name at least one column")
-            return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules)
+            return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules, said.row_weight)
 
     @staticmethod
     def from_domain_json(path: str | Path) -> Schema:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.rules import Rule
+from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
@@ -34,6 +35,7 @@ class Said:
     reviewed_by: str | None
     unit: str | dict[str, Any]
     rules: tuple[Rule, ...]
+    row_weight: RowWeight = ONE
 
 
 @contextmanager
@@ -90,8 +92,6 @@ def parse(text: str) -> Said:
 def dumps(schema: Schema) -> str:
     """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
     import tomli_w  # only writers need it
-
-    from stratsynth.schema.weight import ONE
 
     if schema.row_weight != ONE:
         raise SchemaError("rows of another weight than 1 cannot be written to a schema file")
