@@ -34,6 +34,8 @@ class FileAccount:
         self._paid: set[tuple[int, str]] = set()
         self._last = -1
         """The last moment that was charged."""
+        for left in folder.glob(".*.part"):  # a killed write's answer, which nobody has seen and another replaces
+            left.unlink(missing_ok=True)
         for line in chain.lines:
             if line["kind"] == "charge" and line["run"] == reservation["run"]:
                 charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]

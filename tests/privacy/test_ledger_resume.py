@@ -83,6 +83,16 @@ def test_rows_that_cannot_be_read_leave_the_charge_standing(data, ledger, monkey
 # Resuming
 
 
+def test_an_answer_that_a_kill_left_half_written_is_gone_when_the_fit_goes_on(data, ledger):
+    """Nobody has seen it, and another draw replaces it: both together would say more than was paid for."""
+    interrupted(data)
+    (folder,) = (path for path in ledger.parent.glob("people.ledger.journal/*") if path.is_dir())
+    left = folder / ".000003-abc.npz.0f0f0f0f.part"
+    left.write_bytes(b"noisy")
+    interrupted(data, stop=5)
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("stop", range(7))
 def test_a_resumed_fit_is_given_the_same_answers_and_charged_no_second_time(stop, data, ledger):
     seen = interrupted(data, stop)
