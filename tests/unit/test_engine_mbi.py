@@ -49,7 +49,7 @@ def problem(seed=0, sigma=8.0, **settings):
 @pytest.fixture(scope="module")
 def mbi():
     """mbi, loaded the way we load it."""
-    engine("mbi")([problem(iterations=1)])
+    engine("mbi").solve([problem(iterations=1)])
     import mbi
 
     return mbi
@@ -59,7 +59,7 @@ def mbi():
 def solved(mbi):
     """The same tables fitted by both, for as many steps."""
     both = problem(iterations=3000, tolerance=0.0)
-    return both, solve([both])[0], engine("mbi")([both])[0]
+    return both, solve([both])[0], engine("mbi").solve([both])[0]
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def test_every_clique_is_within_one_percent_of_the_reference(solved):
 @pytest.mark.parametrize("seed", range(2))
 def test_after_as_many_steps_our_objective_is_at_least_as_low(mbi, steps, seed):
     both = problem(seed, iterations=steps, tolerance=0.0)
-    ours, reference = solve([both])[0], engine("mbi")([both])[0]
+    ours, reference = solve([both])[0], engine("mbi").solve([both])[0]
     assert ours.total == reference.total
     assert ours.objective <= reference.objective * (1 + 1e-6)
 
@@ -104,7 +104,7 @@ def test_at_the_end_both_reach_the_same_objective(solved):
 
 
 def test_the_potentials_of_the_reference_are_its_own_distribution(mbi, theirs):
-    (reference,) = engine("mbi")([problem(iterations=200)])
+    (reference,) = engine("mbi").solve([problem(iterations=200)])
     model = Graphical.of(SCHEMA, reference)
     for clique in (*TREE, ("a", "b", "e"), ("c",), ("f", "c")):
         factor = theirs.project(clique)
@@ -129,16 +129,16 @@ def test_its_models_draw_and_are_stored_like_ours(solved):
 def test_what_it_does_not_know_is_refused():
     p = problem()
     with pytest.raises(Unsupported, match="structural zeros"):
-        engine("mbi")([dataclasses.replace(p, forbidden={("a", "b"): np.array([0])})])
+        engine("mbi").solve([dataclasses.replace(p, forbidden={("a", "b"): np.array([0])})])
     some = dataclasses.replace(p.tables[0], counted=np.array([True, False]))
     with pytest.raises(Unsupported, match="every cell"):
-        engine("mbi")([dataclasses.replace(p, tables=(some, *p.tables[1:]))])
+        engine("mbi").solve([dataclasses.replace(p, tables=(some, *p.tables[1:]))])
 
 
 def test_masks_that_count_every_cell_are_no_masks(mbi):
     p = problem(iterations=1)
     tables = tuple(dataclasses.replace(t, counted=np.ones(t.values.shape, dtype=bool)) for t in p.tables)
-    assert engine("mbi")([dataclasses.replace(p, tables=tables)])[0].objective > 0
+    assert engine("mbi").solve([dataclasses.replace(p, tables=tables)])[0].objective > 0
 
 
 def test_it_computes_in_double_precision_and_leaves_global_randomness_alone(mbi):
@@ -146,7 +146,7 @@ def test_it_computes_in_double_precision_and_leaves_global_randomness_alone(mbi)
 
     np.random.seed(5)  # noqa: NPY002 - looked at, not used
     before = np.random.get_state(legacy=False)["state"]["key"].copy()  # noqa: NPY002
-    engine("mbi")([problem(iterations=2)])
+    engine("mbi").solve([problem(iterations=2)])
     assert jax.config.jax_enable_x64
     assert (np.random.get_state(legacy=False)["state"]["key"] == before).all()  # noqa: NPY002
 
@@ -173,7 +173,7 @@ def test_asking_for_it_gives_no_warning():
         "import numpy as np; from stratsynth.adapters.engine import Measured, Problem;"
         "from stratsynth.adapters.engine.solve import engine;"
         "p = Problem((('a', 2),), (Measured(('a',), np.array([3, 4]), 1.0),), iterations=1);"
-        "print(engine('mbi')([p])[0].total)"
+        "print(engine('mbi').solve([p])[0].total)"
     )
     done = run(code, "-W", "error")
     assert done.stdout.strip() == "7.0", done.stderr
