@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.units import whole
+from stratsynth.accounting.units import protecting, whole
 from stratsynth.checks import check_seed
 from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
@@ -150,9 +150,14 @@ def _judged(
     table.schema.ready()
     check_delta(budget, table.declared_size)
     check_seed(seed)
-    prepared = (
-        mechanism if isinstance(mechanism, Prepared) else prepare(mechanism, table.schema, budget, table.declared_size)
-    )
+    if isinstance(mechanism, Prepared):
+        prepared, facts = mechanism, mechanism.public
+        if (facts.schema, facts.size, prepared.budget) != (
+            table.schema, table.declared_size, protecting(budget, table.schema)
+        ):  # fmt: skip
+            raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
+    else:
+        prepared = prepare(mechanism, table.schema, budget, table.declared_size)
     how, budget, allot = prepared.mechanism, prepared.budget, prepared.allot
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:

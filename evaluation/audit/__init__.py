@@ -8,7 +8,7 @@
 Two tables that differ by one record are put before the real driver many times, with real noise. How well the
 answers tell the tables apart gives a lower bound on what was lost, to be compared with what was charged. A lower
 bound above the claim proves a fault. One below it proves nothing: no fault was found by this experiment, with
-these tables, in so many runs. What the experiment is able to find is shown by running it on drivers that are
+these tables, in these runs. What the experiment is able to find is shown by running it on drivers that are
 broken on purpose: those must be caught.
 """
 

@@ -41,8 +41,8 @@ def audit_mechanism(
     2. All questions whose exact answers differ are answered anew, `runs` times on each of the two tables, by
        the real driver. The log-likelihood ratio of all answers together is the score; the bound is on mu where
        all noise is Gaussian, else on epsilon at several deltas; the claim is what the ledger recorded. If that
-       would take more than about so many `seconds`, fewer runs are made, and less is demanded of the controls.
-    3. The contract of `stratsynth.testing` is checked on so many `tables`: that neighbours are asked the same
+       would take more than about `seconds`, fewer runs are made, and less is demanded of the controls.
+    3. The contract of `stratsynth.testing` is checked on `tables` tables: that neighbours are asked the same
        questions, and that nothing but answers reaches the result.
 
     An adaptive mechanism would ask other questions after other answers. Here the recorded questions are asked

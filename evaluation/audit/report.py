@@ -11,7 +11,7 @@ NEEDED = 0.999
 """A control that a run of this size finds this often must be caught."""
 DISCLAIMER = (
     "A lower bound above its claim proves a fault. One below it proves nothing: these experiments, on these tables,\n"
-    "in so many runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the\n"
+    "in these runs, found none. `lower` is right with 95 % confidence, a VIOLATION with 99.99 %. Controls are the\n"
     "same experiments on drivers broken on purpose; `power` is how often a driver with half the noise is caught."
 )
 

@@ -62,7 +62,7 @@ def fit(
         int,
         typer.Option(
             metavar="N",
-            help="Fit the strata's models in so many processes, which never see a row. Pays for large models "
+            help="Fit the strata's models in N processes, which never see a row. Pays for large models "
             "(many structural rules) and for engine mbi; the result is the same.",
         ),
     ] = 1,

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.weights import Resolved
 
 SURE = 3.0
-"""A group whose noisy size is within so many standard deviations of 0 may be empty: its mean is not estimable."""
+"""A group whose noisy size is within this number of standard deviations of 0 may be empty: it has no estimable mean."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Figures:
     spread: NDArray[np.float64]
     """The deviation of one record's value, from a noisy sum of squares; NaN where that was not bought."""
     sampling: NDArray[np.float64]
-    """The deviation of the sampling error: of the mean of so many records from that of those they stand for."""
+    """The deviation of the sampling error: of the mean of the records from that of the people they stand for."""
     weighting: NDArray[np.float64]
     """The deviation that uncertain weights cause; 0 within a group, and for exact weights."""
     low: NDArray[np.float64]

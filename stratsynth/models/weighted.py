@@ -92,7 +92,7 @@ def _combined(
     errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
     # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
     doubt = 0.0 if c is None else weighted_variance(between, errors, np.zeros_like(w), c)
-    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of so many
+    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of this size
     return {
         "value": mean,
         "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),

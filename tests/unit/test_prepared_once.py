@@ -9,6 +9,9 @@ from stratsynth.adapters.shared import workload
 import stratsynth as ss
 from stratsynth import Budget, Categorical, Schema, Weights
 from stratsynth.data.sources import FrameSource
+from stratsynth.errors import UsageError
+from stratsynth.fitting import fitted
+from stratsynth.mechanisms import prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.stratified import stratified
 
@@ -64,3 +67,15 @@ def test_a_fit_works_out_once_what_public_facts_decide(base, how, weights, size,
     assert len(worked_out["closure"]) <= 1  # everybody and all strata have the same columns
     assert len(worked_out["lay_out"]) == 1
     assert worked_out["read"].count(("g",)) == (0 if weights is public else 1)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"declared_size": 2_999}, {"schema": SCHEMA.without(["g"])}, {"budget": Budget(2, 1e-9)}], ids=str
+)
+def test_what_was_prepared_for_something_else_is_refused_before_anything_is_reserved(changed):
+    prepared = prepare(MST(), SCHEMA, Budget(1, 1e-9), 3_000)
+    given = {"schema": SCHEMA, "declared_size": 3_000, "budget": Budget(1, 1e-9), **changed}
+    budget, table = given.pop("budget"), ss.open_table(people(), **given)
+    with pytest.raises(UsageError, match="prepare it again"), fitted(prepared, table, budget):
+        pass
+    assert table.ledger._made == []

@@ -146,7 +146,7 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
 
 
 def drawable(tables: Sequence[Measured], order: Sequence[str], cells: int) -> tuple[list[Measured], int]:
-    """Tables of one column, group by group, no more than so many cells; and how many were left out."""
+    """Tables of one column, group by group, of at most `cells` cells in all; and the number of tables left out."""
     oneways = [t for t in tables if t.clique and "," not in t.clique]
     place = {name: i for i, name in enumerate(order)}
     ordered = sorted(oneways, key=lambda t: place.get(t.group, len(place)))
