@@ -132,13 +132,13 @@ class Handler(ABC, Generic[Q]):
         """A made-up answer about this many evenly spread rows, and what a plan reports."""
         raise Unsupported(f"a plan cannot simulate {type(question).__name__}.")
 
+    @abstractmethod
     def keep(self, answer: Answer) -> Kept | None:
         """An answer for the journal; None where it must not be kept, and so cannot be given again."""
-        raise NotImplementedError
 
+    @abstractmethod
     def recall(self, kept: Kept) -> Answer:
         """The answer that `keep` was given."""
-        raise NotImplementedError
 
     def released(self, answer: Answer) -> Sequence[NoisyTable]:
         """The tables that the release publishes among its measurements; by default none."""
@@ -150,13 +150,13 @@ class Handler(ABC, Generic[Q]):
 
     # For `stratsynth.testing`: what the contract compares on neighbouring tables.
 
+    @abstractmethod
     def shape(self, answer: Answer) -> Any:
         """What may be known of an answer without its values: shapes, types, noise."""
-        raise NotImplementedError
 
+    @abstractmethod
     def cost(self, question: Q, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """What telling two tables apart by this answer costs, in the fit's currency: at most what was charged."""
-        raise NotImplementedError
 
     def standard_noise(self, question: Q, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
         """The noise that was added, in units of the noise that was declared; empty where it has no such unit."""

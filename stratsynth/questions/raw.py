@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Never, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
 from stratsynth.questions.base import Answer, Program, Question, check_positive
-from stratsynth.questions.handler import Exact, Handler, Setting, Wanted
+from stratsynth.questions.handler import Exact, Handler, Kept, Setting, Wanted
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -93,6 +93,21 @@ class RawHandler(Handler[Raw]):
 
     def keep(self, answer: Answer) -> None:
         """Never."""
+
+    def recall(self, kept: Kept) -> Never:
+        """Nothing was kept."""
+        raise self._incomparable()
+
+    def shape(self, answer: Answer) -> Never:
+        """Nobody's to know."""
+        raise self._incomparable()
+
+    def cost(self, question: Raw, at: Setting, here: Exact, there: Exact, answer: Answer) -> Never:
+        """What others do with rows has no price here."""
+        raise self._incomparable()
+
+    def _incomparable(self) -> Unsupported:
+        return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
 
     def unverified(self, question: Raw) -> str:
         """Whose claim it is."""
