@@ -55,7 +55,11 @@ class Prepared:
                 raise MechanismError(
                     f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`."
                 )
-            declared = self.strata.members if self.strata is not None else frozenset()
+            layout = self.strata
+            if layout is not None and layout.only_strata and len(path) != 1:
+                where = f"strata within {label(path[:1])}" if path else "everybody"
+                raise MechanismError(f"{self.mechanism.name} asks {where}, and declares that it asks strata alone.")
+            declared = layout.members if layout is not None else frozenset()
             if path and (path[0] not in declared or Split not in self.mechanism.needs):
                 raise MechanismError(
                     f"{self.mechanism.name} asks stratum {label(path)}, which it does not declare in `strata`. A "

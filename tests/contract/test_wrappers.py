@@ -1,6 +1,6 @@
 """A mechanism that wraps another: what it fails to forward costs a refusal, or a certificate that says too much."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -308,3 +308,28 @@ def test_fewer_strata_than_declared_are_no_harm():
     prepared.admit([((BOTH[0],), frozenset({Counts}))])
     with pytest.raises(StratsynthError):
         prepared.admit([((OTHERS["another column"][0],), frozenset({Counts}))])
+
+
+@dataclass(frozen=True)
+class StrataAlone(Elsewhere):
+    """Declares that it asks strata alone, and asks everybody first, or strata within strata."""
+
+    deeper: bool = False
+
+    def strata(self, public, budget):
+        return replace(by_hand(public, budget, ["SEX"]), only_strata=True)
+
+    def steps(self, public, allot, rng):
+        if not self.deeper:
+            yield from counts(public.schema.oneways, rho=allot.rho / 2)
+        inner = crossing(public.schema.without(["SEX"]), ["GROUP"])
+        inside = {s: Independent().steps(public.within(self.asked[0], 0.5).within(s, 0.5), allot, rng) for s in inner}
+        yield from split({self.asked[0]: split(inside)})
+
+
+@pytest.mark.parametrize(("deeper", "where"), [(False, "asks everybody"), (True, "asks strata within")])
+def test_who_declares_to_ask_strata_alone_is_kept_to_it(deeper, where, tmp_path):
+    """A move between strata is priced as two records added or removed, which holds for strata alone."""
+    with pytest.raises(MechanismError, match=where):
+        ss.fit(StrataAlone(BOTH, deeper), with_a_ledger(tmp_path), ADDED)
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
