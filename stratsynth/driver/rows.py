@@ -54,7 +54,7 @@ class MemoryRows:
         for path, query, rate in asked:
             rows = self._at(path)._rows  # noqa: SLF001
             chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
-            found.append([block * rows.schema.row_weight.most for block in exact_sums(query, rows, chosen)])
+            found.append(exact_sums(query, rows, chosen))
         return found
 
     def frame(self, path: StratumPath) -> pd.DataFrame:

@@ -52,6 +52,10 @@ class Public:
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been worked out from these facts; see `once`."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy keeps nothing: what is kept goes by the identity of settings, which a copy has not."""
+        return {**vars(self), "_kept": {}}
+
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
         """What is known of one stratum that has this share of all records; the same object each time."""
         return self.keep(("within", stratum, share, exact), lambda: self._within(stratum, share, exact))

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.prices import Worst, check_allotment
+from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.accounting.units import protecting
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
@@ -35,6 +35,15 @@ class Prepared:
     allot: Allotment
     """What the mechanism may spend on one row."""
 
+    def __post_init__(self) -> None:
+        """Refuse an allotment beyond the budget, and strata that nobody could name: however this was made."""
+        check_allotment(self.allot, self.budget)
+        if Split in self.mechanism.needs and self.strata is None:
+            raise Unsupported(
+                f"{self.mechanism.name} asks by strata and declares none: its certificate could not say which. A "
+                "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
+            )
+
     @cached_property
     def strata(self) -> Layout | None:
         """The strata that the mechanism declares; None for everybody together."""
@@ -45,7 +54,8 @@ class Prepared:
         """How a fit could have been dearest; None where kinds and prices of questions are fixed in advance."""
         if not self.mechanism.adaptive:
             return None
-        factor = max((kind.dearest[self.allot.currency] for kind in self.mechanism.needs), default=0)
+        currency = self.allot.currency
+        factor = max((kind.dearest[currency] for kind in self.mechanism.needs), default=DEAREST[currency])
         return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
 
     def admit(self, asked: Iterable[tuple[StratumPath, frozenset[type[Question]]]]) -> None:
@@ -82,11 +92,4 @@ def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_
     budget = protecting(budget, schema)
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
-    check_allotment(allot, budget)
-    prepared = Prepared(mechanism, public, budget, allot)
-    if Split in mechanism.needs and prepared.strata is None:
-        raise Unsupported(
-            f"{mechanism.name} asks by strata and declares none: its certificate could not say which. A mechanism that "
-            "wraps another forwards its `strata`, `unprotected` and `adaptive` too."
-        )
-    return prepared
+    return Prepared(mechanism, public, budget, allot)

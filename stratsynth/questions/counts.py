@@ -199,6 +199,6 @@ class CountsHandler(Handler[Counts]):
         noise = [Fraction(table.sigma) for table in answer]
         return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
 
-    def standard_noise(self, question: Counts, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+    def standard_noise(self, question: Counts, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
         """Of every cell, in sigmas."""
         return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]

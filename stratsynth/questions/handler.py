@@ -41,8 +41,9 @@ class Rows(Protocol):
         """For each path, the exact contingency table of each clique, in one pass for all paths together."""
 
     def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> list[list[Ints]]:
-        """For each path, query and rate, the exact sum of each block in units of its grid.
+        """For each path, query and rate, the exact sum of each block in units of its grid, every row counting 1.
 
+        Handlers multiply by the weight of a row, where it cannot wrap around 64 bits unnoticed.
         A rate below 1 draws a fresh Poisson sample: a coin of its own for each row.
         """
 
@@ -158,7 +159,7 @@ class Handler(ABC, Generic[Q]):
     def cost(self, question: Q, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """What telling two tables apart by this answer costs, in the fit's currency: at most what was charged."""
 
-    def standard_noise(self, question: Q, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+    def standard_noise(self, question: Q, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
         """The noise that was added, in units of the noise that was declared; empty where it has no such unit."""
         return []
 

@@ -158,11 +158,12 @@ class TotalHandler(Handler[Total]):
     ) -> tuple[NoisySum, ...]:
         """Integers plus integers, a block at a time."""
         sampler = laplace if question.currency == Currency.PURE else gaussian
-        # int64 wraps around where the tail of Laplace noise is longer: that is post-processing
+        weight = at.schema.row_weight.most
+        # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
         return self._parts(
             question,
             at,
-            lambda block, scale: exact.sums[0][block] + sampler.sample(scale, exact.sums[0][block].shape, entropy),
+            lambda i, scale: exact.sums[0][i] * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy),
         )
 
     def tv_error(self, question: Total, at: Setting) -> float:
@@ -215,8 +216,8 @@ class TotalHandler(Handler[Total]):
 
     def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Each block's difference at the noise it got."""
-        blocks = zip(here.sums[0], there.sums[0], answer, strict=True)
-        return sum((self._block_cost(question, x, y, part) for x, y, part in blocks), Fraction(0))
+        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.most
+        return sum((self._block_cost(question, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
     def _block_cost(self, question: Total, here: Ints, there: Ints, part: NoisySum) -> Fraction:
         noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
@@ -227,10 +228,11 @@ class TotalHandler(Handler[Total]):
             return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2
         return Fraction(squared(here, there)) / (2 * noise**2)
 
-    def standard_noise(self, question: Total, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+    def standard_noise(self, question: Total, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
         """Of every coordinate, in standard deviations; the exact sum of a sample is known to nobody."""
         if question.rate != 1:
             return []
         return [
-            (part.units - truth) * part.grid / part.sigma for part, truth in zip(answer, exact.sums[0], strict=True)
+            (part.units - at.schema.row_weight.most * truth) * part.grid / part.sigma
+            for part, truth in zip(answer, exact.sums[0], strict=True)
         ]

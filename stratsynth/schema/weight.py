@@ -15,9 +15,9 @@ class RowWeight:
     """The largest weight of a row, and today the weight of each: sensitivities are in proportion to it."""
 
     def __post_init__(self) -> None:
-        """A whole number that leaves 64-bit sums room for 2^32 rows."""
-        if type(self.most) is not int or not 1 <= self.most <= 2**20:
-            raise SchemaError(f"the weight of a row must be a whole number from 1 to 2^20, not {self.most!r}")
+        """A whole number with which tables of 2^32 rows, and their distances in 1/65,536 of a record, fit 64 bits."""
+        if type(self.most) is not int or not 1 <= self.most <= 2**10:
+            raise SchemaError(f"the weight of a row must be a whole number from 1 to 1,024, not {self.most!r}")
 
 
 ONE = RowWeight()

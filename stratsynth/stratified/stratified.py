@@ -72,19 +72,14 @@ class Groupwise(Mechanism[R]):
         return self.inner.returns
 
     @property
-    def adaptive(self) -> bool:
-        """As what is fitted in strata."""
-        return self.inner.adaptive
-
-    @property
     def unprotected(self) -> tuple[str, ...]:
         """What the weights disclose, those of strata within the strata included."""
         return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
 
     @property
     def takes_row_count(self) -> bool:
-        """Never: what does is refused in strata."""
-        return False
+        """As what is fitted in strata, where that is refused."""
+        return self.inner.takes_row_count
 
     @property
     def title(self) -> str:
@@ -168,6 +163,11 @@ class Stratified(Groupwise[Any]):
     def relative(self, epsilon: float) -> Stratified:
         """The strata's budgets as factors of the fit's."""
         return self if self.budgets is None else replace(self, budgets=self.budgets.relative(epsilon))
+
+    @property
+    def adaptive(self) -> bool:
+        """As what is fitted in strata: nothing else is decided by answers."""
+        return self.mechanism.adaptive
 
     @property
     def fitted(self) -> Mechanism[Any]:

@@ -92,7 +92,7 @@ def check_contract(
         asked = [a for a, _ in _asked(first)]
         exact = exact_answers(load(world.schema, open_source(rows)), asked)
         for (a, answer), truth in zip(_asked(first), exact, strict=True):
-            noise.extend(standard_noise(a, truth, answer))
+            noise.extend(standard_noise(a, truth, budget.neighbours, answer))
         for j in range(neighbours):
             other = world.neighbour(rows, rng)
             there = exact_answers(load(world.schema, open_source(other)), asked)

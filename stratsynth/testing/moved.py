@@ -37,9 +37,9 @@ def moved(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answe
     return handler(asked.question).cost(asked.question, Setting(asked.schema, neighbours), here, there, answer)
 
 
-def standard_noise(asked: Asked, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
     """The noise that was added, in units of the noise that was declared."""
-    return handler(asked.question).standard_noise(asked.question, exact, answer)
+    return handler(asked.question).standard_noise(asked.question, Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:

@@ -1,5 +1,6 @@
 """A mechanism that wraps another: what it fails to forward costs a refusal, or a certificate that says too much."""
 
+import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -18,6 +19,7 @@ from stratsynth.mechanisms import Mechanism, prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Distance, Split, choose, counts, split
 from stratsynth.strata import Stratum, crossing
+from stratsynth.stratified import Groupwise
 from stratsynth.testing import check_contract
 
 ADDED, EXCHANGED = ss.Budget(1, 1e-9), ss.Budget(1, 1e-9, "replace")
@@ -333,3 +335,37 @@ def test_who_declares_to_ask_strata_alone_is_kept_to_it(deeper, where, tmp_path)
     with pytest.raises(MechanismError, match=where):
         ss.fit(StrataAlone(BOTH, deeper), with_a_ledger(tmp_path), ADDED)
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
+
+
+class Quiet(Groupwise):
+    """Makes strata in a way of its own, and says nothing of whether answers decide what it asks."""
+
+    name = "quiet"
+    needs = frozenset({Counts, Split})
+    inner = Independent()
+    only_strata = True
+
+    def price(self, public, budget):
+        return budget.zcdp()
+
+    def steps(self, public, allot, rng):
+        raise NotImplementedError
+
+
+def test_what_makes_strata_is_adaptive_unless_it_says_otherwise():
+    assert Quiet().adaptive
+    assert not Stratified(Independent(), ["SEX"], small.even(SCHEMA, "SEX")).adaptive
+
+
+def test_nobody_prepares_an_allotment_beyond_the_budget():
+    prepared = prepare(Independent(), SCHEMA, ADDED, SIZE)
+    with pytest.raises(MechanismError, match="not within the budget"):
+        replace(prepared, allot=replace(prepared.allot, amount=2 * prepared.allot.amount))
+
+
+def test_a_copy_of_public_facts_keeps_nothing_of_what_was_worked_out():
+    """What is kept goes by the identity of settings, which a copy has not."""
+    public = prepare(AIM(), SCHEMA, ADDED, SIZE).public
+    assert public._kept
+    assert copy.deepcopy(public)._kept == {}
+    assert copy.deepcopy(public) == public

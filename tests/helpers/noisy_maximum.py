@@ -95,7 +95,7 @@ class LargestHandler(Handler[Largest]):
     def cost(self, question, at, here, there, answer):
         return Fraction((largest_of(here) - largest_of(there)) ** 2) / (2 * Fraction(answer.sigma) ** 2)
 
-    def standard_noise(self, question, exact, answer):
+    def standard_noise(self, question, at, exact, answer):
         return [np.array([(answer.value - largest_of(exact)) / answer.sigma])]
 
 

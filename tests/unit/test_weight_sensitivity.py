@@ -128,7 +128,8 @@ def test_extremes_are_those_of_a_linear_program(a, data):
     """With b = 1 the problem is linear; scipy solves it by other means."""
     size = len(a)
     raw = np.array(data.draw(st.lists(st.floats(0.01, 1), min_size=size, max_size=size)))
-    shares, off = raw / raw.sum(), data.draw(st.floats(0, 2))
+    # scipy calls boxes that are narrower than its tolerance of 1e-7 infeasible
+    shares, off = raw / raw.sum(), data.draw(st.just(0.0) | st.floats(1e-3, 2))
     low, high = spread(shares, off)
     quotient = Quotient(np.array(a), np.ones(size))
     for sign in (1, -1):
