@@ -109,6 +109,10 @@ class ChooseHandler(Handler[Choose]):
         seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
         return int(rng.integers(len(question.scores))), seen
 
+    def tv_error(self, question: Choose, at: Setting) -> float:
+        """None: the draw is exact."""
+        return 0.0
+
     def keep(self, answer: Answer) -> Kept:
         """The number."""
         return Kept(answer)

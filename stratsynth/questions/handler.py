@@ -125,9 +125,9 @@ class Handler(ABC, Generic[Q]):
     def answer(self, question: Q, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
         """The noisy answer. `memory` lasts as long as the rows of the path, and is as private."""
 
+    @abstractmethod
     def tv_error(self, question: Q, at: Setting) -> float:
         """Total variation between the noise as sampled, tails cut off, and as priced; 0 where sampling is exact."""
-        return 0.0
 
     def simulate(self, question: Q, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[Answer, Seen]:
         """A made-up answer about this many evenly spread rows, and what a plan reports."""

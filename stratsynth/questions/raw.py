@@ -91,6 +91,10 @@ class RawHandler(Handler[Raw]):
         """As they are."""
         return exact.frame
 
+    def tv_error(self, question: Raw, at: Setting) -> float:
+        """None of ours: what noise there is, is the claim's."""
+        return 0.0
+
     def keep(self, answer: Answer) -> None:
         """Never."""
 
