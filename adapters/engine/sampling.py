@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-def sample(tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator) -> dict[str, NDArray[np.int64]]:
-    """N rows as level numbers, by column."""
-    rows: dict[str, NDArray[np.int64]] = {}
+def sample(
+    tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Generator
+) -> dict[str, NDArray[np.integer[Any]]]:
+    """N rows as level numbers, by column, in the smallest type that holds them: ten million rows are many."""
+    rows: dict[str, NDArray[np.integer[Any]]] = {}
     sizes = dict(tree.sizes)
     for clique, separator, table in zip(tree.cliques, tree.separators, calibrated, strict=True):
         new = [column for column in clique if column not in separator]
@@ -34,11 +36,11 @@ def sample(tree: JunctionTree, calibrated: Sequence[Floats], n: int, rng: Genera
         conditional = np.transpose(table, axes).reshape(given, -1)
         drawn = draw(conditional, _cell([rows[c] for c in separator], [sizes[c] for c in separator], n), rng)
         for column, codes in zip(new, np.unravel_index(drawn, [sizes[c] for c in new]), strict=True):
-            rows[column] = codes.astype(np.int64)
+            rows[column] = codes.astype(np.min_scalar_type(sizes[column] - 1))
     return rows
 
 
-def _cell(codes: Sequence[NDArray[np.int64]], shape: Sequence[int], n: int) -> NDArray[np.int64]:
+def _cell(codes: Sequence[NDArray[np.integer[Any]]], shape: Sequence[int], n: int) -> NDArray[np.int64]:
     """The row-major cell of each row."""
     cell = np.zeros(n, dtype=np.int64)
     for column, size in zip(codes, shape, strict=True):

@@ -49,7 +49,9 @@ _GIVES = {
 """How a refusal says that a release gives something out, that it does not, and how to get at it."""
 
 Codes = dict[str, "NDArray[np.integer[Any]]"]
-"""Rows as level numbers: one array a column, indexing `schema.levels(column)`."""
+"""Rows as level numbers: one array a column, indexing `schema.levels(column)`.
+
+They may be of the smallest type that holds them: widen them before any arithmetic."""
 
 Where = Mapping[str, frozenset[int]]
 """A condition on rows: for some columns, the level numbers allowed."""

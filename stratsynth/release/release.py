@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
+CHUNK = 2**18
+"""How many rows are turned from level numbers into values at a time, so that what lies between is small."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
 
@@ -95,7 +97,9 @@ class Release:
         moved: Moved | None = None,
     ) -> pa.Table:
         """As `sample`, as an Arrow table; `moved` counts what the schema's rules move."""
-        from stratsynth.schema.codec import decode
+        import pyarrow as pa
+
+        from stratsynth.schema.codec import decode, smallest
 
         if n is None and n_by_group is None:
             raise UsageError("how many rows? Give n, or n_by_group.")
@@ -122,9 +126,11 @@ class Release:
             parts = [(condition, n or 0)]
         counts = Moved() if moved is None else moved
         drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
-        codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
         order = rng.permutation(sum(number for _, number in parts))
-        return decode(schema, {column: array[order] for column, array in codes.items()}, rng)
+        small = {c: smallest(schema.size(c)) for c in schema.names}
+        codes = {c: np.concatenate([rows.pop(c).astype(small[c]) for rows in drawn])[order] for c in schema.names}
+        chunks = range(0, max(len(order), 1), CHUNK)
+        return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
         """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.

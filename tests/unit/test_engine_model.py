@@ -61,7 +61,7 @@ def test_exactly_n_rows_of_all_columns_in_the_schemas_order(model, n):
         assert list(rows) == [name for name, _ in SIZES]
         for name, size in SIZES:
             assert rows[name].shape == (n,)
-            assert rows[name].dtype == np.int64
+            assert rows[name].dtype == np.min_scalar_type(size - 1)
             assert not n or 0 <= rows[name].min() <= rows[name].max() < size
 
 
