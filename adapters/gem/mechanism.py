@@ -54,6 +54,8 @@ MOST_ROUNDS = 5
 """The most rounds per column: further ones would teach too little for the time they take."""
 MOST_JOINT = 2**23
 """The most numbers of a table's smaller columns jointly, over all components; larger tables are not measured."""
+MOST_CELLS = 2**20
+"""The most cells of a table that is measured: larger ones are noise in every cell, and memory in every step."""
 MOST_NUMBERS = 2**24
 """The most probabilities of a generator's output."""
 
@@ -207,6 +209,7 @@ class GEM(Poolable[ProductMixture]):
             clique: every[clique]
             for clique in ordered
             if len(clique) >= fewest
+            and schema.cells(clique) <= MOST_CELLS
             and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
         }
 

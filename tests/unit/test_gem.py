@@ -374,3 +374,8 @@ def _first_choice(schema, **settings):
     program = GEM(rounds=1, **settings).rehearsal(public, allotted(1.0), np.random.default_rng(0))
     next(program)
     return program.send(())
+
+
+def test_a_table_of_more_than_a_million_cells_is_no_candidate():
+    every = GEM().candidate_weights(Public(schema_of({"a": 1025, "b": 1025, "c": 2}), 10**6))
+    assert set(every) == {("a", "c"), ("b", "c")}
