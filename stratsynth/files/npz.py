@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
+from stratsynth.files.reading import open_regular
 from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def read(path: Path) -> State:
     import numpy as np
 
     try:
-        with zipfile.ZipFile(path) as archive:
+        with open_regular(path, error=ReleaseError) as file, zipfile.ZipFile(file) as archive:
             size = sum(info.file_size for info in archive.infolist())
         _refuse_large(path, size)
         with np.load(path, allow_pickle=False) as members:

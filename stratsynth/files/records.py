@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import UsageError
+from stratsynth.files.reading import read_bytes
+
+MAX_BYTES = 16_000_000
+"""The largest file that is read as a small table."""
 
 
 def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list[dict[str, Any]]:
@@ -35,10 +40,10 @@ def level(value: Any) -> str:
 
 
 def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]]:
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
-        raise error(f"{what}: there is no file {path}.")
     try:
-        with path.open(encoding="utf-8-sig", newline="") as handle:
-            return list(csv.DictReader(handle))
+        text = read_bytes(path, MAX_BYTES, error=error).decode("utf-8-sig")
+        return list(csv.DictReader(io.StringIO(text, newline="")))
+    except FileNotFoundError:
+        raise error(f"{what}: there is no file {path}.") from None
     except (OSError, ValueError, csv.Error) as wrong:  # a text that is not UTF-8 is a ValueError
         raise error(f"{what}: {path} is not a CSV file in UTF-8 ({type(wrong).__name__}).") from None

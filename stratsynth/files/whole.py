@@ -1,4 +1,4 @@
-"""Files and folders that are written whole or not at all: beside their place, onto the disk, then renamed."""
+"""Files and folders, whole or not at all: written beside their place, then renamed; read when of a stated size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
+from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.reading import read_bytes
 from stratsynth.noise import SystemEntropy
+
+MAX_JSON = 64_000_000
+"""The largest JSON file that is read, in bytes; far above any certificate."""
 
 
 @contextmanager
@@ -75,9 +80,12 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
     write_text(path, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file's value; OSError or ValueError for whatever is wrong with it, its depth included."""
+def read_json(path: Path, most: int = MAX_JSON, *, error: type[StratsynthError] = UsageError) -> Any:
+    """A JSON file's value; OSError or ValueError for whatever is wrong with it, its depth included.
+
+    What is no regular file, or has more than `most` bytes, is of the class `error`.
+    """
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_bytes(path, most, error=error).decode("utf-8"))
     except RecursionError:
         raise ValueError(f"{path.name} is nested too deeply") from None

@@ -6,7 +6,6 @@ Paths are relative to the recipe's folder.
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
+from stratsynth.files.reading import read_bytes
 from stratsynth.fitting import fitted
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
@@ -38,7 +38,8 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 S = TypeVar("S")
-MAX_BYTES = 1 << 20
+MAX_BYTES = 1_000_000
+"""The largest recipe that is read."""
 
 _SECTIONS = ("data", "strata", "weights", "mechanism", "budget", "release", "compare")
 
@@ -195,12 +196,10 @@ class Recipe:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
-        raise RecipeError(f"there is no recipe {path}.")
-    if path.stat().st_size > MAX_BYTES:
-        raise RecipeError(f"{path.name} is larger than a recipe can be.")
     try:
-        return tomllib.loads(path.read_bytes().decode())
+        return tomllib.loads(read_bytes(path, MAX_BYTES, error=RecipeError).decode())
+    except OSError:
+        raise RecipeError(f"there is no recipe {path}.") from None
     except UnicodeDecodeError:
         raise RecipeError(f"{path.name} is not a text in UTF-8.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a number too long

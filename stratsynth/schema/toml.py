@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import SchemaError, nearest
+from stratsynth.files.reading import read_bytes
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.weight import ONE, RowWeight
@@ -20,6 +22,11 @@ if TYPE_CHECKING:
 FORMAT = "stratsynth-schema/1"
 MAX_BYTES = 16_000_000
 """The largest schema file that is read."""
+
+_PARTS = 8
+"""A schema's keys have at most four parts; the time that the parser takes grows with the square of their number."""
+_TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
+_LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
 _KINDS: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric}
 _REQUIRED = {"categorical": ("levels",), "numeric": ("lower", "upper")}
@@ -51,12 +58,9 @@ def read_text(path: str | Path) -> str:
     """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
     with blame(str(path)):
         try:
-            with Path(path).open("rb") as file:
-                content = file.read(MAX_BYTES + 1)
-        except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
-            raise SchemaError(f"cannot be read ({getattr(error, 'strerror', error)})") from None
-        if len(content) > MAX_BYTES:
-            raise SchemaError(f"a schema file has at most {MAX_BYTES // 1_000_000} MB")
+            content = read_bytes(Path(path), MAX_BYTES, error=SchemaError)
+        except OSError as error:
+            raise SchemaError(f"cannot be read ({error.strerror or error})") from None
         try:
             return content.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -66,6 +70,8 @@ def read_text(path: str | Path) -> str:
 
 def parse(text: str) -> Said:
     """Read TOML text; SchemaError says which line, or which column and key, is wrong."""
+    if _LONG_KEY.search(_TEXTS.sub("t", text)):
+        raise SchemaError(f"a key has more than {_PARTS} parts between dots; a schema's have at most four")
     try:
         said = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # TOMLDecodeError is a ValueError, and so is a huge number
