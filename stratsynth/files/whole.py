@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.reading import read_bytes
+from stratsynth.files.untrusted import parse_json
 from stratsynth.noise import SystemEntropy
 
 MAX_JSON = 64_000_000
@@ -81,11 +82,8 @@ def write_json(path: Path, document: Mapping[str, Any]) -> None:
 
 
 def read_json(path: Path, most: int = MAX_JSON, *, error: type[StratsynthError] = UsageError) -> Any:
-    """A JSON file's value; OSError or ValueError for whatever is wrong with it, its depth included.
+    """A JSON file's value; OSError or ValueError for whatever is wrong with it, depth and number of values included.
 
     What is no regular file, or has more than `most` bytes, is of the class `error`.
     """
-    try:
-        return json.loads(read_bytes(path, most, error=error).decode("utf-8"))
-    except RecursionError:
-        raise ValueError(f"{path.name} is nested too deeply") from None
+    return parse_json(read_bytes(path, most, error=error))

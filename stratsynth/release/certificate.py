@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.conversion import CONVERSIONS
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.release.hashes import CERTIFICATE, written_by
+from stratsynth.release.stated import contradictions, read_stated
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
@@ -24,7 +29,8 @@ KEYS = (
     "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices", "ledger", "strata",
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
-"""Every certificate has these."""
+"""Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
+`dearest`, the dearest course of an adaptive mechanism; and, on disk, `files`, the hashes of all other files."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
@@ -60,12 +66,15 @@ def certificate(
         "unit": _unit(table),
         "neighbours": str(budget.neighbours),
         "guarantee": {
+            **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
             "epsilon": budget.epsilon,
             "delta": allot.delta,
             "truncation_delta": budget.truncation_delta,
         },
+        "conversion": dict(CONVERSIONS[Currency(allot.currency)]),
         "prices": prices(account.spending, budget, allot, prepared.worst),
+        **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
         "weights": _weights(layout),
@@ -111,23 +120,36 @@ def _weights(layout: Layout | None) -> dict[str, Any]:
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:
-    """The certificate of a release folder."""
+    """The certificate of a release folder.
+
+    Raises:
+        ReleaseError: None, a damaged one, or one whose numbers contradict each other: it was edited.
+    """
+    record = read_record(folder)
     try:
-        record = read_json(folder / "certificate.json")
+        wrong = next(contradictions(read_stated(record), record["prices"]), None)
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
+    if wrong is not None:
+        raise ReleaseError(
+            f"{folder}: {CERTIFICATE} contradicts itself: {wrong}. It was edited; get the release again from whoever "
+            "made it, and see `stratsynth verify`."
+        )
+    return record
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """The same, whether or not its numbers agree."""
+    try:
+        record = read_json(folder / CERTIFICATE, error=ReleaseError)
     except FileNotFoundError:
         raise ReleaseError(f"{folder} is no release: it has no certificate.json.") from None
     except (OSError, ValueError) as error:
-        raise ReleaseError(f"{folder}: certificate.json is damaged ({type(error).__name__}).") from None
+        why = getattr(error, "strerror", None) or type(error).__name__
+        raise ReleaseError(f"{folder}: certificate.json is damaged ({why}).") from None
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise ReleaseError(f"{folder}: certificate.json is not a certificate of format {FORMAT}{written_by(record)}.")
     lacking = [key for key in KEYS if key not in record]
     if lacking:
         raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
     return record
-
-
-def written_by(record: Any) -> str:
-    """Which version wrote a release, to be added to a refusal, where its certificate says so."""
-    software = record.get("software") if isinstance(record, dict) else None
-    version = software.get("stratsynth") if isinstance(software, dict) else None
-    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from stratsynth.errors import ReleaseError
+from stratsynth.files.reading import open_regular
 from stratsynth.strata import label
 
 if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
     from stratsynth.driver.private import Measurement
 
 COLUMNS = pa.schema([
@@ -22,6 +28,11 @@ COLUMNS = pa.schema([
     ("sigma", pa.float64()),
 ])  # fmt: skip
 """Stratum (levels joined by `|`, empty for everybody), question, clique (columns joined by `,`), row-major cell."""
+FILE = "measurements.parquet"
+MAX_CELLS = 2**25
+"""The most cells that are read at once, about 36 bytes each: a file of a few megabytes can claim any number."""
+MAX_UNPACKED = 2**31
+"""The most bytes that a file's columns may take when unpacked."""
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
@@ -48,3 +59,63 @@ def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
         },
         schema=COLUMNS,
     )
+
+
+class LazyTable:
+    """A field for a table, or for the folder whose measurements it is: they are read when they are first asked for."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        """Where an instance keeps it."""
+        self._name = f"_{name}"
+
+    def __get__(self, instance: Any, owner: type) -> Any:
+        """The table."""
+        if instance is None:  # a dataclass asks for the default: there is none
+            raise AttributeError(self._name)
+        kept = vars(instance)[self._name]
+        if isinstance(kept, Path):
+            kept = vars(instance)[self._name] = read_measurements(kept)
+        return kept
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        """A table, or a folder."""
+        vars(instance)[self._name] = value
+
+
+def read_measurements(folder: Path) -> pa.Table:
+    """The measurements of a release folder.
+
+    Raises:
+        ReleaseError: None, damaged ones, or more than are read at once.
+    """
+    with opened_measurements(folder) as file:
+        rows = file.metadata.num_rows
+        if rows > MAX_CELLS:
+            raise ReleaseError(
+                f"{folder}: {FILE} holds {rows:,} cells, more than the {MAX_CELLS:,} that are read at once; read it in "
+                "batches, with pyarrow.parquet. Sampling does not need it."
+            )
+        return file.read(columns=COLUMNS.names, use_threads=False).cast(COLUMNS)
+
+
+@contextmanager
+def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
+    """The file, of which the footer alone was read, and found to be of the columns and size that it may have."""
+    import pyarrow.parquet as pq
+
+    try:
+        with (
+            open_regular(folder / FILE, error=ReleaseError) as handle,
+            pq.ParquetFile(handle, read_dictionary=["stratum", "clique"]) as file,
+        ):
+            found, about = file.schema_arrow, file.metadata
+            if [(f.name, f.type) for f in found] != [(f.name, f.type) for f in COLUMNS]:
+                raise ReleaseError(f"{folder}: {FILE} has not the columns of measurements.")
+            groups = [about.row_group(i) for i in range(about.num_row_groups)]
+            if sum(group.total_byte_size for group in groups) > MAX_UNPACKED:
+                raise ReleaseError(f"{folder}: {FILE} would unpack to more than {MAX_UNPACKED:,} bytes.")
+            if about.num_rows != sum(group.num_rows for group in groups):
+                raise ReleaseError(f"{folder}: {FILE} is damaged: its parts have other sizes than it says.")
+            yield file
+    except (OSError, ValueError, ArithmeticError, pa.ArrowException) as error:
+        raise ReleaseError(f"{folder}: {FILE} is damaged or missing ({type(error).__name__}).") from None

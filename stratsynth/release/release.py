@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -20,7 +20,10 @@ from stratsynth.models import Codes, Model, TableModel, Where, files
 from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
-from stratsynth.release.certificate import read_certificate, written_by
+from stratsynth.release.certificate import read_certificate
+from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, written_by
+from stratsynth.release.measurements import FILE as MEASUREMENTS
+from stratsynth.release.measurements import LazyTable, opened_measurements
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,8 +48,8 @@ class Release:
     model: Model
     certificate: Mapping[str, Any]
     """What was guaranteed; `json.dumps` writes it as `certificate.json` has it."""
-    measurements: pa.Table
-    """Every noisy answer, with its noise."""
+    measurements: pa.Table = cast("Any", LazyTable())  # noqa: RUF009 - a descriptor: each release keeps its own
+    """Every noisy answer, with its noise. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
     """How many rows `save` writes when nobody says."""
 
@@ -198,7 +201,8 @@ class Release:
         """Write the release folder, whole or not at all.
 
         Where the schema has structural rules, `rules.json` says how much of the synthetic table they moved.
-        `report.html` shows certificate, measurements and model to a reader.
+        `report.html` shows certificate, measurements and model to a reader. `certificate.json` lists the SHA-256 of
+        every other file, so that `stratsynth verify` and a signature over it cover them all.
 
         Args:
             folder: A path at which there is nothing yet.
@@ -224,8 +228,7 @@ class Release:
         try:
             # on the disk, too, before the ledger says that the fit is done
             with new_folder(target) as parts:
-                write_json(parts / "certificate.json", self.certificate)
-                write_table(self.measurements, parts / "measurements.parquet")
+                write_table(self.measurements, parts / MEASUREMENTS)
                 for name, table in tables.items():
                     write_table(table, parts / f"{name}.parquet")
                     if csv:
@@ -238,6 +241,8 @@ class Release:
                 )  # fmt: skip
                 write_text(parts / REPORT, page)
                 files.save(self.model, parts / "model")
+                # last, as it lists the hashes of all the others
+                write_json(parts / CERTIFICATE, {**self.certificate, "files": listed_files(parts)})
         except OSError as error:
             raise StratsynthError(
                 f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
@@ -253,24 +258,24 @@ class Release:
             folder: What `save` or `stratsynth fit` wrote, with this version or one before.
 
         Raises:
-            ReleaseError: A folder that is no release, is damaged, or holds a model that no installed package knows.
+            ReleaseError: A folder that is no release, is damaged, contradicts itself, holds other files than its
+                certificate lists, or a model that no installed package knows.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         path = Path(folder)
         record = read_certificate(path)
-        try:
-            measurements = pq.read_table(path / "measurements.parquet")
-        except (OSError, pa.ArrowException) as error:
-            raise ReleaseError(
-                f"{path}: measurements.parquet is damaged or missing ({type(error).__name__})."
-            ) from None
+        check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
+        with opened_measurements(path):  # its footer is sound; sampling needs no more of it
+            pass
         try:
             model = files.load(path / "model")
         except ReleaseError as error:
             raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
-        return cls(model, record, measurements)
+        if model.schema.sha256 != record["schema"]["sha256"]:  # levels in another order would swap groups
+            raise ReleaseError(
+                f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
+                "Get the release again from whoever made it."
+            )
+        return cls(model, {key: value for key, value in record.items() if key != "files"}, path)
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:

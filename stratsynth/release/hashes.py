@@ -1,0 +1,88 @@
+"""The hashes that tie a release together: its certificate lists every other file of the folder with its SHA-256.
+
+The certificate is written last and lists no hash of itself, so a signature over it signs the whole release.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import ReleaseError
+from stratsynth.files.untrusted import sha256
+
+CERTIFICATE = "certificate.json"
+SIGNATURES = (f"{CERTIFICATE}.sig", f"{CERTIFICATE}.minisig", f"{CERTIFICATE}.asc")
+"""Signatures over the certificate, which are made after it: by ssh-keygen, minisign and GnuPG."""
+LARGEST_FOLDER = 10_000
+"""The most files that a folder is searched for."""
+
+
+def listed_files(folder: Path) -> dict[str, str]:
+    """Name and SHA-256 of every file of a release folder but its certificate, for the certificate."""
+    return {name: sha256(folder / name) for name in names(folder) if name != CERTIFICATE}
+
+
+def names(folder: Path) -> list[str]:
+    """The paths of everything but folders that a release folder holds, relative to it, sorted; links are not followed.
+
+    Raises:
+        ReleaseError: A folder of more files than any release has.
+    """
+    found = []
+    for path in _below(folder):
+        found.append(path.relative_to(folder).as_posix())
+        if len(found) > LARGEST_FOLDER:
+            raise ReleaseError(f"{folder} holds more than {LARGEST_FOLDER:,} files: it is no release.")
+    return sorted(found)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    for path in folder.iterdir():
+        if path.is_dir() and not path.is_symlink():
+            yield from _below(path)
+        else:
+            yield path
+
+
+def hashes_of(record: Mapping[str, Any]) -> Mapping[str, str] | None:
+    """What a certificate lists; None where the version that wrote it listed none. ValueError where it is no list."""
+    found = record.get("files")
+    if found is None:
+        return None
+    if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+        raise ValueError("its `files` are no table of names and hashes")
+    return found
+
+
+def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) -> None:
+    """Refuse files of a release that are not those that its certificate lists; says nothing where it lists none.
+
+    Raises:
+        ReleaseError: A file that is missing, unreadable, not listed, or not the one that was listed.
+    """
+    try:
+        listed = hashes_of(record)
+    except ValueError as error:
+        raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
+    for name in wanted if listed is not None else ():
+        if not os.path.lexists(folder / name):
+            raise ReleaseError(f"{folder}: {name} is missing{written_by(record)}.")
+        try:
+            same = sha256(folder / name) == (listed or {}).get(name)
+        except OSError as error:
+            raise ReleaseError(f"{folder}: {name} cannot be read ({error.strerror}).") from None
+        if not same:
+            raise ReleaseError(
+                f"{folder}: {name} is not the file that {CERTIFICATE} lists: it was damaged or exchanged. Get the "
+                "release again from whoever made it."
+            )
+
+
+def written_by(record: Any) -> str:
+    """Which version wrote a release, to be added to a refusal, where its certificate says so."""
+    software = record.get("software") if isinstance(record, dict) else None
+    version = software.get("stratsynth") if isinstance(software, dict) else None
+    return f"; it was written by stratsynth {version}" if isinstance(version, str) else ""

@@ -1,0 +1,135 @@
+"""What a certificate states, as the accounting knows it, and whether its own numbers contradict each other.
+
+Everything here follows from the certificate alone and takes no time, so that it is looked at whenever one is read.
+`stratsynth.verifying` looks at the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from stratsynth.accounting.budget import MOST_EPSILON, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.prices import Worst
+from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.checks import is_number, is_whole
+from stratsynth.errors import UsageError
+
+TOLERANCE = 1e-9
+"""The relative difference between a stated and a recomputed figure that rounding may make."""
+
+
+@dataclass(frozen=True)
+class Stated:
+    """The guarantee of a certificate and the charges that it rests on."""
+
+    budget: Budget
+    """Epsilon, delta, neighbours and unit, as promised."""
+    allot: Allotment
+    """What was reserved, in the currency of the fit."""
+    reserved: bool
+    """Whether what was reserved is stated; in pure epsilon, version 0.1.0 states the promise alone."""
+    spending: Spending
+    """The charges."""
+    worst: Worst | None
+    """For an adaptive mechanism, its dearest course; None also where the certificate does not state it."""
+    adaptive: bool
+    """Whether answers decide what is asked."""
+
+    @property
+    def slack(self) -> float:
+        """The delta at which amounts are converted: what the cut-off tails of the noise leave of it."""
+        return self.budget.delta - self.budget.truncation_delta
+
+
+def read_stated(record: Mapping[str, Any]) -> Stated:
+    """The numbers of a certificate; ValueError says in words which of them cannot be."""
+    try:
+        return _read(record)
+    except UsageError as error:
+        raise ValueError(str(error)) from None
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
+        raise ValueError(f"its guarantee, unit or charges are not a certificate's ({type(error).__name__})") from None
+
+
+def _read(record: Mapping[str, Any]) -> Stated:
+    guarantee, unit = record["guarantee"], record["unit"]
+    for key in ("epsilon", "delta", "truncation_delta"):
+        if not is_number(guarantee[key]) or guarantee[key] < 0:
+            raise ValueError(f"its {key} is no number of at least 0")
+    if not 0 < guarantee["epsilon"] <= MOST_EPSILON:
+        raise ValueError(f"its epsilon is not above 0 and at most {MOST_EPSILON:g}")
+    currency = Currency(guarantee["currency"])
+    delta, cut = guarantee["delta"], guarantee["truncation_delta"]
+    if currency == Currency.PURE:  # pure epsilon uses nothing of the delta that was offered
+        if delta != 0:
+            raise ValueError("its currency is pure epsilon, and its delta is not 0")
+        delta = cut / TRUNCATION_SHARE
+    elif not math.isclose(cut, delta * TRUNCATION_SHARE, rel_tol=1e-6):
+        raise ValueError(f"its truncation_delta is not {TRUNCATION_SHARE:g} of its delta")
+    unit, rows = (unit, 1) if isinstance(unit, str) else (unit["column"], unit["max_rows"])
+    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows)
+    amount = guarantee.get("reserved", guarantee[currency.unit])
+    if not is_number(amount) or not amount > 0:
+        raise ValueError(f"its {currency.unit} is no positive number")
+    if currency == Currency.SAMPLED and not all(is_number(guarantee[key]) and guarantee[key] > 0
+                                                for key in ("noise", "rate")):  # fmt: skip
+        raise ValueError("its noise or rate is no positive number")
+    allot = Allotment(currency, amount, budget, guarantee.get("noise"), guarantee.get("rate"))
+    charges = [_charge(charge, currency) for charge in record["charges"]]
+    dearest = record.get("dearest")
+    worst = None if dearest is None else _worst(dearest)
+    return Stated(
+        budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or "reserved" in guarantee,
+        Spending(budget.neighbours, charges), worst, record["mechanism"].get("adaptive") is True,
+    )  # fmt: skip
+
+
+def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
+    charge = Charge.from_dict(record, currency)
+    figures = [charge.amount, *(charge.sensitivity[notion] for notion in Neighbours)]
+    if not all(is_number(figure) and figure > 0 for figure in figures) or not isinstance(charge.kind, str):
+        raise ValueError("a charge's amount or sensitivity is no positive number")
+    return charge
+
+
+def _worst(dearest: Mapping[str, Any]) -> Worst:
+    factor, only_strata = dearest["factor"], dearest["only_strata"]
+    if not is_whole(factor) or not 1 <= factor <= 4 or not isinstance(only_strata, bool):
+        raise ValueError("its dearest course is none")
+    return Worst(factor, only_strata)
+
+
+def contradictions(stated: Stated, prices: object) -> Iterator[str]:
+    """Sentences on numbers of a certificate that cannot all be true; none where they agree.
+
+    Args:
+        stated: Its guarantee and charges.
+        prices: What it states under `prices`.
+    """
+    budget, allot = stated.budget, stated.allot
+    most = budget.epsilon * (1 + TOLERANCE)
+    if allot.currency == Currency.ZCDP:
+        found = epsilon_of(allot.amount, stated.slack)
+        if found > most:
+            yield (
+                f"rho {allot.amount:.9g} at delta {budget.delta:g} is epsilon {found:.6g}, above the stated "
+                f"{budget.epsilon:g}"
+            )
+    elif allot.currency != Currency.SAMPLED and allot.amount > most:
+        yield f"epsilon {allot.amount:.9g} was reserved, above the stated {budget.epsilon:g}"
+    spent, unit = stated.spending.spent(), allot.currency.unit
+    if spent > Fraction(allot.amount) * (1 + Fraction(TOLERANCE)):
+        yield f"its charges come to {unit} {float(spent):.9g}, above the {allot.amount:.9g} that it says was reserved"
+    if not isinstance(prices, Mapping) or not all(p is None or (is_number(p) and p >= 0) for p in prices.values()):
+        yield "its prices are not all numbers of at least 0"
+        return
+    price = prices.get(str(budget.neighbours))
+    if price is None:
+        yield f"it states no price for {budget.neighbours}, which its guarantee is about"
+    elif price > most:
+        yield f"its price for {budget.neighbours} is epsilon {price:.6g}, above the guaranteed {budget.epsilon:g}"
