@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by scripts/demo, lock and test. Needs bash and a Python with venv; makes environments under .venv/.
+# Sourced by the other scripts. Needs bash and a Python with venv; makes environments under .venv/.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -54,16 +54,28 @@ make_env() {
   fi
 }
 
-# Builds the wheel from a clean copy of the sources and installs it in $env, unless these very sources are there.
+sources=(pyproject.toml LICENSE stratsynth adapters evaluation)
+if [ -f "$root/README.md" ]; then sources+=(README.md); fi
+
+# build_wheel DIR: the wheel, from a clean copy of the sources. The same sources and locks give the same bytes: dates
+# and modes of files are the same everywhere, and the packages that build it are pinned.
+build_wheel() (
+  umask 022
+  copy=$(mktemp -d "$scratch/source.XXXXXX")
+  (cd "$root" && tar -cf - --exclude=__pycache__ "${sources[@]}") | tar -xf - -C "$copy" --no-same-owner
+  chmod -R u=rwX,go=rX "$copy"
+  find "$copy" -exec touch -t 202601010000 {} +
+  export SOURCE_DATE_EPOCH=1767225600 PYTHONHASHSEED=0 # 1 January 2026; the date of a release is in the changelog
+  run_pip wheel --no-deps --no-index --no-build-isolation --wheel-dir "$1" "$copy"
+)
+
+# Installs the wheel in $env, unless one of these very sources is there.
 install_project() {
-  local sources=(pyproject.toml LICENSE stratsynth adapters evaluation) wanted
-  if [ -f "$root/README.md" ]; then sources+=(README.md); fi
+  local wanted
   wanted=$(cd "$root" && find "${sources[@]}" -type f ! -path '*/__pycache__/*' -exec cksum {} + | LC_ALL=C sort)
   if [ "$wanted" != "$(cat "$env/installed" 2>/dev/null)" ]; then
     rm -f "$env/installed"
-    mkdir "$scratch/source"
-    (cd "$root" && cp -R "${sources[@]}" "$scratch/source")
-    run_pip wheel --no-deps --no-index --no-build-isolation --wheel-dir "$scratch/wheel" "$scratch/source"
+    build_wheel "$scratch/wheel"
     run_pip install --no-deps --no-index --force-reinstall "$scratch/wheel"/*.whl
     printf '%s\n' "$wanted" >"$env/installed"
   fi

@@ -78,7 +78,10 @@ def fit(
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
+    typer.echo(
+        f"Release written to {folder}\n\n{summary(certificate, brief=True)}{describe_rules(folder)}\n\n"
+        f"What is not protected, in full: stratsynth certificate {folder}"
+    )
 
 
 @app.command()
@@ -135,7 +138,7 @@ def certificate(
 ) -> None:
     """Show what a release guarantees, and what it does not protect."""
     from stratsynth.release.certificate import read_certificate
-    from stratsynth.release.page.summary import summary
+    from stratsynth.release.page.summary import not_protected, summary
 
     record = read_certificate(release)
     if as_json:
@@ -143,7 +146,7 @@ def certificate(
         return
     from stratsynth.cli.work import describe_rules
 
-    typer.echo(summary(record) + describe_rules(release))
+    typer.echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
 
 
 @app.command()

@@ -16,6 +16,7 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.release import limits
 from stratsynth.release.hashes import CERTIFICATE, written_by
 from stratsynth.release.stated import contradictions, read_stated
 from stratsynth.version import VERSION
@@ -56,7 +57,7 @@ def certificate(
     budget, allot, layout = account.budget, account.allot, prepared.strata
     prepared.admit((charge.path, frozenset()) for charge in account.spending.charges)
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
-    return {
+    record = {
         "format": FORMAT,
         "created": dt.datetime.now(tz=dt.UTC).date().isoformat(),
         "software": {"stratsynth": VERSION, "python": platform.python_version()},
@@ -88,6 +89,7 @@ def certificate(
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
     }
+    return {**record, limits.KEY: limits.sentences(record)}
 
 
 def _unit(table: PrivateTable) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from stratsynth.report.numbers import Numbers
 
@@ -140,8 +140,3 @@ def _environment() -> Environment:
     return Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-
-
-def facts_of(record: Any) -> list[tuple[str, str]]:
-    """Settings as pairs of texts."""
-    return [(str(key), str(value)) for key, value in dict(record).items()]

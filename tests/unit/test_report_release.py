@@ -12,10 +12,10 @@ from helpers.pages import Page
 from stratsynth import Budget, Categorical, Schema, Stratified, Weights, fit, open_table
 from stratsynth.mechanisms import UNDECLARED
 from stratsynth.noise import SeededEntropy
+from stratsynth.release.limits import OF_THIS
 from stratsynth.release.measurements import COLUMNS
 from stratsynth.release.page.frame import release_page
 from stratsynth.release.page.measured import measured, sizes
-from stratsynth.release.page.words import UNPROTECTED
 from stratsynth.strata.groups import Groups
 
 HOSTILE = "<script>alert(1)</script>"
@@ -144,7 +144,7 @@ def test_hostile_labels_and_levels_are_shown_as_they_are():
 
 
 def test_what_unprotected_may_say_is_explained():
-    assert set(UNPROTECTED) == {"declared_size", "holdout_people", "group_counts", UNDECLARED}
+    assert set(OF_THIS) == {"declared_size", "holdout_people", "group_counts", UNDECLARED}
 
 
 def test_eighteen_groups_and_twenty_columns_stay_below_two_megabytes():

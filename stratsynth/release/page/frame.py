@@ -13,6 +13,7 @@ from markupsafe import Markup
 
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
+from stratsynth.release import limits
 from stratsynth.release.page import words
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
 from stratsynth.release.page.oneways import columns
@@ -20,7 +21,7 @@ from stratsynth.release.page.summary import rules_line
 from stratsynth.report.cells import count, drawn, figure, share
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, facts_of, render
+from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
@@ -216,19 +217,13 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
 
 
 def _limits(certificate: Mapping[str, Any]) -> Section:
-    open_ = words.unprotected(certificate)
-    facts = [("Disclosed without noise", " ".join(open_) or "Nothing was declared.")]
-    facts += [
-        ("Taken for public", "The schema: names of columns, their levels and bounds, and which groups there are. "
-         f"It says that it comes from: {certificate['schema']['origin']}"
+    facts = [
+        *limits.limits(certificate).items(),
+        ("The schema", f"It says that it comes from: {certificate['schema']['origin']}"
          + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
          + "."),
-        ("Not hidden", ("What is true of people in general. If a release shows that most people in a group have a job, "
-         "anybody may guess that of one of them, whether or not that person was in the data.")),
         ("Spent on these data so far", words.account(certificate)),
     ]  # fmt: skip
-    if certificate["unverified"]:
-        facts.append(("Unverified", f"{listed(certificate['unverified'])}."))
     if not isinstance(certificate["unit"], str):
         facts.append(("Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."))
     return Section("limits", "What is not protected", facts=facts)
@@ -236,11 +231,10 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
 
 def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping[str, Any] | None) -> Section:
     """For specialists."""
-    guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]
-    settings = ", ".join(f"{key} {value}" for key, value in facts_of(mechanism["settings"]))
+    guarantee = certificate["guarantee"]
     kinds = Counter(charge["kind"] for charge in certificate["charges"])
     facts = [
-        ("Mechanism", mechanism["name"] + (f" ({settings})" if settings else "")),
+        ("Mechanism", words.mechanism(certificate)),
         ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),
         ("Charges", (f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
          "certificate.json, from which the promise can be recomputed")),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,30 +12,49 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
+from stratsynth.release import limits
+from stratsynth.release.page import words
 
 
-def summary(certificate: Mapping[str, Any]) -> str:
-    """The guarantee, its prices under other notions of neighbour, the groups, and what is not protected."""
+def summary(certificate: Mapping[str, Any], *, brief: bool = False) -> str:
+    """The guarantee, its prices under other notions of neighbour, and the groups.
+
+    Args:
+        certificate: What certificate.json says.
+        brief: Whether what is not protected is named, in a few lines; `not_protected` says it in full.
+    """
+    with _damage():
+        return _summary(certificate, brief)
+
+
+def not_protected(certificate: Mapping[str, Any]) -> str:
+    """What the release does not protect, in full."""
+    with _damage():
+        return limits.in_full(certificate)
+
+
+@contextlib.contextmanager
+def _damage() -> Iterator[None]:
     try:
-        return _summary(certificate)
+        yield
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise ReleaseError(f"the certificate is damaged ({type(error).__name__}).") from None
 
 
-def _summary(certificate: Mapping[str, Any]) -> str:
+def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
     lines = [
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
-        f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
+        _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
         *price_lines(
             prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
         ),
         f"Strata        {_strata(certificate['strata'])}",
-        f"Weights       {_weights(certificate['weights'])}",
+        _folded("Weights", _weights(certificate["weights"])),
         f"Account       {_account(ledger)}",
-        f"Not protected {', '.join(certificate['unprotected']) or 'nothing was declared'}",
+        limits.in_short(certificate) if brief else "",
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]
@@ -47,8 +68,8 @@ def _guarantee(guarantee: Mapping[str, Any]) -> str:
     return f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in {guarantee['currency']},"
 
 
-def _settings(settings: Mapping[str, Any]) -> str:
-    return f" ({', '.join(f'{k} {v}' for k, v in settings.items())})" if settings else ""
+def _folded(head: str, line: str) -> str:
+    return textwrap.fill(f"{head:13} {line}", 110, subsequent_indent=" " * 14, break_long_words=False)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:

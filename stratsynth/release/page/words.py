@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from stratsynth.models.base import Returns
-from stratsynth.report.numbers import listed, several, short
+from stratsynth.release.limits import disclosed
+from stratsynth.report.numbers import listed, said, several, short
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,6 @@ CALLED = {
         "differentially private predictor",
         "certificate.json, measurements.parquet and the model",
     ),
-}
-UNPROTECTED = {
-    "declared_size": "The number of records that was declared. It was taken for public knowledge.",
-    "group_counts": "How large the groups are: their exact confidential sizes are in the release without noise.",
-    "undeclared": "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
-    "holdout_people": "The people of the sample that the groups' shares come from: it was cut from confidential data.",
 }
 SOURCES = {
     "public": "from a public source",
@@ -165,6 +160,13 @@ def merges(certificate: Mapping[str, Any]) -> str:
     )
 
 
+def mechanism(certificate: Mapping[str, Any]) -> str:
+    """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
+    name, settings = certificate["mechanism"]["name"], certificate["mechanism"]["settings"]
+    elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
+    return said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
+
+
 def weights(certificate: Mapping[str, Any]) -> str:
     """Where the groups' shares come from."""
     found = certificate["weights"]
@@ -188,7 +190,7 @@ def account(certificate: Mapping[str, Any]) -> str:
 
 def unprotected(certificate: Mapping[str, Any]) -> list[str]:
     """What was disclosed without noise."""
-    return [UNPROTECTED.get(item, f"{item[:1].upper()}{item[1:]}.") for item in certificate["unprotected"]]
+    return list(disclosed(certificate["unprotected"]).values())
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:

@@ -1,0 +1,84 @@
+"""What a release does not protect, in sentences: the one place where they are written.
+
+The certificate (`not_protected`), the terminal, the report and the plan of a fit take them from here, and SECURITY.md
+repeats `ALWAYS` word for word.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+ALWAYS = {
+    "Several rows of one person": "Unless the schema's `unit` names the column of persons and how many rows each may "
+    "have, one record is protected, and not all records of a person together.",
+    "Households and other circles": "The guarantee is for one unit, a record or a person. What all members of a "
+    "household, a family or a firm have in common is protected less, the less the larger the circle is.",
+    "Other releases about the same people": "Every release about them, whoever made it and with whatever software, "
+    "adds to what can be learned. Only those of the account that the certificate names are added up.",
+    "Other accounts": "The same people in another data file, or under another ledger, have an account of their own, "
+    "which the certificate's does not know.",
+    "Inputs declared public": "The schema with its levels, bounds and rules, the list of groups, the declared size, "
+    "the settings, and weights and citations were taken as they were given. If one was read off the confidential "
+    "data, what it says of them is not protected.",
+    "What is true of people in general": "If a release shows that most people of a group have a job, anybody may "
+    "guess that of one of them, whether or not that person was in the data.",
+    "Running time, memory and the machine": "Somebody who measures how long a fit takes or how much memory it needs, "
+    "who has access to the machine, or who can roll back the ledger, may learn more.",
+    "Not audited": "Nobody outside the project has audited stratsynth. Its own tests are evidence, not proof.",
+    "Not legal anonymity": "Epsilon and delta do not decide whether a release is anonymous, or may be published, "
+    "under any law.",
+}
+"""What holds of every release, by what it is about."""
+OF_THIS = {
+    "declared_size": ("Declared size", "The number of records that was declared. It was taken for public knowledge."),
+    "group_counts": (
+        "Sizes of the groups",
+        "How large the groups are: their exact confidential sizes are in the release without noise.",
+    ),
+    "undeclared": (
+        "Undeclared disclosures",
+        "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
+    ),
+    "holdout_people": (
+        "People of the holdout",
+        "The people of the sample that the groups' shares come from: it was cut from confidential data.",
+    ),
+}
+"""What the names under a certificate's `unprotected` mean: what each is about, and a sentence."""
+KEY = "not_protected"
+"""Where a certificate has the sentences; those of version 0.1 have none."""
+
+
+def disclosed(unprotected: Sequence[str]) -> dict[str, str]:
+    """What was disclosed without noise, by what it is about: of the names under a certificate's `unprotected`."""
+    return dict(OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected)
+
+
+def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
+    """All that this release does not protect, by what it is about; this release's own limits come first."""
+    found = {}
+    if not certificate["private"]:
+        found["Everybody"] = "This is no private release: it protects nobody."
+    if certificate["unverified"]:
+        found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate['unverified'])}."
+    return found | disclosed(certificate["unprotected"]) | ALWAYS
+
+
+def sentences(certificate: Mapping[str, Any]) -> list[str]:
+    """The limits as a certificate has them, one string each."""
+    return [f"{about}: {sentence}" for about, sentence in limits(certificate).items()]
+
+
+def in_full(certificate: Mapping[str, Any]) -> str:
+    """The limits for a terminal, all of them."""
+    said = certificate.get(KEY) or sentences(certificate)
+    items = (textwrap.fill(line, 100, initial_indent="  - ", subsequent_indent="    ") for line in said)
+    return "\n".join(["What is not protected", *items])
+
+
+def in_short(certificate: Mapping[str, Any]) -> str:
+    """What each limit is about, in two or three lines of a terminal."""
+    about = "; ".join(name[:1].lower() + name[1:] for name in limits(certificate))
+    return textwrap.fill(f"Not protected {about}.", 100, subsequent_indent=" " * 14)
