@@ -13,6 +13,7 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def certificate(
         "prices": prices(account.spending, budget, allot, prepared.worst),
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
-        "weights": _weights(layout),
+        "weights": _weights(table, layout),
         "unprotected": [*(["declared_size"] * (table.declared_size is not None)), *prepared.mechanism.unprotected],
         "schema": {
             "sha256": table.schema.sha256,
@@ -103,11 +104,17 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     return record
 
 
-def _weights(layout: Layout | None) -> dict[str, Any]:
+def _weights(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
+    """The source, and what was changed of its shares: strata that no row can be in have none."""
     if layout is None:
         return {"source": "none", "citation": None}
-    total = layout.resolved.total
-    return {**layout.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
+    total, record = layout.resolved.total, layout.weights.describe()
+    if total != 1:
+        record["renormalised_from"] = total
+    if forbidden := impossible(table.schema, layout.strata):
+        labels = [stratum.label for stratum in layout.strata if stratum in forbidden]
+        record["impossible"] = {"strata": labels, "share_removed": layout.resolved.removed}
+    return record
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:
