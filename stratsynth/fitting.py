@@ -14,6 +14,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.mechanisms.prepared import check_delta
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -164,12 +165,3 @@ def _judged(
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
     identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
     return prepared, Request(identity, how.title, budget, whole(allot), seed, ready)
-
-
-def check_delta(budget: Budget, declared_size: int | None) -> None:
-    """Refuse a delta that would allow releasing a record outright."""
-    if declared_size is not None and budget.delta >= 1 / declared_size:
-        raise UsageError(
-            f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
-            "it would allow releasing a record outright. 1e-9 is usual."
-        )

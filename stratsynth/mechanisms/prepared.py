@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.accounting.units import protecting
+from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.questions import Question, Split
+from stratsynth.schema.feasible import check_rules
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
@@ -89,7 +91,19 @@ def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_
             f"{type(mechanism).__name__} is no mechanism: a mechanism inherits stratsynth.mechanisms.Mechanism, and "
             "declares what that class lists."
         )
+    whole("declared_size", declared_size, 1, 2**53, optional=True)
+    check_rules(schema)
     budget = protecting(budget, schema)
+    check_delta(budget, declared_size)
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     return Prepared(mechanism, public, budget, allot)
+
+
+def check_delta(budget: Budget, declared_size: int | None) -> None:
+    """Refuse a delta that would allow releasing a record outright."""
+    if declared_size is not None and budget.delta >= 1 / declared_size:
+        raise UsageError(
+            f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
+            "it would allow releasing a record outright. 1e-9 is usual."
+        )

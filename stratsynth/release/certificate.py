@@ -19,6 +19,7 @@ from stratsynth.mechanisms import Prepared, describe
 from stratsynth.release import limits
 from stratsynth.release.hashes import CERTIFICATE, written_by
 from stratsynth.release.stated import contradictions, read_stated
+from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def certificate(
         **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
-        "weights": _weights(layout),
+        "weights": _weights(table, layout),
         "unprotected": [*(["declared_size"] * (table.declared_size is not None)), *prepared.mechanism.unprotected],
         "schema": {
             "sha256": table.schema.sha256,
@@ -114,11 +115,17 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     return record
 
 
-def _weights(layout: Layout | None) -> dict[str, Any]:
+def _weights(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
+    """The source, and what was changed of its shares: strata that no row can be in have none."""
     if layout is None:
         return {"source": "none", "citation": None}
-    total = layout.resolved.total
-    return {**layout.weights.describe(), **({} if total == 1 else {"renormalised_from": total})}
+    total, record = layout.resolved.total, layout.weights.describe()
+    if total != 1:
+        record["renormalised_from"] = total
+    if forbidden := impossible(table.schema, layout.strata):
+        labels = [stratum.label for stratum in layout.strata if stratum in forbidden]
+        record["impossible"] = {"strata": labels, "share_removed": layout.resolved.removed}
+    return record
 
 
 def read_certificate(folder: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from stratsynth.strata.strata import (
     check_by,
     crossing,
     disjoint,
+    impossible,
     label,
     within,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "check_by",
     "crossing",
     "disjoint",
+    "impossible",
     "label",
     "within",
 ]

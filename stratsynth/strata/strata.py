@@ -15,6 +15,7 @@ from functools import cached_property
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Rule, Schema
+from stratsynth.schema.feasible import feasible
 from stratsynth.schema.narrow import narrow
 
 MOST_STRATA = 100_000
@@ -140,6 +141,19 @@ def crossing(
     )
 
 
+def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
+    """The strata that no row can be in, by the schema's structural rules."""
+    if not schema.rules:
+        return frozenset()
+    rules = feasible(schema)
+    return frozenset(s for s in strata if not rules.keeps(_codes(schema, s)))
+
+
+def _codes(schema: Schema, stratum: Stratum) -> dict[str, frozenset[int]]:
+    """The codes of a stratum's levels."""
+    return {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
+
+
 def check_by(by: Sequence[str]) -> None:
     """Refuse what names no columns."""
     if not by:
@@ -177,7 +191,7 @@ def _within(schema: Schema, stratum: Stratum) -> Schema:
         else:
             columns[name] = narrow(columns[name], levels)
     inner = replace(schema, columns=columns, rules=())
-    if not schema.rules:
+    if not schema.rules or impossible(schema, [stratum]):  # where no row can be, no rule says anything
         return inner
     kept = (rule for rule in schema.rules if rule.names.isdisjoint(stratum.levels))
     return replace(inner, rules=(*kept, *_inside(schema, inner, stratum)))
@@ -185,7 +199,7 @@ def _within(schema: Schema, stratum: Stratum) -> Schema:
 
 def _inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
     """What the rules that mention the stratum's columns say inside it."""
-    here = {c: {schema.index(c, level) for level in levels} for c, levels in stratum.items}
+    here = _codes(schema, stratum)
     for rule in schema.rules:
         if rule.names.isdisjoint(here):
             continue

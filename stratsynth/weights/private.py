@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from stratsynth.schema import Schema
-from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Resolved
+from stratsynth.strata import Stratum, impossible
+from stratsynth.weights.resolved import Resolved, even
 from stratsynth.weights.simplex import nearest
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Asked:
         """What to plan with: the prior, or all strata alike."""
         if self.prior is not None:
             return self.prior.resolve(strata, schema)
-        return Resolved(dict.fromkeys(strata, 1 / len(strata)))
+        return even(strata, schema)
 
 
 def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tuple[Resolved, float]:
@@ -42,7 +42,8 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
 
     A stratum's count is the sum of its cells. Counts are moved to the nearest ones that are not below zero and
     have the same sum; where that sum is not above zero, nothing is known, and all strata are alike: no more is
-    certain than of the shares of a sample of one. The noise is that of the counts before they were moved.
+    certain than of the shares of a sample of one. The noise is that of the counts before they were moved. Strata that
+    the schema's rules forbid have no share, whatever was counted: that is noise, or rows that break a rule.
     """
     import numpy as np
 
@@ -50,11 +51,14 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     codes = [
         [[schema.index(c, level) for level in s.levels[c]] for c in table.clique] for s in strata
     ]  # fmt: skip
-    noisy = np.array([values[np.ix_(*code)].sum() for code in codes])
+    forbidden = impossible(schema, strata)
+    possible = [s for s in strata if s not in forbidden]
+    noisy = np.array([values[np.ix_(*code)].sum() for code, s in zip(codes, strata, strict=True) if s not in forbidden])
     total = float(noisy.sum())
     if not total > 0:
-        return Resolved(dict.fromkeys(strata, 1 / len(strata)), sampled=1.0, of_rows=True), 0.0
+        return replace(even(strata, schema), sampled=1.0, of_rows=True), 0.0
     found = nearest(noisy, total) / total
-    shares = dict(zip(strata, (found / found.sum()).tolist(), strict=True))
-    noise = {s: table.sigma * math.sqrt(s.size) / total for s in strata}
-    return Resolved(shares, noise=noise, of_rows=True), total
+    shares = dict(zip(possible, (found / found.sum()).tolist(), strict=True))
+    noise = {s: table.sigma * math.sqrt(s.size) / total for s in possible}
+    nothing = dict.fromkeys(strata, 0.0)
+    return Resolved(nothing | shares, noise=nothing | noise, of_rows=True), total

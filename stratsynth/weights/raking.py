@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.resolved import Resolved, even
 from stratsynth.weights.table import TOLERANCE, called
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class Margins:
         sides = [_side(margin, strata, schema) for margin in self.margins]
         for one, other in combinations(sides, 2):
             _agree(one, other)
-        first = self.start.resolve(strata, schema).shares if self.start else dict.fromkeys(strata, 1 / len(strata))
+        first = (self.start.resolve(strata, schema) if self.start else even(strata, schema)).shares
         places = [side.places(strata) for side in sides]
         fitted = rake(np.array([first[s] for s in strata]), places, [side.targets for side in sides])
         return Resolved(dict(zip(strata, fitted.tolist(), strict=True)))

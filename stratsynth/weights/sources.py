@@ -10,7 +10,7 @@ from stratsynth.checks import number
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
-from stratsynth.strata import Stratum
+from stratsynth.strata import Stratum, impossible
 from stratsynth.weights.holdout import Sample
 from stratsynth.weights.private import Asked
 from stratsynth.weights.raking import Margins
@@ -146,8 +146,13 @@ class Weights:
         return max((_plainly(w) for w in self._parts()), key=rank.index, default=_plainly(self))
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
-        """The share of each stratum of a full crossing; for private weights, what to plan with."""
+        """The share of each stratum of a full crossing; for private weights, what to plan with.
+
+        Strata that the schema's rules forbid have the share 0, whatever the source says.
+        """
         found = self.given.resolve(strata, schema)
+        if schema is not None:
+            found = found.without(impossible(schema, strata))
         return replace(found, of_rows=True) if self.worst == "invariant" and not self.asked else found
 
     def describe(self) -> dict[str, Any]:

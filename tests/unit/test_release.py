@@ -200,7 +200,8 @@ def test_the_certificate_has_every_key_and_recomputes(release):
     certificate = json.loads(json.dumps(release.certificate))
     assert set(certificate) == {
         "format", "created", "software", "private", "unverified", "unit", "neighbours", "guarantee", "prices",
-        "ledger", "strata", "weights", "unprotected", "schema", "mechanism", "composition", "charges", "not_protected", "conversion",
+        "ledger", "strata", "weights", "unprotected", "schema", "mechanism", "composition", "charges",
+        "not_protected", "conversion",
     }  # fmt: skip
     recompute.check(certificate)
     assert certificate["private"] is True
