@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -15,12 +14,11 @@ from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.digest import digest
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.mechanisms import Mechanism
 from stratsynth.testing.moved import exact_answers, moved, standard_noise
-from stratsynth.testing.record import Driver, Run, record, same
+from stratsynth.testing.record import CAN_FORK, Driver, Run, apart, record, same
 from stratsynth.testing.worlds import World, worlds
 
 if TYPE_CHECKING:
@@ -33,7 +31,19 @@ if TYPE_CHECKING:
 Build = Callable[[World, "pd.DataFrame"], Mechanism[Any]]
 """Makes the mechanism for a world. It is handed the private rows so that tests can build one that cheats."""
 
-KINDS = ("any", "empty", "one", "constant", "lopsided", "any", "any")
+KINDS = ("any", "empty", "one", "constant", "lopsided", "any", "many")
+SAID = {
+    "questions": "neighbouring tables are asked different questions",
+    "charges": "neighbouring tables are charged differently",
+    "work": "other problems are handed out as work on neighbouring tables",
+    "settings": "settings, name, needs, price or certificate differ between neighbouring tables",
+    "output": "logs, warnings or terminal output differ between neighbouring tables",
+    "files": "files are written, programs started or connections opened on some tables",
+    "state": "the process is changed differently on neighbouring tables",
+    "result": "the same answers gave different results on neighbouring tables",
+    "failure": "a fit fails on some tables and not on others",
+}
+"""What it means that runs with the same answers differ, by kind of finding."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +51,8 @@ class Finding:
     """One way in which a mechanism or a driver broke the contract."""
 
     kind: str
-    """`questions`, `sensitivity`, `charges`, `noise`, `answers`, `result`, `output`, `failure`, `state`, `adaptive`."""
+    """`questions`, `sensitivity`, `charges`, `noise`, `answers`, `work`, `result`, `settings`, `output`, `files`,
+    `failure`, `state`, `adaptive`."""
     detail: str
 
 
@@ -57,11 +68,19 @@ def check_contract(
 ) -> list[Finding]:
     """Every way found in which the mechanism depends on rows without paying; empty when it is sound.
 
-    For each table: fit once and record. For each of its neighbouring tables, check that the exact answers to the
+    First, in processes of their own, where nothing has been run before: on two very different tables in both orders,
+    with answers about the same one of them, every run must be the same. That finds what is kept from one run to the
+    next, and what begins above a few hundred rows. It needs a system that can fork, Linux; and a mechanism that this
+    process has already run may have kept something, so check in a fresh one.
+
+    Then, for each table: fit once and record. For each of its neighbouring tables, check that the exact answers to the
     recorded questions differ by no more than was charged. Then fit again with the recorded answers: questions,
-    shapes, charges, output and result must be the same, and nothing may fail. Any table will do for that, since a
-    chain of neighbours leads to it: every second one is a stranger, which finds thresholds that a single record
-    seldom crosses.
+    shapes, charges, work, what the mechanism and its certificate state, output, result, and what the model gives out
+    with a fixed seed must be the same, and nothing may fail. Any table will do for that, since a chain of neighbours
+    leads to it: every second one is a stranger, which finds thresholds that a single record seldom crosses.
+
+    No fit may write files, start programs, open connections, or leave the process other than it was. What cannot be
+    seen: a trigger on one value that no made-up table has, time, and memory that other processes share.
 
     Args:
         build: Makes the mechanism for a world.
@@ -76,6 +95,8 @@ def check_contract(
     found: dict[Finding, None] = {}
     budget = Budget(epsilon=3, delta=1e-6)
     settings = list(among or worlds())
+    if CAN_FORK:
+        found.update(dict.fromkeys(f for world in settings for f in _orders(build, world, budget, driver, rng)))
     noise: list[NDArray[np.float64]] = []
     courses: dict[int, Counter[Any]] = {}
     for i in range(tables):
@@ -110,15 +131,33 @@ def _course(run: Run) -> Counter[Any]:
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
+def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
+    """Two tables in both orders, each order in a process of its own; every answer is about the first of them."""
+    one, many = world.table(rng, "any"), world.table(rng, "many")
+
+    def runs(order: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
+        return [record(build(world, rows), world, rows, budget, driver, twin=one).parts() for rows in order]
+
+    seen: list[dict[str, str]] = []
+    for order in ((one, many), (many, one)):
+        found = apart(lambda order=order: runs(order))  # type: ignore[misc]
+        if found is None:
+            yield Finding("failure", "the process ended, or came to no end, during a fit")
+            return
+        seen.extend(found)
+    for kind, said in SAID.items():
+        if len({parts[kind] for parts in seen}) > 1:
+            yield Finding(kind, said)
+
+
 def _quietly(
     build: Build, world: World, rows: pd.DataFrame, budget: Budget, driver: Driver, seed: int
 ) -> tuple[Run, list[Finding]]:
-    """Fit once, and look whether global state or the caller's table was touched."""
-    before, copy = _global_state(), rows.copy(deep=True)
+    """Fit once, and look whether anything outside the fit was touched."""
+    copy = rows.copy(deep=True)
     first = record(build(world, rows), world, rows, budget, driver, seed=seed)
     wrong = [Finding("failure", first.failure)] if first.failure else []
-    if before != _global_state():
-        wrong.append(Finding("state", "global random state was used"))
+    wrong.extend(_traces(first))
     if not rows.equals(copy):
         wrong.append(Finding("state", "the caller's table was changed"))
     if not first.failure and not first.charges:
@@ -128,8 +167,12 @@ def _quietly(
     return first, wrong
 
 
-def _global_state() -> str:
-    return digest(random.getstate(), np.random.get_state(legacy=False)["state"])  # noqa: NPY002 - looked at, not used
+def _traces(run: Run) -> Iterator[Finding]:
+    """What a fit may not leave behind, on any table."""
+    for event in sorted(run.watched.did):
+        yield Finding("files", f"a fit does what others can see: {event}")
+    for what in sorted(run.watched.changed):
+        yield Finding("state", f"a fit changes what others use: {what}")
 
 
 def _asked(run: Run) -> Iterator[tuple[Asked, Answer]]:
@@ -162,15 +205,24 @@ def _compare(first: Run, second: Run) -> Iterator[Finding]:
     """With the answers frozen, nothing may differ between neighbouring tables."""
     if second.failure:
         yield Finding("failure", second.failure)
+    yield from _traces(second)
+    if first.stated != second.stated:
+        yield Finding("settings", SAID["settings"])
     if first.questions() != second.questions():
         if not second.failure:
-            yield Finding("questions", "neighbouring tables are asked different questions")
+            yield Finding("questions", SAID["questions"])
         return
     if first.shapes != second.shapes:
         yield Finding("answers", "answers to neighbouring tables differ in shape, type or noise")
     if first.charges != second.charges:
-        yield Finding("charges", "neighbouring tables are charged differently")
-    if first.heard != second.heard:
-        yield Finding("output", "logs, warnings or terminal output differ between neighbouring tables")
-    if not same(first.result, second.result):
-        yield Finding("result", "the same answers gave different results on neighbouring tables")
+        yield Finding("charges", SAID["charges"])
+    if first.works != second.works:
+        yield Finding("work", SAID["work"])
+    if first.watched.heard != second.watched.heard:
+        yield Finding("output", SAID["output"])
+    if second.failure:
+        return
+    if first.certified != second.certified:
+        yield Finding("settings", SAID["settings"])
+    if not same(first.result, second.result) or first.given != second.given:
+        yield Finding("result", SAID["result"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
-import logging
+import json
+import os
+import select
+import signal
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -20,11 +22,16 @@ from stratsynth.digest import digest
 from stratsynth.driver.handlers import declared
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import PrivateAnswers
+from stratsynth.driver.solving import together
 from stratsynth.files.npz import State
-from stratsynth.mechanisms import Mechanism, prepare
+from stratsynth.mechanisms import Mechanism, describe, prepare
 from stratsynth.models import Model
 from stratsynth.noise import SeededEntropy
+from stratsynth.release.certificate import certificate
+from stratsynth.testing.content import content
+from stratsynth.testing.given import given_out
 from stratsynth.testing.moved import shape
+from stratsynth.testing.watch import Interrupted, Watched, watching
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,8 +39,9 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Budget
     from stratsynth.accounting.charges import Charge
     from stratsynth.noise import Entropy
-    from stratsynth.questions import Answer
+    from stratsynth.questions import Answer, Solver
     from stratsynth.questions.handler import Rows
+    from stratsynth.strata import StratumPath
     from stratsynth.testing.worlds import World
 
 Driver = Callable[[Callable[[], "Rows"], Account, "Entropy"], "PrivateAnswers"]
@@ -50,16 +58,38 @@ class Run:
     charges: list[Charge] = field(default_factory=list)
     shapes: list[Any] = field(default_factory=list)
     """Shapes, types and noise of the answers the driver gave, whatever was passed on."""
-    heard: str = ""
-    """Everything written to the logs, as warnings and to the terminal."""
+    works: list[Any] = field(default_factory=list)
+    """The problems handed out as `Work`, in order, each with its path and solver, as digests."""
+    stated: str = ""
+    """What the mechanism says of itself, settings, name and price included, as a digest."""
+    certified: str = ""
+    """The certificate, as a digest."""
+    watched: Watched = field(default_factory=Watched)
+    """What was written, said and changed meanwhile."""
     result: Any = None
     """The model's state."""
+    given: str = ""
+    """What the model gives out with a fixed seed, as a digest: rows, masses, estimates, predictions."""
     failure: str = ""
     """The exception, if there was one."""
 
     def questions(self) -> list[str]:
         """What was asked, moment by moment, as digests."""
         return [_what(batch) for batch in self.batches]
+
+    def parts(self) -> dict[str, str]:
+        """Everything that must not depend on rows when the answers do not, as digests by kind of finding."""
+        return {
+            "questions": digest(self.questions()),
+            "charges": content(self.charges),
+            "work": content(self.works),
+            "settings": content([self.stated, self.certified]),
+            "output": content(self.watched.heard),
+            "files": content(self.watched.did),
+            "state": content(self.watched.changed),
+            "result": content([self.result, self.given]),
+            "failure": content(self.failure),
+        }
 
 
 class _Parted(Exception):
@@ -68,16 +98,33 @@ class _Parted(Exception):
 
 def record(
     mechanism: Mechanism[Any], world: World, rows: pd.DataFrame, budget: Budget, driver: Driver = PrivateAnswers,
-    frozen: Run | None = None, seed: int = 0,
+    frozen: Run | None = None, seed: int = 0, twin: pd.DataFrame | None = None,
 ) -> Run:  # fmt: skip
-    """Fit once; with `frozen`, questions are answered as they were then, whatever these rows would say."""
+    """Fit once.
+
+    Args:
+        mechanism: What is fitted.
+        world: What is public.
+        rows: The private table.
+        budget: The budget of the fit.
+        driver: What answers from rows.
+        frozen: A recorded run: questions are answered as they were then, whatever these rows would say.
+        seed: Of the noise.
+        twin: Another table: questions are answered from it, whatever `rows` would say.
+    """
     seen = Run()
 
     def fit() -> None:
         table = open_table(rows, schema=world.schema, declared_size=world.declared_size)
         prepared = prepare(mechanism, world.schema, budget, world.declared_size)
-        account = ProcessLedger().open(Request("", mechanism.name, prepared.budget, whole(prepared.allot), 0))
+        request = Request("", mechanism.name, prepared.budget, whole(prepared.allot), 0)
+        account = ProcessLedger().open(request)
+        seen.stated = content(_stated(mechanism, prepared.allot))
         answers = driver(table.backend.rows, account, SeededEntropy(seed))
+        others = None
+        if twin is not None:
+            source = open_table(twin, schema=world.schema, declared_size=world.declared_size).backend.rows
+            others = driver(source, ProcessLedger().open(request), SeededEntropy(seed))
 
         def answer(asked: Sequence[Asked]) -> Sequence[Answer]:
             prepared.admit(declared(asked))
@@ -90,36 +137,82 @@ def record(
                 if at >= len(frozen.batches) or _what(asked) != _what(frozen.batches[at]):
                     raise _Parted
                 given = frozen.answers[at]
+            if others is not None:
+                given = others(asked)
             seen.answers.append(list(given))
             return given
 
-        model = run(mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0)), world.schema, answer)
-        seen.result = model.state() if isinstance(model, Model) else model
+        def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
+            handed = zip(paths, problems, strict=True)
+            seen.works.extend([content(path), content(solver), content(problem)] for path, problem in handed)
+            return together(solver, problems, paths)
 
-    seen.heard = _listen(fit, seen)
+        steps = mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
+        model = run(steps, world.schema, answer, solve)
+        seen.result = model.state() if isinstance(model, Model) else model
+        seen.certified = content(certificate(prepared, table, account, private=False, unverified=answers.unverified))
+        seen.given = content(given_out(model)) if isinstance(model, Model) else ""
+
+    with watching(seen.watched):
+        try:
+            fit()
+        except (_Parted, Interrupted) as stopped:
+            if isinstance(stopped, Interrupted):
+                raise
+        # whatever it is, it is what we look for: a mechanism may try to end the process too
+        except (Exception, GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
+            seen.failure = f"{type(error).__name__}: {error}"
     return seen
 
 
-def _listen(fit: Callable[[], None], seen: Run) -> str:
-    stream = io.StringIO()
-    handler = logging.StreamHandler(stream)
-    logging.getLogger().addHandler(handler)
+def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
+    """All that a mechanism declares."""
+    return [
+        describe(mechanism), mechanism.name, mechanism.title, str(mechanism.returns), mechanism.adaptive,
+        sorted(kind.__name__ for kind in mechanism.needs), mechanism.unprotected, mechanism.takes_row_count, *further,
+    ]  # fmt: skip
+
+
+CAN_FORK = sys.platform == "linux"
+"""Whether a child process can be made of this one, classes and closures included."""
+PATIENCE = 600.0
+"""Seconds until a child is given up."""
+
+
+def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] | None:
+    """What is seen of some runs in a process of their own, in which this mechanism has not been run before.
+
+    Returns:
+        The parts of each run; None where the process ended before it could say.
+    """
+    here, there = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forks in processes with threads
+        child = os.fork()
+    if child == 0:
+        try:
+            os.close(here)
+            with os.fdopen(there, "w") as pipe:
+                json.dump(list(runs()), pipe)
+        finally:
+            os._exit(0)  # whatever happened: nothing of the parent's may be done twice
+    os.close(there)
+    with os.fdopen(here, "rb") as pipe:
+        told = b""
+        while select.select([pipe], [], [], PATIENCE)[0]:
+            piece = pipe.read1(2**16)
+            if not piece:
+                break
+            told += piece
+        else:
+            os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
     try:
-        with (
-            warnings.catch_warnings(record=True) as warned,
-            contextlib.redirect_stdout(stream),
-            contextlib.redirect_stderr(stream),
-        ):
-            warnings.simplefilter("always")
-            try:
-                fit()
-            except _Parted:
-                pass
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is what we look for
-                seen.failure = f"{type(error).__name__}: {error}"
-    finally:
-        logging.getLogger().removeHandler(handler)
-    return stream.getvalue() + "".join(f"{w.category.__name__}: {w.message}\n" for w in warned)
+        return json.loads(told)  # type: ignore[no-any-return]
+    except ValueError:
+        return None
 
 
 def _what(asked: Sequence[Asked]) -> str:

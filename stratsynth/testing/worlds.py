@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 MOST_ROWS = 300
+MANY_ROWS = 4321
+"""Enough for what begins only above some hundreds or a thousand rows."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +32,8 @@ class World:
     declared_size: int = 100
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
-        """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, or `any`."""
-        number = {"empty": 0, "one": 1}.get(kind, int(rng.integers(0, MOST_ROWS)))
+        """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, `many`, or `any`."""
+        number = {"empty": 0, "one": 1, "many": MANY_ROWS}.get(kind, int(rng.integers(0, MOST_ROWS)))
         columns = {}
         for name in self.schema.names:
             levels = _values(self.schema, name)

@@ -186,7 +186,7 @@ def test_merges_from_data_are_caught():
 
 
 def test_weights_from_data_are_caught():
-    assert {f.kind for f in check_contract(weights_from_data)} == {"result"}
+    assert {f.kind for f in check_contract(weights_from_data)} == {"result", "settings"}
 
 
 class DrawsLessThanItCharges(CountsHandler):

@@ -122,7 +122,7 @@ def test_the_build_is_locked_as_declared():
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/demo", "scripts/lock", "scripts/reproduce_means", "scripts/test", ".ci/run"]
+    "script", ["scripts/demo", "scripts/lock", "scripts/mutants", "scripts/reproduce_means", "scripts/test", ".ci/run"]
 )
 def test_the_scripts_can_be_run(script: str):
     assert os.access(ROOT / script, os.X_OK)

@@ -1,0 +1,49 @@
+"""What a value holds, as one digest: whatever a mechanism or a model may hand out, arrays and frames included."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from stratsynth.digest import Digested, digest
+from stratsynth.schema import Schema
+
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
+
+
+def content(value: Any) -> str:
+    """The same for values of the same content, to the last bit, in this process or in another one."""
+    return digest(_plain(value))
+
+
+def _plain(value: Any) -> Any:  # noqa: PLR0911 - a table of kinds
+    """A value as `digest` takes it. What has no known content is known by its text, without addresses."""
+    if value is None or isinstance(value, bool | int | float | str | Digested | type):
+        return value
+    if isinstance(value, Schema):
+        return value.sha256
+    if isinstance(value, np.generic):
+        return [value.dtype.str, _plain(value.item())]
+    if isinstance(value, np.ndarray):
+        return [str(value.dtype), value.shape, _plain(value.tolist())] if value.dtype.kind == "O" else value
+    if dataclasses.is_dataclass(value):
+        fields = {f.name: _plain(getattr(value, f.name)) for f in dataclasses.fields(value) if f.compare}
+        return [type(value).__qualname__, fields]
+    if isinstance(value, Mapping):
+        return [[_plain(key), _plain(item)] for key, item in value.items()]
+    if isinstance(value, AbstractSet):
+        return sorted(content(item) for item in value)
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        return [_plain(item) for item in value]
+    if isinstance(value, pd.DataFrame | pd.Series):
+        return [type(value).__qualname__, _plain(value.reset_index().to_dict("list"))]
+    if isinstance(value, pa.Table):
+        return ["table", _plain(value.to_pydict())]
+    return [type(value).__qualname__, _ADDRESS.sub("", repr(value))]

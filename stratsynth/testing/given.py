@@ -1,0 +1,64 @@
+"""What a model gives out: everything that may end in a release, drawn with a fixed seed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.models import Model, Returns, TableModel
+from stratsynth.schema.codec import decode
+
+if TYPE_CHECKING:
+    from stratsynth.models.predictor import Predictor
+
+ROWS = 40
+"""The number of rows drawn, and of rows predicted."""
+
+
+def given_out(model: Model) -> list[Any]:
+    """What a release, its report and a reader get of a model; of what it refuses, the refusal."""
+    asked: list[Callable[[], Any]] = [
+        lambda: [str(model.returns), model.kind, model.schema.sha256],
+        lambda: model.rows_to_draw(None, ROWS),
+        lambda: model.foretell(()),
+        lambda: model.sections(str),
+        lambda: model.mixture().weights,
+    ]
+    if model.returns == Returns.ROWS:
+        asked.extend([lambda: _masses(model.table_model()), lambda: _drawn(model.table_model())])
+    else:
+        asked.append(lambda: model.product(None))
+    if model.returns == Returns.ESTIMATES:
+        asked.append(model.estimates)
+    if model.returns == Returns.PREDICTIONS:
+        asked.append(lambda: _predicted(model.predictor()))
+    return [_tried(one) for one in asked]
+
+
+def _tried(one: Callable[[], Any]) -> Any:
+    try:
+        return one()
+    except Exception as refusal:  # noqa: BLE001 - what is refused on one table must be refused on all
+        return f"{type(refusal).__name__}: {refusal}"
+
+
+def _masses(model: TableModel) -> list[Any]:
+    first = model.schema.names[0]
+    ones = [model.oneway(name) for name in model.schema.names]
+    return [model.mass({}), model.mass({first: frozenset({0})}), ones]
+
+
+def _drawn(model: TableModel) -> list[Any]:
+    """Rows, some of them on a condition, as level numbers and as the files of a release."""
+    rng, last = np.random.default_rng(1), model.schema.names[-1]
+    rows = model.sample(ROWS, rng)
+    where = {last: frozenset({model.schema.size(last) - 1})}
+    some = model.sample(3, rng, where) if model.mass(where) > 0 else None
+    return [rows, some, model.product(decode(model.schema, rows, np.random.default_rng(2)))]
+
+
+def _predicted(model: Predictor) -> Any:
+    rng = np.random.default_rng(1)
+    return model.predict({name: rng.integers(model.schema.size(name), size=ROWS) for name in model.inputs})

@@ -1,0 +1,39 @@
+"""A step on a sample is paid as one Gaussian query, however many blocks its sum has."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.driver.handlers import handler
+from stratsynth.noise import SeededEntropy
+from stratsynth.questions import Design, Moments, Total
+from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.total import GRID
+from stratsynth.schema import Categorical, Numeric, Schema
+
+SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "PAY": Numeric(lower=0, upper=10)})
+SETTING = Setting(SCHEMA, Neighbours.ADD_REMOVE)
+QUESTION = Total(Moments(Design(("SEX",)), "PAY", clip=1.0), 1.5, Currency.SAMPLED, rate=0.1)
+BLOCKS = QUESTION.query.blocks(SCHEMA)
+
+
+def test_a_row_that_fills_every_block_costs_one_step():
+    """Each block moves by its clip at once: 1 / z^2 adds up over blocks, and may come to that of one query."""
+    assert len(BLOCKS) > 1
+    empty = Exact(sums=[[np.zeros(block.size, np.int64) for block in BLOCKS]])
+    filled = Exact(sums=[[np.eye(1, block.size, dtype=np.int64)[0] * GRID for block in BLOCKS]])
+    answer = handler(QUESTION).answer(QUESTION, SETTING, empty, SeededEntropy(1), {})
+    cost = handler(QUESTION).cost(QUESTION, SETTING, empty, filled, answer)
+    (charge,) = QUESTION.charges(SCHEMA, (), Neighbours.ADD_REMOVE)
+    assert cost <= Fraction(charge.amount)
+    assert cost == pytest.approx(charge.amount, rel=1e-9)  # and no more noise than that
+
+
+def test_the_noise_that_is_drawn_is_the_noise_that_is_stated():
+    still = Exact(sums=[[np.zeros(block.size, np.int64) for block in BLOCKS]])
+    entropy = SeededEntropy(2)
+    answers = [handler(QUESTION).answer(QUESTION, SETTING, still, entropy, {}) for _ in range(3000)]
+    drawn = [[part.values[0] / part.sigma for part in answer] for answer in answers]
+    assert np.mean(np.square(drawn), axis=0) == pytest.approx(np.ones(len(BLOCKS)), rel=0.15)
