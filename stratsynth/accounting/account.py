@@ -37,6 +37,10 @@ class Account(Protocol):
     def seed(self) -> int:
         """The seed of post-processing: a resumed fit must ask what the interrupted one asked."""
 
+    @property
+    def by_shape(self) -> bool:
+        """Whether questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
+
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Record, for good, what is about to be answered; or refuse all of it."""
 
@@ -63,6 +67,7 @@ class FitAccount:
         self.spending = Spending(budget.neighbours)
         self.standing = standing
         self.seed = seed
+        self.by_shape = True
         self._distance = 0.0
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:

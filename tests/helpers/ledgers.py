@@ -88,7 +88,8 @@ def table(data, cap=None, **settings):
 
 
 def kinds(ledger):
-    return [line["kind"] for line in lines_of(ledger)]
+    """What happened, without the lines that say of a charge that its answers were given."""
+    return [line["kind"] for line in lines_of(ledger) if line["kind"] != "answered"]
 
 
 def refused(data, match, kind=LedgerError, mechanism=None):
