@@ -35,6 +35,7 @@ RESTORE = (
     "with it and has to be counted by hand."
 )
 """What a reader of a damaged ledger can do, and what that means."""
+EMPTIED = "ledger: {path} was emptied or removed; " + RESTORE
 ROLLED_BACK = (
     "ledger: {path} is older than the files beside it, which know of charges that it lacks: it was restored from an old "
     "copy, or cut. Nothing is spent on it. Put back its newest state; where that is lost, begin a ledger under another "
@@ -66,10 +67,8 @@ class Chain:
 
     def read(self) -> list[dict[str, Any]]:
         """All lines, verified, without writing anything; for showing."""
-        fresh = Chain(self.path)  # what it takes from beside the ledger is not in the file yet
-        with fresh._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:  # noqa: SLF001 - of its own class
-            fresh._catch_up(handle)  # noqa: SLF001
-        return fresh.lines
+        with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:
+            return self._catch_up(handle, write=False)
 
     @contextlib.contextmanager
     def _opened(self, how: int, lock: int) -> Iterator[int]:
@@ -90,8 +89,8 @@ class Chain:
         finally:
             os.close(handle)  # releases the lock
 
-    def _catch_up(self, handle: int) -> None:
-        """Read and verify what was appended since the last look."""
+    def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
+        """Read and verify what was appended since the last look; all lines, with the one that `write` would complete."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -105,10 +104,22 @@ class Chain:
         for line in whole:
             self._accept(line)
             self._read += len(line) + 1
-        self._complete(torn, handle)
+        line = self._unfinished(torn)
+        if line and not write:
+            return [*self.lines, self._checked(line[:-1])[1]]
+        if line:
+            self._checked(line[:-1])
+            try:
+                _write(handle, line, self._read)
+                os.fsync(handle)
+            except OSError as error:
+                raise LedgerError(f"ledger: {self.path} cannot be written ({error.strerror}).") from None
+            self._accept(line[:-1])
+            self._read += len(line)
+        return self.lines
 
-    def _complete(self, torn: bytes, handle: int) -> None:
-        """Accept the line beside the ledger where the ledger lacks it, or its end; and write it.
+    def _unfinished(self, torn: bytes) -> bytes:
+        """The line beside the ledger where the ledger lacks it, or its end; empty where the ledger is whole.
 
         A line that follows the last one was being written when its process was killed, or was cut off: it stands either
         way. One that follows some later line shows that the ledger is an older copy of itself.
@@ -122,19 +133,18 @@ class Chain:
             raise self._damaged("its last line is torn")
         stated = line[:_WIDTH].decode(errors="replace")
         if not sound or stated in self._heads:
-            return
+            return b""
         if not torn and stated != _hash(self._head, line[_WIDTH + 1 : -1]):
-            raise LedgerError(ROLLED_BACK.format(path=self.path))
-        self._accept(line[:-1])
-        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR:
-            try:
-                _write(handle, line, self._read)
-                os.fsync(handle)
-            except OSError as error:
-                raise LedgerError(f"ledger: {self.path} cannot be written ({error.strerror}).") from None
-        self._read += len(line)
+            raise LedgerError((ROLLED_BACK if self.lines else EMPTIED).format(path=self.path))
+        return line
 
     def _accept(self, line: bytes) -> None:
+        self._head, content = self._checked(line)
+        self._heads.add(self._head)
+        self.lines.append(content)
+
+    def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
+        """The head after a line that follows the last one, and what it says."""
         stated, space, body = line[:_WIDTH], line[_WIDTH : _WIDTH + 1], line[_WIDTH + 1 :]
         head = _hash(self._head, body)
         if space != b" " or stated != head.encode():
@@ -145,9 +155,7 @@ class Chain:
             content = None
         if not isinstance(content, dict):
             raise self._damaged(f"line {len(self.lines) + 1} is not a JSON object")
-        self.lines.append(content)
-        self._head = head
-        self._heads.add(head)
+        return head, content
 
     def _damaged(self, how: str) -> LedgerError:
         return LedgerError(

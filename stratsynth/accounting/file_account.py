@@ -19,6 +19,9 @@ from stratsynth.files.npz import State
 from stratsynth.files.whole import sync_folder
 
 
+ANOTHER = "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."
+
+
 class FileAccount:
     """The account of a fit whose charges and answers are on disk."""
 
@@ -55,15 +58,12 @@ class FileAccount:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""
         if (moment, asked) in self._paid:
             return
+        if moment < self._last:  # what was asked later rested on another answer
+            raise BudgetRefused(f"ledger: refused before reading. {ANOTHER}")
         try:
             self._account.refuse(charges, distance)
         except BudgetRefused as refused:
-            if any(paid == moment for paid, _ in self._paid):
-                raise BudgetRefused(
-                    f"{refused} This fit asks something else than before it was interrupted; another seed makes it a "
-                    "new fit."
-                ) from None
-            raise
+            raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
         self._append(
             {
                 "kind": "charge", "moment": moment, "asked": asked, "distance": distance,

@@ -21,7 +21,7 @@ from typing import Any
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import RESTORE, Chain
+from stratsynth.accounting.chain import EMPTIED, Chain
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.lines import FORMAT, allotment_of, head_of, refuse_half_done, reservation, runs_of
@@ -55,7 +55,7 @@ class FileLedger:
         with self._chain.locked() as writer:
             new = not self._chain.lines
             if new and journal_of(self.path).exists():
-                raise LedgerError(f"ledger: {self.path} was emptied or removed; {RESTORE}")
+                raise LedgerError(EMPTIED.format(path=self.path))
             data = self._fingerprint(key_of(self.path, new=new))
             if new:
                 budget = request.budget
