@@ -163,7 +163,7 @@ def _judged(
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
     identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
-    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready)
+    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:

@@ -31,15 +31,15 @@ _START = "0" * 64
 _WIDTH = 64
 _LINE = re.compile(rb"[0-9a-f]{64} \{[^\n]*\}\n")
 RESTORE = (
-    "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is lost "
-    "with it and has to be counted by hand."
+    "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is "
+    "lost with it and has to be counted by hand."
 )
 """What a reader of a damaged ledger can do, and what that means."""
 EMPTIED = "ledger: {path} was emptied or removed; " + RESTORE
 ROLLED_BACK = (
-    "ledger: {path} is older than the files beside it, which know of charges that it lacks: it was restored from an old "
-    "copy, or cut. Nothing is spent on it. Put back its newest state; where that is lost, begin a ledger under another "
-    "name and count by hand what was spent before."
+    "ledger: {path} is older than the files beside it, which know of charges that it lacks: it was restored from an "
+    "old copy, or cut. Nothing is spent on it. Put back its newest state; where that is lost, begin a ledger under "
+    "another name and count by hand what was spent before."
 )
 
 
@@ -90,7 +90,7 @@ class Chain:
             os.close(handle)  # releases the lock
 
     def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
-        """Read and verify what was appended since the last look; all lines, with the one that `write` would complete."""
+        """Read and verify what was appended since the last look; all lines, with the one that `write` completes."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -158,9 +158,7 @@ class Chain:
         return head, content
 
     def _damaged(self, how: str) -> LedgerError:
-        return LedgerError(
-            f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; {RESTORE}"
-        )
+        return LedgerError(f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; {RESTORE}")
 
 
 class _Writer:

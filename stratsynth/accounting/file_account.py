@@ -18,8 +18,9 @@ from stratsynth.files import npz
 from stratsynth.files.npz import State
 from stratsynth.files.whole import sync_folder
 
-
-ANOTHER = "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."
+ANOTHER = (
+    "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."
+)
 
 
 class FileAccount:
@@ -56,6 +57,10 @@ class FileAccount:
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""
+        with self._account.lock:
+            self._charge(moment, asked, charges, distance)
+
+    def _charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         if (moment, asked) in self._paid:
             return
         if moment < self._last:  # what was asked later rested on another answer
@@ -92,8 +97,8 @@ class FileAccount:
             raise LedgerError(f"ledger: the journal of this fit cannot be read ({error.strerror}).") from None
         if given is not None and given != hashlib.sha256(content).hexdigest():
             raise LedgerError(
-                f"ledger: the journal of this fit is damaged: {path.name} is not the answer that was given. Restore the "
-                "journal. Nothing was read."
+                f"ledger: the journal of this fit is damaged: {path.name} is not the answer that was given. Restore "
+                "the journal. Nothing was read."
             )
         try:
             state = npz.read(path)

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Chain
 from stratsynth.accounting.file_account import FileAccount
@@ -90,8 +89,7 @@ class FileLedger:
                 delta = readable(reserved, head["delta"])
                 spent = total(reserved, delta)
                 standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made), spent_delta=delta)
-                account = FitAccount(request.budget, request.allot, standing, mine["seed"])
-                return FileAccount(self._chain, account, mine, folder, lock)
+                return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise

@@ -145,8 +145,8 @@ class Handler(ABC, Generic[Q]):
         """What has to be the same for a kept answer to be given again, beside the path and the charges.
 
         Numbers that a program works out from earlier answers do not belong to it: another processor rounds them
-        otherwise, and an interrupted fit could not go on there. A kept answer was paid for as the answer to the question
-        of then, and giving it again is post-processing. By default the whole question.
+        otherwise, and an interrupted fit could not go on there. A kept answer was paid for as the answer to the
+        question of then, and giving it again is post-processing. By default the whole question.
         """
         return question
 

@@ -4,6 +4,8 @@ What a program compares candidates with is worked out from earlier answers in fl
 other last bits, and the fit is the same.
 """
 
+import contextlib
+
 import numpy as np
 import pytest
 from stratsynth.adapters import AIM, GEM, MST, Pooled
@@ -79,11 +81,9 @@ def stopped(how, place, at, seed=5):
         if len(ticks) == at:
             raise KeyboardInterrupt
 
-    try:
-        with fitted(how, table(place), BUDGET, seed=seed, tick=tick):
-            raise KeyboardInterrupt
-    except KeyboardInterrupt:
-        return len(ticks) == at
+    with contextlib.suppress(KeyboardInterrupt), fitted(how, table(place), BUDGET, seed=seed, tick=tick):
+        raise KeyboardInterrupt
+    return len(ticks) == at
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -159,7 +159,9 @@ def test_a_choice_among_other_candidates_is_not_answered_by_the_old_number(chang
 
 def test_sums_around_another_centre_are_the_same_question():
     """COINPRESS narrows down a centre by earlier answers, and clips by their size."""
-    here, there = (Columns(("a",), (centre,), (1.0,), clip) for centre, clip in ((1.0, 2.0), (1.0 + 1e-15, 2.0 + 1e-15)))
+    here, there = (
+        Columns(("a",), (centre,), (1.0,), clip) for centre, clip in ((1.0, 2.0), (1.0 + 1e-15, 2.0 + 1e-15))
+    )
     assert here.replayed() == there.replayed()
     assert here.replayed() != Columns(("a",), (1.0,), (1.0,), 2.1).replayed()
     assert here.replayed() != Columns(("a",), (1.0,), (1.0,), 2.0, "l1").replayed()
