@@ -164,4 +164,4 @@ def _judged(
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
     identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
-    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready)
+    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)

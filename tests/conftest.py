@@ -52,6 +52,14 @@ def refuse_all_but_the_installed_wheel() -> None:
         raise pytest.UsageError(f"stratsynth comes from {spec.origin}, not from the wheel in {installed}")
 
 
+@pytest.fixture(autouse=True)
+def accounts_of_its_own() -> None:
+    """Each test is a process of its own to the accounts in memory, which know equal data again."""
+    from stratsynth.accounting import process
+
+    process._ACCOUNTS.clear()
+
+
 @pytest.fixture
 def data(tmp_path: Path) -> Path:
     """A file of a hundred people."""

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
+from stratsynth.strata import Stratum
 
 
 class Account(Protocol):
@@ -37,6 +41,10 @@ class Account(Protocol):
     def seed(self) -> int:
         """The seed of post-processing: a resumed fit must ask what the interrupted one asked."""
 
+    @property
+    def by_shape(self) -> bool:
+        """Whether questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
+
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Record, for good, what is about to be answered; or refuse all of it."""
 
@@ -56,19 +64,32 @@ class Account(Protocol):
 class FitAccount:
     """An account in memory, capped by the fit's allotment. It forgets answers: there is nothing to resume."""
 
-    def __init__(self, budget: Budget, allot: Allotment, standing: Standing, seed: int) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        allot: Allotment,
+        standing: Standing,
+        seed: int,
+        caps: Mapping[Stratum, float] = MappingProxyType({}),
+    ) -> None:
         """Open it for the budget's neighbours; nothing is spent yet."""
         self.budget = budget
         self.allot = allot
+        self.caps = caps
+        """The most that a record of some strata may cost, asked of everybody and there, in the allotment's currency."""
         self.spending = Spending(budget.neighbours)
         self.standing = standing
         self.seed = seed
+        self.by_shape = True
+        self.lock = threading.RLock()
+        """Held from looking whether charges fit until they are recorded."""
         self._distance = 0.0
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Refuse what would pass the allotment; otherwise record it."""
-        self.refuse(charges, distance)
-        self.record(charges, distance)
+        with self.lock:
+            self.refuse(charges, distance)
+            self.record(charges, distance)
 
     def refuse(self, charges: Sequence[Charge], distance: float) -> None:
         """Raise if these charges would pass the allotment; nothing is recorded.
@@ -96,16 +117,26 @@ class FitAccount:
                     f"budget refused before reading: claims of delta {delta:g} in all, "
                     f"{self.allot.promise.delta:g} reserved."
                 )
-        cap, before = Fraction(self.allot.amount), self.spending.spent()
+        before = self._spent()
         self.spending.add(charges)
-        after = self.spending.spent()
+        after = self._spent()
         self.spending.withdraw(charges)
-        if after > cap:
-            asked, left = float(after - before), float(cap - before)
-            raise BudgetRefused(
-                f"budget refused before reading: asked {self.allot.currency.unit} {asked:.6g}, "
-                f"remaining {left:.6g}, short of {asked - left:.6g}."
-            )
+        for where, spent, would, cap in zip((None, *self.caps), before, after, self._most, strict=True):
+            if would > cap:
+                asked, left = float(would - spent), float(cap - spent)
+                own = "" if where is None else f"stratum {where.label} has a budget of its own: "
+                raise BudgetRefused(
+                    f"budget refused before reading: {own}asked {self.allot.currency.unit} {asked:.6g}, "
+                    f"remaining {left:.6g}, short of {asked - left:.6g}."
+                )
+
+    def _spent(self) -> list[Fraction]:
+        """What was spent on the dearest record, and on those of each stratum with a cap."""
+        return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
+
+    @cached_property
+    def _most(self) -> list[Fraction]:
+        return [Fraction(self.allot.amount), *map(Fraction, self.caps.values())]
 
     def record(self, charges: Sequence[Charge], distance: float) -> None:
         """Record charges that were found to fit, or that were made before."""

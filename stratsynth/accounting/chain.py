@@ -2,11 +2,13 @@
 
 Each line is `<sha256> <json>`: the hash covers the line before it and its own JSON, so a changed, lost or
 swapped byte anywhere is seen. The file fails closed: a damaged one is refused, never repaired. What a chain
-cannot see by itself is that its last lines were cut off; keep the ledger where only its owner can write.
+cannot see by itself is that its last lines were cut off. The line written last lies beside it too, and the
+journal knows which fits and answers there were: a ledger that is older than these is refused. Who puts all of them
+back together is not noticed; keep the ledger where only its owner can write.
 
 A process that is killed inside a write may leave part of a line, wherever the line crosses a page. So each
-line is written to `<name>.next` first, and one that was torn is completed from there: what was charged stays
-charged, and everything else that has no end is damage.
+line is written to `<name>.next` first, and one that was torn, or not begun, is completed from there: what was
+charged stays charged, and everything else that has no end is damage.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,6 +29,18 @@ from stratsynth.files.whole import sync_folder
 
 _START = "0" * 64
 _WIDTH = 64
+_LINE = re.compile(rb"[0-9a-f]{64} \{[^\n]*\}\n")
+RESTORE = (
+    "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is "
+    "lost with it and has to be counted by hand."
+)
+"""What a reader of a damaged ledger can do, and what that means."""
+EMPTIED = "ledger: {path} was emptied or removed; " + RESTORE
+ROLLED_BACK = (
+    "ledger: {path} is older than the files beside it, which know of charges that it lacks: it was restored from an "
+    "old copy, or cut. Nothing is spent on it. Put back its newest state; where that is lost, begin a ledger under "
+    "another name and count by hand what was spent before."
+)
 
 
 class Chain:
@@ -38,6 +53,7 @@ class Chain:
         """The line that is being written, or was written last."""
         self.lines: list[dict[str, Any]] = []
         """What has been read and verified so far; `locked` brings it up to date."""
+        self._heads = {_START}
         self._read = 0
         self._head = _START
 
@@ -52,8 +68,7 @@ class Chain:
     def read(self) -> list[dict[str, Any]]:
         """All lines, verified, without writing anything; for showing."""
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:
-            self._catch_up(handle)
-        return self.lines
+            return self._catch_up(handle, write=False)
 
     @contextlib.contextmanager
     def _opened(self, how: int, lock: int) -> Iterator[int]:
@@ -74,8 +89,8 @@ class Chain:
         finally:
             os.close(handle)  # releases the lock
 
-    def _catch_up(self, handle: int) -> None:
-        """Read and verify what was appended since the last look."""
+    def _catch_up(self, handle: int, *, write: bool = True) -> list[dict[str, Any]]:
+        """Read and verify what was appended since the last look; all lines, with the one that `write` completes."""
         size = os.fstat(handle).st_size
         if size < self._read:
             raise self._damaged("it is shorter than it was")
@@ -89,27 +104,47 @@ class Chain:
         for line in whole:
             self._accept(line)
             self._read += len(line) + 1
-        if torn:
-            self._complete(torn, handle)
-
-    def _complete(self, torn: bytes, handle: int) -> None:
-        """Accept a torn last line if the file beside the ledger holds all of it, and write its end."""
-        try:
-            line = self.next.read_bytes()
-        except OSError:
-            line = b""
-        if not line.startswith(torn) or line.find(b"\n") != len(line) - 1:
-            raise self._damaged("its last line is torn")
-        self._accept(line[:-1])
-        if fcntl.fcntl(handle, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDWR:
+        line = self._unfinished(torn)
+        if line and not write:
+            return [*self.lines, self._checked(line[:-1])[1]]
+        if line:
+            self._checked(line[:-1])
             try:
                 _write(handle, line, self._read)
                 os.fsync(handle)
             except OSError as error:
                 raise LedgerError(f"ledger: {self.path} cannot be written ({error.strerror}).") from None
-        self._read += len(line)
+            self._accept(line[:-1])
+            self._read += len(line)
+        return self.lines
+
+    def _unfinished(self, torn: bytes) -> bytes:
+        """The line beside the ledger where the ledger lacks it, or its end; empty where the ledger is whole.
+
+        A line that follows the last one was being written when its process was killed, or was cut off: it stands either
+        way. One that follows some later line shows that the ledger is an older copy of itself.
+        """
+        try:
+            line = self.next.read_bytes()
+        except OSError:
+            line = b""
+        sound = _LINE.fullmatch(line) is not None
+        if torn and not (sound and line.startswith(torn)):
+            raise self._damaged("its last line is torn")
+        stated = line[:_WIDTH].decode(errors="replace")
+        if not sound or stated in self._heads:
+            return b""
+        if not torn and stated != _hash(self._head, line[_WIDTH + 1 : -1]):
+            raise LedgerError((ROLLED_BACK if self.lines else EMPTIED).format(path=self.path))
+        return line
 
     def _accept(self, line: bytes) -> None:
+        self._head, content = self._checked(line)
+        self._heads.add(self._head)
+        self.lines.append(content)
+
+    def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
+        """The head after a line that follows the last one, and what it says."""
         stated, space, body = line[:_WIDTH], line[_WIDTH : _WIDTH + 1], line[_WIDTH + 1 :]
         head = _hash(self._head, body)
         if space != b" " or stated != head.encode():
@@ -120,13 +155,10 @@ class Chain:
             content = None
         if not isinstance(content, dict):
             raise self._damaged(f"line {len(self.lines) + 1} is not a JSON object")
-        self.lines.append(content)
-        self._head = head
+        return head, content
 
     def _damaged(self, how: str) -> LedgerError:
-        return LedgerError(
-            f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; restore it from a copy."
-        )
+        return LedgerError(f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; {RESTORE}")
 
 
 class _Writer:
@@ -155,13 +187,17 @@ class _Writer:
                 sync_folder(chain.path.parent)
         except BaseException as error:
             os.ftruncate(self._handle, start)
+            with contextlib.suppress(OSError):  # or it would be taken for a line that was being written
+                os.truncate(chain.next, 0)
             if isinstance(error, OSError):
                 raise LedgerError(
-                    f"ledger: {chain.path} cannot be written ({error.strerror}); nothing was read."
+                    f"ledger: {chain.path} cannot be written ({error.strerror}). Run the same again when it can; what "
+                    "was charged stays charged."
                 ) from None
             raise
         chain.lines.append(json.loads(body))
         chain._read, chain._head = start + len(line), head  # noqa: SLF001
+        chain._heads.add(head)  # noqa: SLF001
 
 
 def _write(handle: int, content: bytes, start: int) -> None:

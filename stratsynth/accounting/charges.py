@@ -175,6 +175,13 @@ class Spending:
         """What has been spent for the declared neighbours."""
         return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
 
+    def spent_on(self, stratum: Stratum) -> Fraction:
+        """What a record of one stratum has cost, if it is added or removed: asked of everybody, and there."""
+        key = tuple(sorted(stratum.items))
+        splits = self._root.by.get(tuple(sorted(stratum.columns)), ())
+        inside = (split.strata[key].add_remove() for split in splits if key in split.strata)
+        return self._root.own[Neighbours.ADD_REMOVE] + sum(inside, Fraction(0))
+
     def step(self, name: str) -> Fraction:
         """What has been spent if one record takes a step: `add-remove`, `move`, `replace-within-group` or `replace`."""
         steps = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,11 +11,16 @@ from typing import Any
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.lines import now
+from stratsynth.accounting.lines import BY_SHAPE, now
+from stratsynth.accounting.paths import DONE, answer_name, mark
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError
 from stratsynth.files import npz
 from stratsynth.files.npz import State
 from stratsynth.files.whole import sync_folder
+
+ANOTHER = (
+    "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."
+)
 
 
 class FileAccount:
@@ -26,82 +32,115 @@ class FileAccount:
         """Take over what was charged before, if this is a resumed fit."""
         self.budget, self.allot, self.spending = account.budget, account.allot, account.spending
         self.standing, self.seed = account.standing, account.seed
+        self.by_shape = reservation.get("known_by") == BY_SHAPE
         self._chain = chain
         self._account = account
         self._reservation = reservation
         self._folder = folder
         self._lock: int | None = lock
         self._paid: set[tuple[int, str]] = set()
+        self._given: dict[tuple[int, str], str] = {}
+        """The digest of the journal's file for each answer that the program may have been given."""
         self._last = -1
         """The last moment that was charged."""
         for left in folder.glob(".*.part"):  # a killed write's answer, which nobody has seen and another replaces
             left.unlink(missing_ok=True)
         for line in chain.lines:
-            if line["kind"] == "charge" and line["run"] == reservation["run"]:
+            if line.get("run") != reservation["run"]:
+                continue
+            if line["kind"] == "charge":
                 charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
                 account.record(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
+            elif line["kind"] == "answered":
+                self._given[line["moment"], line["asked"]] = line["sha256"]
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""
+        with self._account.lock:
+            self._charge(moment, asked, charges, distance)
+
+    def _charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         if (moment, asked) in self._paid:
             return
+        if moment < self._last:  # what was asked later rested on another answer
+            raise BudgetRefused(f"ledger: refused before reading. {ANOTHER}")
         try:
             self._account.refuse(charges, distance)
         except BudgetRefused as refused:
-            if any(paid == moment for paid, _ in self._paid):
-                raise BudgetRefused(
-                    f"{refused} This fit asks something else than before it was interrupted; another seed makes it a "
-                    "new fit."
-                ) from None
-            raise
-        with self._chain.locked() as writer:
-            writer.append(
-                {
-                    "kind": "charge", "run": self._reservation["run"], "moment": moment, "asked": asked,
-                    "distance": distance, "charges": [charge.to_dict() for charge in charges],
-                }
-            )  # fmt: skip
+            raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
+        self._append(
+            {
+                "kind": "charge", "moment": moment, "asked": asked, "distance": distance,
+                "charges": [charge.to_dict() for charge in charges],
+            }
+        )  # fmt: skip
         self._account.record(charges, distance)
         self._note(moment, asked)
 
     def recall(self, moment: int, asked: str) -> State | None:
-        """The journalled answers to exactly these questions, which must have been charged."""
-        path = self._answers(moment, asked)
+        """The journalled answers to questions known by this, which must have been charged."""
         if (moment, asked) not in self._paid:
             return None
-        if not path.exists():
-            if self._last > moment:  # the answer led to what was asked next
-                raise LedgerError(
-                    f"ledger: the journal of this fit lacks {path.name}, an answer that was given. Nothing was read."
-                )
-            return None
+        path, given = self._answers(moment, asked), self._given.get((moment, asked))
         try:
-            return npz.read(path)
+            content = path.read_bytes()
+        except FileNotFoundError:
+            if given is not None or self._last > moment:  # the program had it; it led to what was asked next
+                raise LedgerError(
+                    f"ledger: the journal of this fit lacks {path.name}, an answer that was given; another draw would "
+                    "be a second answer for one charge. Restore the journal, or give another seed for a new fit, which "
+                    "is charged. Nothing was read."
+                ) from None
+            return None
+        except OSError as error:
+            raise LedgerError(f"ledger: the journal of this fit cannot be read ({error.strerror}).") from None
+        if given is not None and given != hashlib.sha256(content).hexdigest():
+            raise LedgerError(
+                f"ledger: the journal of this fit is damaged: {path.name} is not the answer that was given. Restore "
+                "the journal. Nothing was read."
+            )
+        try:
+            state = npz.read(path)
         except ReleaseError as error:
             raise LedgerError(f"ledger: the journal of this fit is damaged: {error} Nothing was read.") from None
+        if given is None:  # killed between the journal and its line
+            self._answered(moment, asked, content)
+        return state
 
     def store(self, moment: int, asked: str, answers: State) -> None:
-        """On the disk before anybody sees them."""
+        """On the disk, and known to the ledger, before anybody sees them."""
+        path = self._answers(moment, asked)
         try:
-            npz.write(self._answers(moment, asked), answers, mode=0o600)
+            npz.write(path, answers, mode=0o600)
             sync_folder(self._folder)
+            content = path.read_bytes()
         except OSError as error:
             raise LedgerError(
                 f"ledger: the journal cannot be written ({error.strerror}). The charge stands; "
                 "run the same again when there is room, and it goes on from here."
             ) from None
+        self._answered(moment, asked, content)
 
     def finish(self) -> None:
         """Mark the fit as done; its journal is no longer needed, since the release holds the answers."""
-        with self._chain.locked() as writer:
-            writer.append(
-                {"kind": "done", "run": self._reservation["run"], "identity": self._reservation["identity"],
-                 "at": now()}
-            )  # fmt: skip
+        self._append({"kind": "done", "identity": self._reservation["identity"], "at": now()})
+        if self._lock is not None:
+            mark(self._lock, DONE)
         for path in self._folder.glob("*.npz"):
             path.unlink(missing_ok=True)
         self.close()
+
+    def _append(self, line: Mapping[str, Any]) -> None:
+        """A line of this fit, on the disk before this returns."""
+        with self._chain.locked() as writer:
+            writer.append({"kind": line["kind"], "run": self._reservation["run"], **line})
+
+    def _answered(self, moment: int, asked: str, content: bytes) -> None:
+        """From now on the answer counts as given: should its file be lost, it is never drawn again."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        self._append({"kind": "answered", "moment": moment, "asked": asked, "sha256": sha256})
+        self._given[moment, asked] = sha256
 
     def _note(self, moment: int, asked: str) -> None:
         self._paid.add((moment, asked))
@@ -114,4 +153,4 @@ class FileAccount:
             self._lock = None
 
     def _answers(self, moment: int, asked: str) -> Path:
-        return self._folder / f"{moment:06d}-{asked[:32]}.npz"
+        return self._folder / answer_name(moment, asked)

@@ -7,7 +7,8 @@ long as the process; `ledger_file` keeps one on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -16,6 +17,10 @@ from stratsynth.accounting.budget import Allotment, Budget
 from stratsynth.accounting.standing import Standing, afford, readable, total
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
+from stratsynth.strata import Stratum
+
+_LOCK = threading.RLock()
+"""Whoever looks whether a reservation fits must be the next to make one."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,12 @@ class Request:
     """The user's seed for post-processing, if any."""
     ready: Callable[[], object] = lambda: None
     """Called before a new reservation is made, under the lock; raises when it would be for nothing."""
+    caps: Mapping[Stratum, float] = field(default_factory=dict)
+    """What a record of a stratum with a budget of its own may cost, in the allotment's currency."""
+
+    def account(self, standing: Standing, seed: int) -> FitAccount:
+        """The fit's account in memory, once it has reserved."""
+        return FitAccount(self.budget, self.allot, standing, seed, self.caps)
 
 
 class Ledger(Protocol):
@@ -46,7 +57,7 @@ class ProcessLedger:
     """An account in memory: it ends with the process, so it cannot see what was spent before."""
 
     cap_epsilon: float | None = None
-    note: str = "no ledger file: this account lasted for one process"
+    note: str = "no ledger file: this account lasted for one process, and knew these data by path, object and content"
     _made: list[Allotment] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
@@ -54,7 +65,18 @@ class ProcessLedger:
         number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
 
     def open(self, request: Request) -> FitAccount:
-        """Add the fit's reservation; the total is read at the fit's delta."""
+        """Add the fit's reservation; the total is read at the fit's delta. One thread at a time."""
+        with _LOCK:
+            return self._reserve(request)
+
+    def absorb(self, other: ProcessLedger) -> None:
+        """Take over what was reserved on another account of the same data; the lower cap holds."""
+        with _LOCK:
+            self._made.extend(other._made)
+            caps = [cap for cap in (self.cap_epsilon, other.cap_epsilon) if cap is not None]
+            self.cap_epsilon = min(caps, default=None)
+
+    def _reserve(self, request: Request) -> FitAccount:
         if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
             raise UsageError("guarantees for different neighbours cannot be added up on the same data.")
         if any(allot.promise.unit != request.budget.unit for allot in self._made):
@@ -65,7 +87,7 @@ class ProcessLedger:
         delta = readable(self._made, request.budget.delta)
         spent = total(self._made, delta)
         standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
-        return FitAccount(request.budget, request.allot, standing, fresh_seed(request))
+        return request.account(standing, fresh_seed(request))
 
 
 class UnchargedLedger:
@@ -74,7 +96,7 @@ class UnchargedLedger:
     def open(self, request: Request) -> FitAccount:
         """Reserve nothing."""
         standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
-        return FitAccount(request.budget, request.allot, standing, fresh_seed(request))
+        return request.account(standing, fresh_seed(request))
 
 
 def fresh_seed(request: Request) -> int:

@@ -7,7 +7,8 @@
 Every line is on the disk before a row is read for it. A fit that was interrupted is resumed by the same
 request: its reservation and its charges stand, the answers in its journal are given again, and a question
 that was charged but whose answer never reached the journal is answered now, since nobody has seen the first
-draw. A question that differs from the one asked then is charged anew.
+draw. A question whose public shape differs from that of the one asked then is charged anew. Once the ledger says
+that an answer was given, it is never drawn again: without its journal the fit is refused.
 """
 
 from __future__ import annotations
@@ -18,13 +19,22 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import Chain
+from stratsynth.accounting.chain import EMPTIED, Chain
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.lines import FORMAT, allotment_of, head_of, is_over, refuse_half_done, reservation
-from stratsynth.accounting.paths import journal_folder, journal_of, key_of, locked
+from stratsynth.accounting.lines import FORMAT, allotment_of, head_of, refuse_half_done, reservation, runs_of
+from stratsynth.accounting.paths import (
+    RESERVED,
+    answer_name,
+    check_journal,
+    journal_folder,
+    journal_of,
+    key_of,
+    locked,
+    mark,
+    tidy,
+)
 from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
 from stratsynth.errors import LedgerError, UsageError
 
@@ -44,7 +54,7 @@ class FileLedger:
         with self._chain.locked() as writer:
             new = not self._chain.lines
             if new and journal_of(self.path).exists():
-                raise LedgerError(f"ledger: {self.path} was emptied or removed; restore it from a copy.")
+                raise LedgerError(EMPTIED.format(path=self.path))
             data = self._fingerprint(key_of(self.path, new=new))
             if new:
                 budget = request.budget
@@ -55,8 +65,12 @@ class FileLedger:
             self._check(head, data, request.budget)
             lines = self._chain.lines
             made = [line for line in lines if line["kind"] == "reserve"]
+            over = runs_of(lines)
+            charged = [line for line in lines if line["kind"] == "charge"]
+            check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
+            tidy(self.path, (run for run, done in over.items() if done))
             same = [line for line in made if line["identity"] == request.identity]
-            mine = next((line for line in same if not is_over(line, lines)), None)
+            mine = next((line for line in same if not over[line["run"]]), None)
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
@@ -69,12 +83,13 @@ class FileLedger:
                     mine = reservation(request, run)
                     writer.append(mine)
                     made.append(mine)
+                if not os.fstat(lock).st_size:
+                    mark(lock, RESERVED)
                 reserved = [allotment_of(line) for line in made]
                 delta = readable(reserved, head["delta"])
                 spent = total(reserved, delta)
                 standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made), spent_delta=delta)
-                account = FitAccount(request.budget, request.allot, standing, mine["seed"])
-                return FileAccount(self._chain, account, mine, folder, lock)
+                return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise
@@ -91,7 +106,8 @@ class FileLedger:
             self._check(head, head["data"], requests[0].budget)
             cap, delta = head["cap_epsilon"], head["delta"]
         made = [line for line in lines if line["kind"] == "reserve"]
-        resumed = {line["identity"] for line in made if not is_over(line, lines)}
+        over = runs_of(lines)
+        resumed = {line["identity"] for line in made if not over[line["run"]]}
         new = [request for request in requests if request.identity not in resumed]
         for request in new:
             refuse_half_done(self.path, lines, request)
@@ -134,11 +150,11 @@ def read_ledger(path: Path) -> dict[str, Any]:
     cap = head["cap_epsilon"]
     fits = [
         {
-            "run": line["run"], "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
+            "run": number, "at": line["at"], "mechanism": line["mechanism"], **line["budget"],
             **line["allot"], "state": "done" if line["run"] in done else "open",
             "questions": asked[line["run"]],
         }
-        for line in made
+        for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
     return {

@@ -3,6 +3,7 @@
 ledger    the first: cap, delta, neighbours, unit, and the fingerprint of the data
 reserve   a fit: who asked for what, its whole allotment, and the version that wrote the line
 charge    a moment of a fit, its questions by their digest, and what they cost
+answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
 done      the release is where its owner wants it
 """
 
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.chain import RESTORE
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.ledger import Request, fresh_seed
 from stratsynth.checks import is_whole
@@ -22,6 +24,8 @@ from stratsynth.errors import LedgerError, UsageError
 from stratsynth.version import VERSION
 
 FORMAT = "stratsynth-ledger/1"
+BY_SHAPE = "shape"
+"""How a fit's questions are known in the ledger, by their public shape; a fit that says nothing, by every number."""
 
 
 def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -37,8 +41,7 @@ def head_of(path: Path, lines: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]
             _check_line(line, currencies, first=number == 1)
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, UsageError):
         raise LedgerError(
-            f"ledger: {path} is damaged: line {number} is no ledger's. Nothing is spent on a damaged ledger; "
-            "restore it from a copy."
+            f"ledger: {path} is damaged: line {number} is no ledger's. Nothing is spent on a damaged ledger; {RESTORE}"
         ) from None
     return lines[0]
 
@@ -65,6 +68,11 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         spending.add(Charge.from_dict(c, currencies[line["run"]]) for c in line["charges"])
         if not (0 <= line["distance"] <= 1 and isinstance(line["moment"], int) and float(spending.spent()) >= 0):
             raise ValueError(kind)
+    elif kind == "answered":
+        _texts(line, "asked", "sha256")
+        currencies[line["run"]]
+        if not isinstance(line["moment"], int):
+            raise ValueError(kind)
     elif kind == "done":
         _texts(line, "identity")
         currencies[line["run"]]
@@ -72,14 +80,17 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         raise ValueError(kind)
 
 
-def is_over(reservation: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a fit cannot be resumed: it is done, or has handed rows to code whose answers nobody could keep."""
-    claimed = reservation["allot"]["currency"] == Currency.CLAIMED
-    return any(
-        line["kind"] == "done" or (claimed and line["kind"] == "charge")
-        for line in lines
-        if line.get("run") == reservation["run"]
-    )
+def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
+    """Each fit, and whether it is over: it is done, or has handed rows to code whose answers nobody could keep."""
+    found, claimed = dict[str, bool](), set[str]()
+    for line in lines:
+        if line["kind"] == "reserve":
+            found[line["run"]] = False
+            if line["allot"]["currency"] == Currency.CLAIMED:
+                claimed.add(line["run"])
+        elif line["kind"] == "done" or (line["kind"] == "charge" and line["run"] in claimed):
+            found[line["run"]] = True
+    return found
 
 
 def _texts(line: Mapping[str, Any], *keys: str) -> None:
@@ -93,7 +104,7 @@ def reservation(request: Request, run: str) -> dict[str, Any]:
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": _budget(request.budget),
-        "allot": request.allot.to_dict(),
+        "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
     }  # fmt: skip
 
 
@@ -108,13 +119,14 @@ def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Re
     What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
     what has the request's mechanism, budget and seed; a request without a seed may be any.
     """
+    over = runs_of(lines)
     for line in lines:
         same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
             request.mechanism, _budget(request.budget),
         )  # fmt: skip
         if not same or request.seed not in (None, line["seed"]):
             continue
-        if line.get("version") != VERSION and not is_over(line, lines):
+        if line.get("version") != VERSION and not over[line["run"]]:
             raise LedgerError(
                 f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
                 f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "

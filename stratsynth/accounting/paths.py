@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from stratsynth.accounting.chain import ROLLED_BACK
 from stratsynth.errors import LedgerError
 from stratsynth.files.whole import new_file, sync_folder
 from stratsynth.noise import SystemEntropy
 
 KEY_BYTES = 32
+RESERVED, DONE = b"reserved\n", b"done\n"
+"""What a fit's lock file says once the ledger has the line: an older copy of the ledger then lacks it."""
 
 
 def key_of(path: Path, *, new: bool) -> bytes:
@@ -34,6 +40,57 @@ def key_of(path: Path, *, new: bool) -> bytes:
 def journal_of(path: Path) -> Path:
     """The folder of all journals."""
     return path.with_name(f"{path.name}.journal")
+
+
+def answer_name(moment: int, asked: str) -> str:
+    """The journal's file for the answers of one moment."""
+    return f"{moment:06d}-{asked[:32]}.npz"
+
+
+def mark(lock: int, word: bytes) -> None:
+    """Note beside the ledger what it has been told. A mark that is lost to a crash only tells less."""
+    with contextlib.suppress(OSError):
+        os.pwrite(lock, word, os.fstat(lock).st_size)
+
+
+def check_journal(path: Path, runs: Mapping[str, bool], answers: AbstractSet[tuple[str, str]]) -> None:
+    """Refuse a ledger that knows less than the journal beside it: an older copy, whose charges are lost.
+
+    Args:
+        path: The ledger.
+        runs: Each fit that the ledger knows, and whether it is over.
+        answers: The fit and the journal's file of each moment that was charged.
+    """
+    for folder in _folders(path):
+        names, over = {file.name for file in folder.glob("*.npz")}, runs.get(folder.name)
+        try:
+            marks = (folder / "lock").read_bytes()
+        except OSError:
+            marks = b""
+        unknown = over is None and bool(names or marks)
+        undone = over is False and DONE in marks
+        uncharged = over is False and any((folder.name, name) not in answers for name in names)
+        if unknown or undone or uncharged:
+            raise LedgerError(ROLLED_BACK.format(path=path))
+
+
+def tidy(path: Path, over: Iterable[str]) -> None:
+    """Remove the answers of fits that are over, which a process that was killed while it finished has left."""
+    wanted = set(over)
+    for folder in _folders(path):
+        if folder.name in wanted:
+            for left in (*folder.glob("*.npz"), *folder.glob(".*.part")):
+                left.unlink(missing_ok=True)
+
+
+def _folders(path: Path) -> list[Path]:
+    """The folders of the fits' journals."""
+    try:
+        return sorted(folder for folder in journal_of(path).iterdir() if folder.is_dir())
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise LedgerError(f"ledger: {journal_of(path)} cannot be read ({error.strerror}).") from None
 
 
 def journal_folder(path: Path, run: str) -> Path:

@@ -37,6 +37,11 @@ class Source(ABC):
     path: Path | None = None
     """The file that it is; None for a table in memory."""
 
+    @property
+    def held(self) -> object:
+        """The object that holds the rows of a table in memory: two sources of one object are of the same data."""
+        return self
+
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The names of the columns; reads no row."""
@@ -76,6 +81,11 @@ class ArrowSource(Source):
     table: pa.Table
     """The table."""
 
+    @property
+    def held(self) -> object:
+        """The Arrow table."""
+        return self.table
+
     def columns(self) -> tuple[str, ...]:
         """The names of the columns."""
         return tuple(self.table.column_names)
@@ -95,6 +105,11 @@ class FrameSource(Source):
 
     frame: pd.DataFrame
     """The frame; it is only read."""
+
+    @property
+    def held(self) -> object:
+        """The frame."""
+        return self.frame
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, as text."""

@@ -10,14 +10,14 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.ledger import Ledger, ProcessLedger, UnchargedLedger
+from stratsynth.accounting.ledger import Ledger, UnchargedLedger
+from stratsynth.accounting.process import SharedLedger
 from stratsynth.checks import number, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
-    from stratsynth.data.sources import Source
 
 
 @dataclass(frozen=True)
@@ -33,20 +33,6 @@ class PrivateTable:
     """The account that every fit on this table reserves from."""
     public: bool = False
     """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
-
-
-_PROCESS: dict[Path, ProcessLedger] = {}
-"""The accounts of files that have no ledger: a file opened twice in a process has one."""
-
-
-def _process_ledger(source: Source, cap: float | None) -> ProcessLedger:
-    path = source.path
-    if path is None:
-        return ProcessLedger(cap)
-    ledger = _PROCESS.setdefault(path.resolve(), ProcessLedger(cap))
-    if cap is not None and ledger.cap_epsilon != cap:
-        raise UsageError(f"{path} was opened before in this process, with ledger_epsilon {ledger.cap_epsilon}.")
-    return ledger
 
 
 def open_table(
@@ -65,7 +51,7 @@ def open_table(
         data: A path, a pandas frame or an Arrow table.
         schema: A `Schema`, or the path of a schema file.
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
-            certificates say so.
+            certificates say so; data are known there as the same by their path, as one object, or by their content.
         ledger_epsilon: The most that may ever be spent on these data; set when the ledger is made.
         declared_size: About how many records there are, as is publicly known.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
@@ -93,7 +79,9 @@ def open_table(
     if public:
         account = UnchargedLedger()
     elif ledger is None:
-        account = _process_ledger(source, ledger_epsilon)
+        account = SharedLedger(
+            None if source.path is None else source.path.resolve(), source.held, rows.fingerprint, ledger_epsilon
+        )
     else:
         from stratsynth.accounting.ledger_file import FileLedger
 

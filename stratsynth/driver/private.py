@@ -7,7 +7,7 @@ the account's journal before anybody sees them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -56,6 +56,8 @@ class PrivateAnswers:
         """Answer everything that was asked at one moment."""
         moment, self._batch = self._batch, self._batch + 1
         name, charges, distance = invoice(asked, self._account.budget)
+        if not self._account.by_shape:
+            name = exactly(asked)
         self._account.charge(moment, name, charges, distance)
         state = self._account.recall(moment, name)
         answers = self._answer(asked) if state is None else from_state(asked, state)
@@ -86,8 +88,35 @@ def invoice(asked: Sequence[Asked], budget: Budget) -> tuple[str, list[Charge], 
     for a in asked:
         handler(a.question)  # what no handler knows is refused before anything is charged
     charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours)]
-    name = digest([(a.path, a.question) for a in asked])
-    return name, for_units(charges, budget), tv_error(asked, budget.neighbours)
+    charges = for_units(charges, budget)
+    return shape(asked, charges), charges, tv_error(asked, budget.neighbours)
+
+
+def shape(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
+    """What one moment's questions are known by in the journal: their public shape, and all that they cost.
+
+    An answer that was charged and journalled is given again to a question of the same shape at the same moment. It was
+    paid for when it was drawn, so giving it again is post-processing, whatever the program now compares it with. One
+    that was charged and never journalled has been seen by nobody: the question of now is answered under that charge,
+    whose amount and sensitivity are the same. Amounts are compared exactly; what follows from numbers of earlier
+    answers, which another processor rounds otherwise, to nine digits.
+    """
+    kinds = [(a.path, type(a.question).__name__, handler(a.question).replayed(a.question)) for a in asked]
+    return digest(kinds, [_rounded(charge.to_dict()) for charge in charges], [c.amount for c in charges])
+
+
+def exactly(asked: Sequence[Asked]) -> str:
+    """What versions 0.1.0 and 0.2.0 knew them by: every number that the program worked out."""
+    return digest([(a.path, a.question) for a in asked])
+
+
+def _rounded(value: object) -> object:
+    """Plain values, with nine digits of each float."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return f"{value:.9g}" if isinstance(value, float) else value
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:

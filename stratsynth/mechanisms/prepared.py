@@ -7,19 +7,19 @@ out once for all of them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting import units
+from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
-from stratsynth.accounting.units import protecting
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.questions import Question, Split
 from stratsynth.schema.feasible import check_rules
-from stratsynth.strata import StratumPath, label
+from stratsynth.strata import Stratum, StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
@@ -60,6 +60,19 @@ class Prepared:
         factor = max((kind.dearest[currency] for kind in self.mechanism.needs), default=DEAREST[currency])
         return Worst(factor, only_strata=self.strata is not None and self.strata.only_strata)
 
+    @cached_property
+    def caps(self) -> dict[Stratum, float]:
+        """What a record of a stratum with a budget of its own may cost; the account refuses more, whoever asks."""
+        layout = self.strata
+        if layout is None or not layout.own_budgets:
+            return {}
+        make = {Currency.ZCDP: Budget.zcdp, Currency.PURE: Budget.pure, Currency.CLAIMED: Budget.claimed}
+        currency = self.allot.currency
+        if currency not in make:
+            raise Unsupported(f"{self.mechanism.name}: strata have no budgets of their own in {currency}.")
+        own = {s: replace(self.budget, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
+        return {stratum: units.whole(make[currency](budget)).amount for stratum, budget in own.items()}
+
     def admit(self, asked: Iterable[tuple[StratumPath, frozenset[type[Question]]]]) -> None:
         """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
         for path, kinds in asked:
@@ -93,7 +106,7 @@ def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_
         )
     whole("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
-    budget = protecting(budget, schema)
+    budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)

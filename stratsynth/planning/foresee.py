@@ -169,7 +169,8 @@ def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | Non
     from stratsynth.driver.solving import together
 
     how, public, solved = prepared.mechanism, prepared.public, list[int]()
-    account = ProcessLedger().open(Request("", how.title, prepared.budget, whole(prepared.allot), 0))
+    request = Request("", how.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
+    account = ProcessLedger().open(request)
     answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:

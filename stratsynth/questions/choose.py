@@ -121,6 +121,10 @@ class ChooseHandler(Handler[Choose]):
         """The number."""
         return int(kept.facts)
 
+    def replayed(self, question: Choose) -> Any:
+        """The list of candidates, which the number is about; not what they are compared with."""
+        return [score.candidate for score in question.scores], question.rho
+
     def unverified(self, question: Choose) -> str:
         """What any of the scores rests on."""
         return next(filter(None, (score.unverified for score in question.scores)), "")

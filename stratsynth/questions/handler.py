@@ -141,6 +141,15 @@ class Handler(ABC, Generic[Q]):
     def recall(self, kept: Kept) -> Answer:
         """The answer that `keep` was given."""
 
+    def replayed(self, question: Q) -> Any:
+        """What has to be the same for a kept answer to be given again, beside the path and the charges.
+
+        Numbers that a program works out from earlier answers do not belong to it: another processor rounds them
+        otherwise, and an interrupted fit could not go on there. A kept answer was paid for as the answer to the
+        question of then, and giving it again is post-processing. By default the whole question.
+        """
+        return question
+
     def released(self, answer: Answer) -> Sequence[NoisyTable]:
         """The tables that the release publishes among its measurements; by default none."""
         return ()

@@ -66,6 +66,10 @@ class Query(ABC):
         """Whether each row that has a value contributes exactly the clip, as in a count written as a sum."""
         return False
 
+    def replayed(self) -> Any:
+        """What has to be the same for a kept sum to be given again: see `Handler.replayed`."""
+        return self
+
 
 @dataclass(frozen=True)
 class Design:
@@ -139,6 +143,10 @@ class Columns(Query):
         """One block."""
         return (Block(len(self.columns), self.clip),)
 
+    def replayed(self) -> Any:
+        """All but the guessed centres and units, which may come from earlier answers."""
+        return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
+
     def each_row_adds_clip(self, schema: Schema) -> bool:
         """Whether the bounds of the first column are all further from its centre than the clip."""
         from stratsynth.schema.transforms import bounds
@@ -209,6 +217,10 @@ class Glm(Query):
         real = isinstance(self.theta, np.ndarray) and self.theta.dtype.kind in "fiu"
         if not real or self.theta.shape != shape or not np.isfinite(self.theta).all():
             raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
+
+    def replayed(self) -> Any:
+        """All but the coefficients' values, which come from earlier answers."""
+        return "glm", self.design, self.target, self.link, self.theta.shape, f"{self.clip:.9g}"
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block, as theta."""

@@ -54,6 +54,11 @@ class Score(ABC):
         """What a reader must be told where privacy rests on somebody's word; empty otherwise."""
         return ""
 
+    @property
+    @abstractmethod
+    def candidate(self) -> Any:
+        """Which candidate it is, without the numbers that are worked out from earlier answers."""
+
     @classmethod
     @abstractmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
@@ -89,6 +94,11 @@ class Distance(Score, Digested):
     def digested(self) -> str:
         """Computed once: a candidate is asked about again and again."""
         return self._digest
+
+    @property
+    def candidate(self) -> Any:
+        """The clique, its weight and the norm."""
+        return "distance", self.clique, self.weight, self.norm
 
     def check(self, schema: Schema) -> None:
         """A reference of the right shape and size, a positive weight."""
@@ -172,6 +182,11 @@ class Peak(Score):
             raise MechanismError("choose: slopes and offsets must be finite, and not all slopes 0.")
         if self.sign not in (1, -1):
             raise MechanismError("choose: sign is 1 or -1.")
+
+    @property
+    def candidate(self) -> Any:
+        """The query's part, and how many affine functions there are."""
+        return "peak", self.query.replayed(), np.shape(self.slopes), self.sign
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """The sum over blocks of the longest slopes times the block's sensitivity."""

@@ -206,6 +206,10 @@ class TotalHandler(Handler[Total]):
             for fact, units in zip(kept.facts, kept.arrays, strict=True)
         )
 
+    def replayed(self, question: Total) -> Any:
+        """What the query keeps of itself, and the price."""
+        return question.query.replayed(), question.price, question.currency, question.weights, question.rate
+
     def unverified(self, question: Total) -> str:
         """Row-locality that is tested, not proven."""
         return question.query.unverified

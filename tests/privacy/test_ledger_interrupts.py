@@ -8,7 +8,7 @@ import pytest
 
 from helpers import small
 from helpers.crash import Fault, Nursery, command, program, traces
-from helpers.ledgers import lines_of
+from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 
 RUNGS = 6
@@ -67,8 +67,7 @@ def check_resumes(nursery, folder, out="again"):
     """The same recipe again: one reservation, a charge a question, no answer given twice with different noise."""
     ended = nursery.run(command, "fit", "recipe.toml", "-o", out, cwd=folder)
     assert (ended.code, ended.said.splitlines()[:1]) == (0, [f"Release written to {out}"]), ended.said
-    kinds = [line["kind"] for line in lines_of(folder / "people.ledger")]
-    assert kinds == ["ledger", "reserve", *["charge"] * RUNGS, "done"]
+    assert kinds(folder / "people.ledger") == ["ledger", "reserve", *["charge"] * RUNGS, "done"]
     certificate = Release.load(folder / out).certificate
     assert len(certificate["charges"]) == RUNGS
     assert certificate["ledger"]["releases"] == 1
@@ -136,7 +135,7 @@ def test_ctrl_c_of_the_real_program(tmp_path, nursery):
     assert "interrupted" in ended.said
     again = nursery.run(program, "fit", "recipe.toml", "-o", "again", cwd=folder)
     assert again.code == 0, again.said
-    assert [line["kind"] for line in lines_of(folder / "people.ledger")] == ["ledger", "reserve", "charge", "done"]
+    assert kinds(folder / "people.ledger") == ["ledger", "reserve", "charge", "done"]
 
 
 # A disk that is full

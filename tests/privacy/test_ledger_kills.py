@@ -8,7 +8,7 @@ import pytest
 
 from helpers import small
 from helpers.crash import KILLED, Fault, Nursery, append_forever, fit, traces
-from helpers.ledgers import lines_of
+from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.ledger_file import read_ledger
@@ -60,8 +60,7 @@ def check_killed(folder):
 
 def check_finished(folder, kept):
     """One reservation, a charge a question, and the answers that were in the journal before."""
-    kinds = [line["kind"] for line in lines_of(folder / "people.ledger")]
-    assert kinds == ["ledger", "reserve", *["charge"] * RUNGS, "done"]
+    assert kinds(folder / "people.ledger") == ["ledger", "reserve", *["charge"] * RUNGS, "done"]
     found = read_ledger(folder / "people.ledger")
     assert found["spent_epsilon"] == pytest.approx(1, rel=1e-9)
     assert [fit["questions"] for fit in found["fits"]] == [RUNGS]

@@ -255,6 +255,9 @@ def load_schema(place):
 
 
 def open_ledger(place):
+    """By itself: beside files that know more of it, most damage would be refused for that alone."""
+    (place / "people.ledger.next").unlink(missing_ok=True)
+    shutil.rmtree(place / "people.ledger.journal", ignore_errors=True)
     read_ledger(place / "people.ledger")
     budget = ss.Budget(0.01, 1e-9)
     data = lines_of(place / "sound.ledger")[0]["data"]

@@ -4,7 +4,7 @@ import pytest
 
 from helpers import small
 from helpers.crash import Fault, Nursery, command, fit, reserve, traces
-from helpers.ledgers import lines_of
+from helpers.ledgers import kinds
 from stratsynth.accounting.ledger_file import read_ledger
 
 PROCESSES, TIMES = 8, 50
@@ -28,8 +28,7 @@ def test_eight_processes_of_fifty_thousandths_are_granted_exactly_a_hundred_of_a
     ended = all_reserve(nursery, tmp_path / "people.ledger")
     assert [e.code for e in ended] == [0] * PROCESSES, [e.said for e in ended]
     assert sum(e.result for e in ended) == 100
-    kinds = [line["kind"] for line in lines_of(tmp_path / "people.ledger")]
-    assert kinds == ["ledger", *["reserve"] * 100]
+    assert kinds(tmp_path / "people.ledger") == ["ledger", *["reserve"] * 100]
     found = read_ledger(tmp_path / "people.ledger")
     assert found["spent_epsilon"] == pytest.approx(0.1, rel=1e-12)
     assert len({fit["run"] for fit in found["fits"]}) == 100
@@ -70,8 +69,7 @@ def test_of_processes_that_run_the_same_fit_at_once_one_runs_and_the_others_are_
     for other in others:
         assert other.code == 1
         assert "another process is running this very fit" in other.said
-    kinds = [line["kind"] for line in lines_of(tmp_path / "people.ledger")]
-    assert kinds == ["ledger", "reserve", *["charge"] * 6, "done"]
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", *["charge"] * 6, "done"]
     assert len(traces(tmp_path, "reads.log")) == 6
     assert len(traces(tmp_path, "seen.log")) == 6
 
@@ -86,7 +84,7 @@ def test_the_same_recipe_started_many_times_is_paid_once(tmp_path, nursery):
     for late in ended:
         if late.code:
             assert "another process" in late.said or "exists already" in late.said, late.said
-    assert [line["kind"] for line in lines_of(tmp_path / "people.ledger")] == ["ledger", "reserve", "charge", "done"]
+    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", "charge", "done"]
 
 
 def test_different_fits_run_at_the_same_time(tmp_path, nursery):

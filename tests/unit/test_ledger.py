@@ -50,7 +50,7 @@ def test_a_cap_that_is_no_cap_is_refused(cap):
 
 def test_tables_opened_without_a_ledger_share_nothing_with_other_data():
     first = ss.fit(Independent(), small.table(), BUDGET).certificate["ledger"]
-    second = ss.fit(Independent(), small.table(), BUDGET).certificate["ledger"]
+    second = ss.fit(Independent(), small.table(small.people(99)), BUDGET).certificate["ledger"]
     assert first["releases"] == second["releases"] == 1
 
 

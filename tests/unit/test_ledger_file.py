@@ -7,7 +7,7 @@ from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
-from helpers.ledgers import BUDGET, chained, interrupted, kinds, ladder, lines_of, refused, table
+from helpers.ledgers import BUDGET, chained, forged, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
@@ -207,7 +207,7 @@ def test_a_ledger_that_was_removed_is_not_begun_anew_beside_its_journal(data, le
     ids=lambda lines: str(lines)[-50:],
 )  # fmt: skip
 def test_what_is_soundly_chained_and_no_ledger_is_refused(lines, data, ledger):
-    ledger.write_bytes(chained(lines))
+    forged(ledger, lines)
     ledger.with_name("people.ledger.key").write_bytes(b"x" * 32)
     with pytest.raises(LedgerError):
         read_ledger(ledger)
@@ -244,7 +244,9 @@ def by_another(ledger, version):
             line.pop("version", None)
             if version is not None:
                 line["version"] = version
-    ledger.write_bytes(chained(lines))
+    forged(ledger, lines)
+    for folder in sorted(ledger.parent.glob("people.ledger.journal/*"), reverse=True):
+        folder.rename(folder.with_name(f"other-{folder.name}"))
 
 
 def test_a_reservation_says_which_version_made_it(data, ledger):
@@ -297,5 +299,5 @@ def test_a_ledger_of_an_unknown_format_says_who_wrote_it(data, ledger):
     ss.fit(Independent(), table(data), BUDGET)
     lines = lines_of(ledger)
     lines[0]["format"], lines[1]["version"] = "stratsynth-ledger/2", "7.0"
-    ledger.write_bytes(chained(lines))
+    forged(ledger, lines)
     refused(data, r"not a ledger of format stratsynth-ledger/1, but was written by stratsynth 7\.0\.")
