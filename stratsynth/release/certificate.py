@@ -58,6 +58,7 @@ def certificate(
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
         "unit": _unit(table),
+        **({"record": table.record} if table.record is not None else {}),
         "neighbours": str(budget.neighbours),
         "guarantee": {
             **allot.to_dict(),

@@ -23,10 +23,12 @@ def summary(certificate: Mapping[str, Any]) -> str:
 def _summary(certificate: Mapping[str, Any]) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
+    record = certificate.get("record")
     lines = [
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
+        f"Record        {record}" if record is not None else "",
         *price_lines(
             prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
         ),
