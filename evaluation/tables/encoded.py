@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -26,9 +26,9 @@ class EncodedRows:
 
     schema: Schema
     """The columns and their levels."""
-    codes: Codes
+    codes: Codes = field(repr=False)
     """For each column, the level number of each row."""
-    numbers: Codes
+    numbers: Codes = field(repr=False)
     """For each numeric column, the value of each row within its bounds; NaN where there is none."""
     rows: int
     """The number of rows."""

@@ -184,7 +184,11 @@ def schema_check(
     schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
     as_json: AsJson = False,
 ) -> None:
-    """INTERNAL: count the values that a schema does not know."""
+    """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
+
+    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit. Where a column of the
+    schema is absent, shows the header instead and exits with 2.
+    """
     from stratsynth.cli.work import check_schema, describe_check
 
     found = check_schema(data, schema)
@@ -192,6 +196,8 @@ def schema_check(
         _print_json(found)
     else:
         typer.echo(describe_check(found))
+    if "absent" in found:
+        raise typer.Exit(2)
 
 
 @ledger_app.command("show")

@@ -152,9 +152,17 @@ def describe_ledger(found: Mapping[str, Any]) -> str:
 
 def describe_check(found: Mapping[str, Any]) -> str:
     """The check for a reader."""
+    stamp = "INTERNAL: computed from the data without a charge; not for publication."
+    if "absent" in found:
+        return (
+            f"{stamp}\nNot in the data, or more than once: {', '.join(found['absent'])}.\n"
+            f"The data's header: {', '.join(found['header'])}"
+        )
     lines = [
-        "INTERNAL: computed from the data without a charge; not for publication.",
+        stamp,
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
+        *_lines_left_out(found.get("lines_left_out", {})),
+        *_units(found.get("unit")),
         "",
         f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
     ]
@@ -166,3 +174,25 @@ def describe_check(found: Mapping[str, Any]) -> str:
             f"{name:20} {column['outside']:>9,} {column['clipped']:>9,} {column['missing']:>9,}  {unseen or '-'}"
         )
     return "\n".join(lines)
+
+
+def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
+    """What `schema check` says of lines of a CSV file that are no records."""
+    said = []
+    if lines.get("quotes"):
+        said.append(
+            f"{lines['quotes']:,} lines more are left out, as their quotes do not close: fields that run over several "
+            "lines break records\ninto pieces, and each piece that is a whole line counts as a record. Take the line "
+            "breaks out, or write Parquet."
+        )
+    if lines.get("fields"):
+        said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
+    return said
+
+
+def _units(unit: Mapping[str, int] | None) -> list[str]:
+    """What `schema check` says of units of several rows."""
+    if unit is None:
+        return []
+    beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"
+    return [f"{unit['units']:,} units; {beyond} and {without} are left out."]

@@ -6,7 +6,7 @@ A backend is one file and one line in `ENGINES`. It serves every kind of questio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.data.fingerprint import fingerprint
@@ -38,7 +38,9 @@ class Memory:
     """All rows in memory, encoded."""
 
     source: Source
-    schema: Schema
+    """What is read; its representation shows no row."""
+    schema: Schema = field(repr=False)
+    """What of it is read."""
     reads = frozenset({"tables", "sums", "frame"})
 
     def fingerprint(self, key: bytes) -> str:

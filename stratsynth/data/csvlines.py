@@ -1,15 +1,21 @@
-"""CSV read line by line: what a line holds depends on that line alone.
+"""CSV read line by line: a record is one physical line, and what a line holds depends on that line alone.
 
 Ordinary readers let a quoted field run over line ends, so that one stray quote in one person's row swallows
 the rows after it: far more than one row then hangs on one person. Here a line ends at the newline byte,
-always. Blank lines are skipped; a field that is empty, absent, or not UTF-8 is null; surplus fields are
-ignored.
+always. No reader can tell from a line alone whether it lies inside a quoted field that began above it, so the
+definition cannot be "one record of the CSV format": what is guaranteed is guaranteed for one physical line.
+
+A line is a record when it has as many fields as the header, its quotes are even in number and close where
+their fields end, and it is no longer than `MAX_LINE`. Other lines are left out, as rows that the schema does not admit
+are: so a record that was broken over several lines is left out too, but for pieces that are whole lines by
+themselves. Blank lines are skipped. A field that is empty or not UTF-8 is null.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import IO, TypeAlias
 
 import numpy as np
@@ -17,43 +23,72 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from stratsynth.errors import UsageError
+
 BLOCK = 1 << 24
 """Bytes read at a time."""
 
 MAX_LINE = 1 << 24
-"""Longer lines are lines without a readable field."""
+"""The longest line that is a record, in bytes."""
 
 Positions: TypeAlias = NDArray[np.int64]
 
 _NEWLINE, _RETURN, _QUOTE, _COMMA = b'\n\r",'
 
 
+@dataclass(frozen=True)
+class LeftOut:
+    """INTERNAL. How many lines are no records."""
+
+    quotes: int = 0
+    """Lines with an odd number of quotes, or a quote that closes elsewhere than at the end of its field: the pieces of
+    a record that was broken over several lines are among them."""
+    fields: int = 0
+    """Lines with more or fewer fields than the header, or longer than `MAX_LINE`."""
+
+
 def header(file: IO[bytes]) -> list[str]:
-    """The column names in the first line that is not blank; leaves `file` at the line after it."""
-    for line in file:
+    """The column names in the first line that is not blank; leaves `file` at the line after it.
+
+    Raises:
+        UsageError: A first line that is no record, in words that quote nothing of it.
+    """
+    while line := file.readline(MAX_LINE + 1):
         text = _strip(line).removeprefix(b"\xef\xbb\xbf")
         if text:
-            return [name.decode("utf-8", "replace") for name in fields(text)]
+            names = fields(text)
+            if names is None:
+                raise UsageError("the first line holds no column names: its quotes do not close, or it is too long.")
+            return [name.decode("utf-8", "replace") for name in names]
     return []
 
 
 def read(file: IO[bytes], width: int, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
-    """The fields at the places `wanted` of every remaining line, as text; `width` is the header's number."""
-    chunks = [_parse(block, width, wanted) for block in _blocks(file)]
+    """The fields at the places `wanted` of every remaining record, as text; `width` is the header's number."""
+    chunks = [_parse(block, width, wanted)[0] for block in _blocks(file)]
     return [pa.chunked_array([chunk[i] for chunk in chunks], pa.string()) for i in range(len(wanted))]
 
 
-def fields(line: bytes) -> list[bytes]:
-    """The fields of one line. Without a quote they are what lies between commas; else `csv` decides."""
-    if len(line) > MAX_LINE:
-        return []
+def left_out(file: IO[bytes], width: int) -> LeftOut:
+    """INTERNAL. How many of the remaining lines are no records."""
+    found = [_parse(block, width, ())[1] for block in _blocks(file)]
+    return LeftOut(sum(f.quotes for f in found), sum(f.fields for f in found))
+
+
+def fields(line: bytes) -> list[bytes] | None:
+    """The fields of one line; None where its quotes do not close or it is too long.
+
+    Without a quote they are what lies between commas; else `csv` decides.
+    """
+    if len(line) > MAX_LINE or line.count(b'"') % 2:
+        return None
     if b'"' not in line:
         return line.split(b",")
     try:
         # Latin-1 gives every byte a character, so that bad UTF-8 stays in its own field.
-        return [field.encode("latin-1") for field in next(csv.reader([line.decode("latin-1")]))]
+        return [field.encode("latin-1") for field in next(csv.reader([line.decode("latin-1")], strict=True))]
     except csv.Error:
-        return []
+        return None
 
 
 def _strip(line: bytes) -> bytes:
@@ -61,32 +96,32 @@ def _strip(line: bytes) -> bytes:
 
 
 def _blocks(file: IO[bytes]) -> Iterator[bytes]:
-    """The file in pieces of whole lines, each ending in a newline."""
-    open_line: list[bytes] = []
+    """The file in pieces of whole lines, each ending in a newline; of lines that are too long, a part that is too."""
+    begun = b""  # a line whose end has not come yet
     while block := file.read(BLOCK):
         cut = block.rfind(b"\n") + 1
         if cut:
-            yield b"".join([*open_line, block[:cut]])
-            open_line = []
-        open_line.append(block[cut:])
-    if any(open_line):
-        yield b"".join([*open_line, b"\n"])
+            yield b"".join([begun, block[:cut]])
+            begun = b""
+        begun += block[cut : cut + MAX_LINE + 2 - len(begun)]  # two: a carriage return may be one of them
+    if begun:
+        yield begun + b"\n"
 
 
-def _parse(block: bytes, width: int, wanted: Sequence[int]) -> list[pa.Array]:
+def _parse(block: bytes, width: int, wanted: Sequence[int]) -> tuple[list[pa.Array], LeftOut]:
+    """The wanted fields of the records in a block, and how many lines are none."""
     data = np.frombuffer(block, np.uint8)
     stops = np.flatnonzero(data == _NEWLINE)
     starts = np.concatenate([[0], stops[:-1] + 1])
     stops = stops - ((stops > starts) & (data[stops - 1] == _RETURN))
     starts, stops = starts[stops > starts], stops[stops > starts]
 
+    quotes = np.flatnonzero(data == _QUOTE)
+    short = stops - starts <= MAX_LINE
+    quoted = (np.searchsorted(quotes, starts) != np.searchsorted(quotes, stops)) & short
     commas = np.flatnonzero(data == _COMMA)
     first = np.searchsorted(commas, starts)
-    plain = np.searchsorted(commas, stops) - first == width - 1
-    plain &= stops - starts <= MAX_LINE
-    quotes = np.flatnonzero(data == _QUOTE)
-    if len(quotes):
-        plain &= np.searchsorted(quotes, starts) == np.searchsorted(quotes, stops)
+    plain = (np.searchsorted(commas, stops) - first == width - 1) & short & ~quoted
 
     begins, ends, first = starts[plain], stops[plain], first[plain]
     columns = [
@@ -97,14 +132,18 @@ def _parse(block: bytes, width: int, wanted: Sequence[int]) -> list[pa.Array]:
         )
         for place in wanted
     ]
-    if not plain.all():
-        odd = [fields(block[a:b]) for a, b in zip(starts[~plain].tolist(), stops[~plain].tolist(), strict=True)]
-        order = np.argsort(np.concatenate([np.flatnonzero(plain), np.flatnonzero(~plain)]))
-        columns = [
-            pa.concat_arrays([column, _listed([f[place] if place < len(f) else b"" for f in odd])]).take(order)
-            for column, place in zip(columns, wanted, strict=True)
-        ]
-    return [_text(column) for column in columns]
+    if not quoted.any():
+        return [_text(column) for column in columns], LeftOut(fields=int((~plain).sum()))
+    split = [fields(block[a:b]) for a, b in zip(starts[quoted].tolist(), stops[quoted].tolist(), strict=True)]
+    good = [f is not None and len(f) == width for f in split]
+    odd = [f for f, whole in zip(split, good, strict=True) if f is not None and whole]
+    order = np.argsort(np.concatenate([np.flatnonzero(plain), np.flatnonzero(quoted)[good]]))
+    columns = [
+        pa.concat_arrays([column, _listed([f[place] for f in odd])]).take(order)
+        for column, place in zip(columns, wanted, strict=True)
+    ]
+    broken = sum(f is None for f in split)
+    return [_text(column) for column in columns], LeftOut(broken, len(starts) - len(order) - broken)
 
 
 def _gather(data: NDArray[np.uint8], begins: Positions, ends: Positions) -> pa.Array:

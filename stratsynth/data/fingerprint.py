@@ -9,10 +9,9 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stratsynth.errors import UsageError
+from stratsynth.data.sources import FileSource
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -21,20 +20,23 @@ _PIECE = 1 << 20
 
 
 def fingerprint(source: Source, key: bytes) -> str:
-    """The HMAC-SHA256 of a file's bytes, or of a frame's columns in Arrow's format."""
+    """The HMAC-SHA256 of a file's bytes, or of a frame's columns in Arrow's format.
+
+    A file source remembers which file that was, and from then on reads no other.
+    """
+    if not isinstance(source, FileSource):
+        return _digest(key, _columns(source))
+    with source.open(known=False) as file:
+        mark = _digest(key, iter(lambda: file.read(_PIECE), b""))
+        source.seen.note(key, file, mark)
+    return mark
+
+
+def _digest(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
     state = hmac.new(key, digestmod=hashlib.sha256)
-    try:
-        for piece in _file(source.path) if source.path is not None else _columns(source):
-            state.update(piece)
-    except OSError as error:
-        raise UsageError(f"{source.path or 'the data'} cannot be read ({type(error).__name__}).") from None
+    for piece in pieces:
+        state.update(piece)
     return state.hexdigest()
-
-
-def _file(path: Path) -> Iterator[bytes | memoryview]:
-    with path.open("rb") as handle:
-        while piece := handle.read(_PIECE):
-            yield piece
 
 
 def _columns(source: Source) -> Iterator[memoryview]:

@@ -4,26 +4,39 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from stratsynth.driver.rows import MemoryRows
-from stratsynth.errors import StratsynthError
+from stratsynth.errors import LedgerError, StratsynthError
 from stratsynth.schema import Numeric
 from stratsynth.schema.codec import encode
 from stratsynth.schema.values import identities
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    from numpy.typing import NDArray
 
     from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
 
 def load_rows(schema: Schema, source: Source) -> MemoryRows:
-    """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows."""
+    """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows.
+
+    Raises:
+        LedgerError: Not the file that the account was opened for.
+        StratsynthError: Anything else, whatever it was.
+    """
     numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     try:
         coded = encode(schema, kept(schema, source), numeric)
-    except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold a private value
-        raise StratsynthError(f"the data could not be read ({type(error).__name__}); the charge stands.") from None
+    except LedgerError:
+        raise
+    except Exception:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
+        raise StratsynthError(
+            "the data could not be read; the charge stands. Is the file whole? With a ledger, the same fit of the same "
+            "file is not charged again."
+        ) from None
     return MemoryRows(schema, coded.codes, coded.numbers, coded.n)
 
 
@@ -33,7 +46,6 @@ def kept(schema: Schema, source: Source) -> pa.Table:
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
     fewer changes nothing about them. The column that tells units apart ends here.
     """
-    import numpy as np
     import pyarrow as pa
 
     unit = schema.unit
@@ -41,8 +53,13 @@ def kept(schema: Schema, source: Source) -> pa.Table:
         return source.read(schema.names)
     data = source.read((*schema.names, unit.column))
     owner = identities(data.column(unit.column))
+    return data.select(list(schema.names)).filter(pa.array((places(owner) < unit.max_rows) & (owner >= 0)))
+
+
+def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each row, how many rows of the same unit come before it."""
     order = np.argsort(owner, kind="stable")
     starts = np.searchsorted(owner[order], owner[order])  # where each row's unit begins
     place = np.empty(len(owner), dtype=np.int64)
     place[order] = np.arange(len(owner)) - starts
-    return data.select(list(schema.names)).filter(pa.array((place < unit.max_rows) & (owner >= 0)))
+    return place

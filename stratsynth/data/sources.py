@@ -1,34 +1,44 @@
-"""Where tables come from and go to: CSV and Parquet files, pandas frames, Arrow tables."""
+"""Where tables come from: CSV, Parquet and Arrow files, pandas and other frames, Arrow tables."""
 
 from __future__ import annotations
 
-import datetime as dt
 import gzip
 import os
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeAlias, cast
+from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from stratsynth.data import csvlines
+from stratsynth.data.csvlines import LeftOut
+from stratsynth.data.frames import declared, to_arrow
+from stratsynth.data.seen import Seen
 from stratsynth.errors import UsageError
+from stratsynth.files.reading import open_regular
 from stratsynth.files.whole import new_file
 from stratsynth.schema.codec import locate
 
-Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Source"
+
+@runtime_checkable
+class Streams(Protocol):
+    """A frame of another library, such as polars, that hands its columns over as Arrow does."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """A PyCapsule of an ArrowArrayStream."""
+
+
+Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Streams | Source"
 """Anything that `open_source` takes."""
 
-ACCEPTED = "a .csv, .csv.gz or .parquet file, a pandas frame, or an Arrow table"
+ACCEPTED = "a .csv, .csv.gz, .parquet, .feather or .arrow file, a pandas or polars frame, or an Arrow table"
 
 
 class Source(ABC):
@@ -50,27 +60,39 @@ class Source(ABC):
         """The declared types of the columns, from the structure alone; None where nothing nested can come out of it."""
         return None
 
+    record: str | None = None
+    """What one record is, in words, where the format leaves that open; for the certificate."""
+
+    def left_out(self) -> LeftOut:
+        """INTERNAL. How many lines are no records."""
+        return LeftOut()
+
     @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row, in order; SchemaError when one is absent or there twice."""
 
 
 def open_source(data: Data) -> Source:
-    """The source for a path, a pandas frame or an Arrow table."""
+    """The source for a path, a frame or an Arrow table."""
+    if isinstance(data, Source):
+        return data
     if isinstance(data, pa.Table):
         return ArrowSource(data)
     if isinstance(data, pd.DataFrame):
         return FrameSource(data)
     if isinstance(data, (str, os.PathLike)):
         path = Path(data)
-        name = path.name.lower()
-        if not name.endswith((".csv", ".csv.gz", ".parquet")):
-            raise UsageError(f"{path}: data must be {ACCEPTED}")
-        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises where a name is too long
-            raise UsageError(f"{path}: there is no such file")
-        return ParquetSource(path) if name.endswith(".parquet") else CsvSource(path)
-    if isinstance(data, Source):
-        return data
+        for endings, kind in _FILES.items():
+            if path.name.lower().endswith(endings):
+                source = kind(path)
+                with source.open():  # is there, and is a file
+                    return source
+        raise UsageError(f"{path}: data must be {ACCEPTED}")
+    if isinstance(data, Streams):
+        try:
+            return ArrowSource(pa.table(data))
+        except Exception as error:  # noqa: BLE001 - another library's, whose message may hold values
+            raise UsageError(f"the frame cannot be read ({type(error).__name__})") from None
     raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}")
 
 
@@ -78,7 +100,7 @@ def open_source(data: Data) -> Source:
 class ArrowSource(Source):
     """An Arrow table in memory."""
 
-    table: pa.Table
+    table: pa.Table = field(repr=False)
     """The table."""
 
     @property
@@ -103,7 +125,7 @@ class ArrowSource(Source):
 class FrameSource(Source):
     """A pandas frame in memory."""
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(repr=False)
     """The frame; it is only read."""
 
     @property
@@ -115,61 +137,130 @@ class FrameSource(Source):
         """The names of the columns, as text."""
         return tuple(str(name) for name in self.frame.columns)
 
+    def types(self) -> pa.Schema | None:
+        """The types that the columns are read as."""
+        return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
+
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         places = locate(columns, self.columns())
-        return pa.table([_series(self.frame.iloc[:, place]) for place in places], names=list(columns))
+        return pa.table([to_arrow(self.frame.iloc[:, place]) for place in places], names=list(columns))
 
 
 @dataclass(frozen=True)
-class ParquetSource(Source):
-    """A Parquet file."""
+class FileSource(Source):
+    """A table in a file, which is opened anew whenever it is read."""
 
     path: Path
     """Where it is."""
+    seen: Seen = field(default_factory=Seen, init=False, repr=False, compare=False)
+    """Which file the account was opened for: no other one is read."""
+
+    @contextmanager
+    def open(self, *, known: bool = True) -> Iterator[IO[bytes]]:
+        """The file, open for reading; with `known`, only the one whose fingerprint was taken.
+
+        Raises:
+            UsageError: No file, or one that cannot be read; in words that quote nothing of it.
+            LedgerError: Not the file whose fingerprint was taken, or one that changes while it is open.
+        """
+        try:
+            with open_regular(self.path) as file, self.seen.unchanged(file, self.path, known=known):
+                yield file
+        except FileNotFoundError:
+            raise UsageError(f"{self.path}: there is no such file") from None
+        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+            raise UsageError(
+                f"{self.path}: cannot be read ({type(error).__name__}); is the file whole and of the kind it is named?"
+            ) from None
+
+
+@dataclass(frozen=True)
+class ParquetSource(FileSource):
+    """A Parquet file."""
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, from the file's footer."""
-        with _reading(self.path):
-            return tuple(pq.read_schema(self.path).names)
+        return tuple(self.types().names)
 
-    def types(self) -> pa.Schema | None:
+    def types(self) -> pa.Schema:
         """The types in the file's footer."""
-        with _reading(self.path):
-            return pq.read_schema(self.path)
+        with self.open() as file:
+            return pq.read_schema(file)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         locate(columns, self.columns())
-        with _reading(self.path):
-            return pq.read_table(self.path, columns=list(columns), partitioning=None)
+        with self.open() as file:
+            return pq.read_table(file, columns=list(columns), partitioning=None)
 
 
 @dataclass(frozen=True)
-class CsvSource(Source):
-    """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed; every column is text.
+class FeatherSource(FileSource):
+    """An Arrow file, also called Feather; or an Arrow stream in a file."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, from the file's schema."""
+        return tuple(self.types().names)
+
+    def types(self) -> pa.Schema:
+        """The types in the file's schema."""
+        with self.open() as file:
+            return self._reader(file).schema
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row."""
+        places = locate(columns, self.columns())
+        with self.open() as file:
+            table = self._reader(file, sorted(places)).read_all()
+            return table.select(list(columns))
+
+    def _reader(self, file: IO[bytes], places: Sequence[int] = ()) -> Any:
+        options = pa.ipc.IpcReadOptions(included_fields=list(places))
+        whole = file.read(6) == b"ARROW1"
+        file.seek(0)
+        return pa.ipc.open_file(file, options=options) if whole else pa.ipc.open_stream(file, options=options)
+
+
+@dataclass(frozen=True)
+class CsvSource(FileSource):
+    """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed by gzip; every column is text.
 
     Rows are read one line at a time: see `stratsynth.data.csvlines`.
     """
 
-    path: Path
-    """Where it is."""
+    record = "one physical line of the CSV file"
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, from the first line."""
-        with _reading(self.path), self._open() as file:
-            return tuple(csvlines.header(file))
+        with self.open() as file:
+            return tuple(csvlines.header(self._unpacked(file)))
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
-        with _reading(self.path), self._open() as file:
+        """These columns of every record."""
+        with self.open() as packed:
+            file = self._unpacked(packed)
             names = csvlines.header(file)
             places = locate(columns, names)
             return pa.table(csvlines.read(file, len(names), places), names=list(columns))
 
-    def _open(self) -> IO[bytes]:
-        compressed = self.path.name.lower().endswith(".gz")
-        return cast("IO[bytes]", gzip.open(self.path) if compressed else self.path.open("rb"))
+    def left_out(self) -> LeftOut:
+        """INTERNAL. How many lines are no records."""
+        with self.open() as packed:
+            file = self._unpacked(packed)
+            return csvlines.left_out(file, len(csvlines.header(file)))
+
+    def _unpacked(self, file: IO[bytes]) -> IO[bytes]:
+        """What the file holds, unpacked where its name says so, or where it begins as gzip does and no text can."""
+        packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
+        file.seek(0)
+        return cast("IO[bytes]", gzip.open(file)) if packed else file
+
+
+_FILES: Mapping[tuple[str, ...], type[FileSource]] = {
+    (".csv", ".csv.gz"): CsvSource, (".parquet",): ParquetSource, (".feather", ".arrow"): FeatherSource
+}  # fmt: skip
+"""What a file holds, by the end of its name."""
 
 
 def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
@@ -207,71 +298,3 @@ def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
                 raise
         else:
             return
-
-
-@contextmanager
-def _reading(path: Path) -> Iterator[None]:
-    """Turn what a file's format or the disk has to say into one sentence that quotes no content."""
-    try:
-        yield
-    except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
-        raise UsageError(
-            f"{path}: cannot be read ({type(error).__name__}); is the file whole and of the kind it is named?"
-        ) from None
-
-
-def _series(series: pd.Series) -> pa.Array | pa.ChunkedArray:
-    """A pandas column in Arrow; objects of unknown classes are null, and nothing is asked of them."""
-    kind = series.dtype
-    if isinstance(kind, pd.CategoricalDtype):
-        codes = series.cat.codes.to_numpy().astype(np.int64)
-        indices = pa.array(codes, mask=codes < 0)
-        return pa.DictionaryArray.from_arrays(indices, _series(series.cat.categories.to_series()))
-    if isinstance(kind, np.dtype) and kind.kind in "biufMm":
-        return pa.array(series.to_numpy(), from_pandas=True)
-    if isinstance(kind, pd.ArrowDtype) or str(kind) in _MASKED:
-        return pa.array(series.array, from_pandas=True)
-    objects = series.to_numpy(object)
-    if {type(value) for value in objects} <= _TEXTS:
-        try:
-            return pa.array(objects, pa.string(), from_pandas=True)
-        except (pa.ArrowException, UnicodeError):  # a number, or text that is not Unicode
-            pass
-    return pa.array([_plain(value) for value in objects], pa.string())
-
-
-# Columns of these classes alone convert at once when they can, to the same as `_plain` gives.
-_TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
-_MASKED = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)} | {"boolean"}
-
-
-def _plain(value: object) -> str | None:  # noqa: PLR0911 - a table of cases
-    """The text of a value of a known class; None for anything else, for NaN, and for what is not Unicode."""
-    if isinstance(value, np.datetime64):
-        value = value.astype("M8[us]").item()
-        value = value if isinstance(value, dt.datetime) else None
-    elif isinstance(value, (np.bool_, np.integer)):
-        value = value.item()
-    try:
-        if value is None or value is pd.NaT:
-            return None
-        if isinstance(value, str):
-            return str.encode(value).decode()
-        if isinstance(value, bytes):
-            return value.decode()
-        if isinstance(value, bool):
-            return "true" if value else "false"
-        if isinstance(value, int):  # no float is larger, and Python refuses to spell very long ones
-            return int.__repr__(value) if value.bit_length() <= 1024 else None
-        if isinstance(value, (float, np.floating)):
-            text = float.__repr__(value) if isinstance(value, float) else str(value)
-            return None if np.isnan(value) else text.removesuffix(".0")  # 3.0 is "3", as in Arrow
-        if isinstance(value, Decimal):
-            return None if value.is_nan() else str(value)
-        if isinstance(value, dt.datetime):
-            return value.isoformat(" ").removesuffix(" 00:00:00")  # a date stored as a moment
-        if isinstance(value, (dt.date, dt.time)):
-            return value.isoformat()
-    except UnicodeError:
-        return None
-    return None

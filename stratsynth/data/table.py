@@ -33,6 +33,12 @@ class PrivateTable:
     """The account that every fit on this table reserves from."""
     public: bool = False
     """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
+    record: str | None = None
+    """What one record is, in words, where the kind of file leaves that open."""
+
+    def __repr__(self) -> str:
+        """Public facts alone: notebooks keep what they show."""
+        return f"PrivateTable({self.backend!r}, columns {', '.join(self.schema.names)})"
 
 
 def open_table(
@@ -48,7 +54,8 @@ def open_table(
     """A table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
-        data: A path, a pandas frame or an Arrow table.
+        data: A path, a pandas or polars frame, or an Arrow table. One record is one row; of a CSV file, one physical
+            line: a field that runs over several lines breaks its record, so such tables are better kept as Parquet.
         schema: A `Schema`, or the path of a schema file.
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
             certificates say so; data are known there as the same by their path, as one object, or by their content.
@@ -86,4 +93,4 @@ def open_table(
         from stratsynth.accounting.ledger_file import FileLedger
 
         account = FileLedger(Path(ledger), rows.fingerprint, ledger_epsilon)
-    return PrivateTable(rows, known, declared_size, account, public)
+    return PrivateTable(rows, known, declared_size, account, public, source.record)

@@ -60,13 +60,13 @@ class PathRows:
 
     schema: Schema
     """The schema of the path."""
-    codes: Mapping[str, NDArray[Any]]
+    codes: Mapping[str, NDArray[Any]] = field(repr=False)
     """The level of each row."""
-    numbers: Mapping[str, Floats]
+    numbers: Mapping[str, Floats] = field(repr=False)
     """For numeric columns, the value within its bounds; NaN where there is none."""
-    size: int
+    size: int = field(repr=False)
     """The number of rows."""
-    cache: dict[Any, Any] = field(default_factory=dict)
+    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What has been worked out from these very rows, such as the features of a design."""
 
     def take(self, which: Which) -> PathRows:

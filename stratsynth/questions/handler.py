@@ -69,9 +69,12 @@ class Wanted:
 class Exact:
     """What was read, in the order of `Wanted`. As private as the rows."""
 
-    tables: Sequence[Ints] = ()
-    sums: Sequence[Sequence[Ints]] = ()
-    frame: pd.DataFrame | None = None
+    tables: Sequence[Ints] = field(default=(), repr=False)
+    """The tables wanted."""
+    sums: Sequence[Sequence[Ints]] = field(default=(), repr=False)
+    """The sums wanted, each a list of numbers."""
+    frame: pd.DataFrame | None = field(default=None, repr=False)
+    """The rows themselves, where they are wanted."""
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def certificate(
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
         "unit": _unit(table),
+        **({"record": table.record} if table.record is not None else {}),
         "neighbours": str(budget.neighbours),
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),

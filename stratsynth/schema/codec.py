@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from stratsynth.errors import SchemaError, nearest
+from stratsynth.errors import SchemaError
 from stratsynth.schema import values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import Schema
@@ -25,13 +25,13 @@ from stratsynth.schema.text import MISSING
 class Coded:
     """Rows as codes: private, and never to leave the driver."""
 
-    codes: Mapping[str, NDArray[Any]]
+    codes: Mapping[str, NDArray[Any]] = field(repr=False)
     """For each column, the code of each row, in the smallest of uint8, uint16 and uint32 that holds them."""
 
-    numbers: Mapping[str, NDArray[np.float64]]
+    numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)
     """For the columns asked, each value clipped to its bounds; NaN where missing or not applicable."""
 
-    n: int
+    n: int = field(repr=False)
     """The number of rows that the schema's policy lets in."""
 
 
@@ -50,16 +50,19 @@ def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) 
 
 
 def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
-    """The place of each wanted column among `names`; SchemaError when it is absent or there twice."""
-    have = list(names)
+    """The place of each wanted column among `names`; SchemaError when it is absent or there twice.
+
+    The message names what is wanted and none of `names`: those of a file without a header are its first record.
+    """
     places: dict[str, list[int]] = {}
-    for place, name in enumerate(have):
+    for place, name in enumerate(names):
         places.setdefault(name, []).append(place)
     for name in wanted:
         found = len(places.get(name, ()))
         if found != 1:
-            how = "more than once" if found else f"nowhere{nearest(name, have)}"
-            raise SchemaError(f"column {name} must be in the data once, and is there {how}")
+            how = "more than once" if found else "nowhere"
+            hint = "`stratsynth schema check` shows the header"
+            raise SchemaError(f"column {name} must be in the data once, and is there {how}; {hint}")
     return [places[name][0] for name in wanted]
 
 

@@ -30,6 +30,11 @@ def number(text: str) -> float | None:
     return value + 0.0 if abs(value) != float("inf") else None  # + 0.0 turns -0.0 into 0.0
 
 
+def truth(text: str) -> float:
+    """1 or 0 for a truth value, NaN for any other text."""
+    return float(_TRUTH.get(text.strip(" \t").lower(), "nan"))
+
+
 def meaning(text: str) -> Decimal | None:
     """What two spellings of one level have in common: "3", "3.0" and "3e0" are 3, "True" and "true" are 1."""
     text = text.strip(" \t")

@@ -6,6 +6,7 @@ is a function of that row's value alone, and a value is worked out once however 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
-from stratsynth.schema.text import MAX_TEXT, meaning, number
+from stratsynth.schema.text import MAX_TEXT, meaning, number, truth
 
 Array: TypeAlias = NDArray[Any]
 
@@ -25,6 +26,9 @@ SLICE = 1 << 18
 
 MAX_BYTES = 4 * MAX_TEXT
 """Longer values are no level and no number: they count as unreadable before anything is done with them."""
+
+_EXACT = 2**53
+"""Whole numbers below this size are exact as reals of 64 bits."""
 
 # The everyday spelling of a number, short enough that it cannot overflow: Arrow reads it as `number` does.
 _PLAIN = r"^-?[0-9]{1,15}(\.[0-9]{1,30})?$"
@@ -39,12 +43,14 @@ def check_type(name: str, kind: pa.DataType) -> None:
         or pa.types.is_boolean(kind)
         or pa.types.is_integer(kind)
         or pa.types.is_floating(kind)
-        or pa.types.is_decimal(kind)
+        or pa.types.is_decimal128(kind)
+        or pa.types.is_decimal256(kind)
         or _is_bytes(kind)
         or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
     )
     if not readable:
-        raise SchemaError(f"column {name} has type {kind}; it must hold text, numbers, truth values or dates")
+        said = kind.type_name if isinstance(kind, pa.OpaqueType) else kind
+        raise SchemaError(f"column {name} has type {said}; it must hold text, numbers, truth values or dates")
 
 
 def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
@@ -82,15 +88,50 @@ def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64],
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
-    """A number for each value, the same for the same value; -1 for null, for empty text, and for what is too long."""
+    """A number for each unit's value, the same for values that are the same as text or, as levels are, as a number.
+
+    "7", "7.0", " 7" and "07" are one unit. -1 for null, for empty text, for what is too long, and for numbers from
+    2**53 that were stored or spelt as reals: their last digits are lost, so they tell nobody apart.
+    """
     pieces = [_hashable(c.dictionary_decode() if pa.types.is_dictionary(c.type) else c) for c in data.chunks]
     if not pieces:
         return np.empty(0, np.int64)
-    whole = pa.chunked_array(pieces).combine_chunks()
-    if _is_bytes(whole.type):
-        whole = pc.if_else(pc.equal(pc.binary_length(whole), 0), None, whole)
-    found: NDArray[np.int64] = whole.dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    whole = pa.chunked_array(pieces).combine_chunks().dictionary_encode()
+    units = _units(_texts(whole.dictionary)).dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
+    where = whole.indices.cast(pa.int64()).fill_null(len(units)).to_numpy()
+    found: NDArray[np.int64] = np.append(units, -1)[where]
     return found
+
+
+def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
+    """Each text, or one text for all that spell the same number; null where it tells nobody apart."""
+    texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
+    plain = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,17}$")
+    spells = pc.match_substring_regex(texts, r"^[ \t]*([-+.0-9]|[tT][rR]|[fF][aA])")
+    numbers = np.flatnonzero(pc.and_not(spells, plain).fill_null(False).to_numpy(zero_copy_only=False))
+    if not len(numbers):
+        return texts
+    spelt = [_unit(text) for text in texts.take(pa.array(numbers)).to_pylist()]
+    mask = np.zeros(len(texts), bool)
+    mask[numbers] = True
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(spelt, pa.large_string()))
+
+
+def _unit(text: str) -> str | None:
+    """One text for all that mean the same; what means nothing is itself."""
+    found = meaning(text)
+    if found is None:
+        return text
+    sign, digits, exponent = found.as_tuple()
+    number = "".join(map(str, digits)).lstrip("0")
+    kept = number.rstrip("0")
+    zeros = int(exponent) + len(number) - len(kept)
+    if not kept:
+        return "0"
+    if abs(found) >= _EXACT and set(text) & set(".eE"):
+        return None
+    short = zeros >= 0 and len(kept) + zeros <= 18
+    return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
 
 
 def distinct(data: pa.ChunkedArray) -> set[str]:
@@ -134,8 +175,9 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
     plain = pc.match_substring_regex(texts, _PLAIN)
     values = np.array(pc.if_else(plain, texts, None).cast(pa.float64()).to_numpy(zero_copy_only=False)) + 0.0
     for i in np.flatnonzero(~plain.fill_null(True).to_numpy(zero_copy_only=False)):
-        value = number(texts[i].as_py())
-        values[i] = np.nan if value is None else value
+        text = texts[i].as_py()
+        value = number(text)
+        values[i] = truth(text) if value is None else value
     return values
 
 
@@ -183,11 +225,23 @@ def _hashable(piece: pa.Array) -> pa.Array:
     return piece
 
 
+def spelt(number: float) -> str:
+    """The shortest text of a real number: a whole one without a point, and from 2**53 with an exponent."""
+    if abs(number) < _EXACT or not math.isfinite(number):
+        return repr(number).removesuffix(".0")
+    return np.format_float_scientific(number, trim="-")
+
+
 def _texts(distinct: pa.Array) -> pa.LargeStringArray:
     """The text of each value; null where bytes are not UTF-8."""
-    if pa.types.is_timestamp(distinct.type):
-        midnight = r" 00:00:00(\.0*)?$"  # a date that was stored as a moment
-        return pc.replace_substring_regex(distinct.cast(pa.large_string()), midnight, "")
+    kind = distinct.type
+    if pa.types.is_float64(kind):
+        return pa.array([None if x is None else spelt(x) for x in distinct.to_pylist()], pa.large_string())
+    if pa.types.is_timestamp(kind) or pa.types.is_time(kind):
+        texts = distinct.cast(pa.large_string())
+        for ending, kept in ((r"(\.[0-9]*?)0+$", r"\1"), (r"\.$", ""), (r" 00:00:00$", "")):
+            texts = pc.replace_substring_regex(texts, ending, kept)  # the last: a date that was stored as a moment
+        return texts
     try:
         return distinct.cast(pa.large_string())
     except pa.ArrowInvalid:

@@ -44,10 +44,12 @@ def _damage() -> Iterator[None]:
 def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
+    record = certificate.get("record")
     lines = [
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
+        f"Record        {record}" if record is not None else "",
         *price_lines(
             prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
         ),

@@ -87,6 +87,11 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
     least = f", but for a chance of at most {chance(delta)}" if delta else ""
     exchanged = certificate["neighbours"] == "replace"
+    physical = (
+        [f"A record is {certificate['record']}: what stands on several lines is protected line by line only."]
+        if "record" in certificate
+        else []
+    )
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
     return [
         (
@@ -95,6 +100,7 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
             f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
             "knows or will ever learn."
         ),
+        *physical,
         (
             "A smaller epsilon promises more and blurs more. How small is small enough is a decision of whoever "
             "released these data, not something that this report can grade."

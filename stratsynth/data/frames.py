@@ -1,0 +1,152 @@
+"""pandas columns in Arrow, in one form for all the types that a value can come in.
+
+pandas chooses a column's type after looking at all its rows: one null makes whole numbers real, one text makes objects
+of datetimes. What a row is read as must not depend on that choice, since one other row can change it. So every
+number is read as the nearest real number of 64 bits, every truth value as "true" or "false", every moment without
+its zone, in UTC, and objects one by one, by their exact class: what is of a subclass, which could run code of its own,
+is null.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from stratsynth.schema.values import spelt
+
+
+def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
+    """The Arrow type that a column of this pandas type is read as; of no readable type where it cannot be.
+
+    A category is told by the type of its categories, which are no values of the type.
+    """
+    if isinstance(kind, pd.CategoricalDtype):
+        return pa.dictionary(pa.int64(), declared(kind.categories.dtype))
+    if isinstance(kind, pd.ArrowDtype):
+        return _canonical(kind.pyarrow_dtype)
+    if _is_number(kind):
+        return pa.float64()
+    if isinstance(kind, pd.DatetimeTZDtype):
+        return pa.timestamp(kind.unit)
+    if isinstance(kind, np.dtype) and kind.kind == "M":
+        return pa.timestamp(np.datetime_data(kind)[0])
+    if isinstance(kind, (pd.StringDtype, pd.BooleanDtype)) or (isinstance(kind, np.dtype) and kind.kind in "Ob"):
+        return pa.string()
+    return pa.opaque(pa.null(), kind.name.split("[")[0], "pandas")
+
+
+def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
+    """A pandas column in Arrow; null where nothing can be read."""
+    kind = series.dtype
+    if isinstance(kind, pd.CategoricalDtype):
+        codes = series.cat.codes.to_numpy().astype(np.int64)
+        return pa.DictionaryArray.from_arrays(
+            pa.array(codes, mask=codes < 0), to_arrow(series.cat.categories.to_series())
+        )
+    if isinstance(kind, pd.ArrowDtype):
+        found = pa.array(series.array)
+        return found.cast(_canonical(found.type), safe=False)
+    if _is_number(kind):
+        return pa.array(series.to_numpy(np.float64, na_value=np.nan), from_pandas=True)
+    kept = declared(kind)
+    if pa.types.is_timestamp(kept):
+        plain = series.dt.tz_convert(None) if isinstance(kind, pd.DatetimeTZDtype) else series
+        return pa.array(plain.to_numpy().astype(f"=M8[{kept.unit}]"), from_pandas=True)
+    return _objects(series.to_numpy(object)) if pa.types.is_string(kept) else pa.nulls(len(series), pa.string())
+
+
+def _is_number(kind: Any) -> bool:
+    """Of numpy, or of pandas' types for numbers with nulls."""
+    if isinstance(kind, np.dtype):
+        return kind.kind in "iuf" and kind.itemsize <= 8
+    return kind.name in _MASKED
+
+
+_MASKED = {f"{kind}{bits}" for kind in ("Int", "UInt", "Float") for bits in (8, 16, 32, 64)}
+
+
+def _canonical(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return pa.float64()
+    return pa.string() if pa.types.is_boolean(kind) else kind
+
+
+def _objects(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Objects as text, one by one, at once where all are texts or null."""
+    if {type(value) for value in values} <= _TEXTS:
+        try:
+            return pa.array(values, pa.string(), from_pandas=True)
+        except (pa.ArrowException, UnicodeError):  # a number, or text that is not Unicode
+            pass
+    return pa.array([_text(value) for value in values], pa.string())
+
+
+_TEXTS = {str, float, type(None), type(pd.NA), type(pd.NaT)}
+"""Columns of these classes alone convert at once when they can, to the same as `_text` gives."""
+
+
+def _text(value: object) -> str | None:
+    """The text of a value; None for null, for what is of no known class, and for what is not Unicode."""
+    spell = _SPELT.get(type(value))
+    try:
+        return None if spell is None else spell(value)
+    except (UnicodeError, OverflowError, ValueError):
+        return None
+
+
+def _number(value: Any) -> str | None:
+    """Of a whole or real number; none is larger than a float can be."""
+    number = float(value)
+    return spelt(number) if number == number else None  # noqa: PLR0124 - NaN
+
+
+def _moment(value: dt.datetime) -> str | None:
+    """Without its zone, in UTC; where the zone is of a library that is not known, nothing."""
+    if value.tzinfo is not None:
+        if type(value.tzinfo).__module__.split(".")[0] not in _ZONES:
+            return None
+        value = value.astimezone(dt.UTC).replace(tzinfo=None)
+    return _shortest(value.isoformat(" "))
+
+
+_ZONES = {dt.timezone.__module__, ZoneInfo.__module__, "pytz", "dateutil"}
+
+
+def _shortest(text: str) -> str:
+    """Without zeros at the end of a fraction, and without midnight: a date stored as a moment."""
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.removesuffix(" 00:00:00")
+
+
+def _numpy_moment(value: np.datetime64) -> str | None:
+    if np.isnat(value):
+        return None
+    coarse = np.datetime_data(value.dtype)[0] in {"h", "m"}  # numpy would leave out minutes or seconds
+    return _shortest(str(value.astype("M8[s]") if coarse else value).replace("T", " "))
+
+
+_SPELT: Mapping[type, Callable[[Any], str | None]] = {
+    str: lambda value: value.encode().decode(),
+    np.str_: lambda value: str.encode(value).decode(),
+    bytes: bytes.decode,
+    np.bytes_: bytes.decode,
+    bool: lambda value: "true" if value else "false",
+    np.bool_: lambda value: "true" if value else "false",
+    **dict.fromkeys(
+        (int, float, np.float16, np.float32, np.float64, *(np.dtype(kind).type for kind in "bhilqBHILQ")), _number
+    ),
+    Decimal: lambda value: None if value.is_nan() else str(value),
+    dt.datetime: _moment,
+    pd.Timestamp: lambda value: _shortest((value if value.tz is None else value.tz_convert(None)).isoformat(" ")),
+    np.datetime64: _numpy_moment,
+    dt.date: lambda value: value.isoformat(),
+    dt.time: lambda value: _shortest(value.isoformat()),
+}
+"""How the values of each class are written, by exact class."""
