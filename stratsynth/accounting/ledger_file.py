@@ -35,7 +35,16 @@ from stratsynth.accounting.paths import (
     mark,
     tidy,
 )
-from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
+from stratsynth.accounting.standing import (
+    Outlook,
+    Standing,
+    afford,
+    afford_all,
+    largest,
+    readable,
+    rule,
+    total,
+)
 from stratsynth.errors import LedgerError, UsageError
 
 
@@ -94,7 +103,7 @@ class FileLedger:
                 os.close(lock)
                 raise
 
-    def foresee(self, requests: Sequence[Request]) -> Outlook:
+    def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
         """What these will cost together, beside what was reserved; refuses them where they pass the cap.
 
         Nothing is reserved: what other processes reserve meanwhile is checked again by `open`.
@@ -111,7 +120,9 @@ class FileLedger:
         new = [request for request in requests if request.identity not in resumed]
         for request in new:
             refuse_half_done(self.path, lines, request)
-        return afford_all(cap, [allotment_of(line) for line in made], [request.allot for request in new], delta)
+        allots = [request.allot for request in new]
+        reserved = [allotment_of(line) for line in made]
+        return afford_all(cap, reserved, allots, delta, requests[0].allot, refuse=refuse)
 
     def _check(self, head: Mapping[str, Any], data: str, budget: Budget) -> None:
         if head["data"] != data:
@@ -157,6 +168,10 @@ def read_ledger(path: Path) -> dict[str, Any]:
         for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
+    if cap is not None:
+        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"))
+        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
     return {
-        "ledger": path.name, "cap_epsilon": cap, "delta": delta, "spent_epsilon": spent, **left, "fits": fits
+        "ledger": path.name, "cap_epsilon": cap, "delta": delta, "spent_epsilon": spent, **left,
+        "rule": rule(head["delta"]), "fits": fits,
     }  # fmt: skip

@@ -2,8 +2,8 @@
 
 Data count as the same that are one object (a frame, an Arrow table), one path, or of one content. Contents are
 compared by a fingerprint under a key that lasts as long as the process and is told to nobody; it is taken when a fit
-reserves, and says nothing but whether two tables are equal. Where data turn out to be the same that were taken for different ones,
-their accounts become one, with all that was reserved on either.
+reserves, and says nothing but whether two tables are equal. Where data turn out to be the same that were taken for
+different ones, their accounts become one, with all that was reserved on either.
 
 What it cannot see: a changed copy, another process, and what was spent before this one began.
 """
