@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Hashable
 
 from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.budget import Allotment
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy
@@ -60,6 +61,11 @@ class SharedLedger:
     def cap_epsilon(self) -> float | None:
         """The most that may be spent on these data in this process; None where nobody has said."""
         return self._account.cap_epsilon
+
+    @property
+    def reserved(self) -> tuple[Allotment, ...]:
+        """What was reserved so far, oldest first."""
+        return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
         """Reserve on the one account of these data."""

@@ -32,6 +32,14 @@ class Standing:
     note: str = ""
     spent_delta: float | None = None
     """The delta at which that is read."""
+    account: str | None = None
+    """The account's own name, under which several versions of the data share it; None where it has none."""
+    versions: int = 1
+    """The number of versions of the data that it has seen."""
+    accounts: tuple[str, ...] = ()
+    """The names of all accounts that are known for the data file, this one among them."""
+    new_account: str | None = None
+    """Why this account was begun beside another; None where it is the first."""
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -42,6 +50,9 @@ class Standing:
             "spent_epsilon": self.spent_epsilon,
             **({"spent_delta": self.spent_delta} if self.spent_delta is not None else {}),
             "releases": self.releases,
+            **({"account": self.account, "versions": self.versions} if self.account is not None else {}),
+            **({"accounts": list(self.accounts)} if self.accounts else {}),
+            **({"new_account": self.new_account} if self.new_account is not None else {}),
         }
 
 
@@ -132,8 +143,8 @@ def rule(delta: float) -> str:
     """How epsilons add up on an account, for a reader who adds them up otherwise."""
     one = Budget(1.0, delta).zcdp()
     return (
-        f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho (zCDP), "
-        f"and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon itself."
+        f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
+        f"(zCDP), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon itself."
     )
 
 

@@ -9,6 +9,9 @@ from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
 
 
+INDENT = 11 * " "
+
+
 def describe(plan: Plan) -> str:
     """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
     price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
@@ -53,11 +56,15 @@ def _account(account: dict[str, Any] | None) -> list[str]:
     lines = [
         f"Account    {account['ledger']}: epsilon {spent:.6g} spent, {of}; {would if account['fits'] else resumed}",
     ]
+    if "refused" in account:
+        lines += textwrap.wrap(
+            f"REFUSED without --new-account: {account['refused']}", 111, initial_indent=INDENT, subsequent_indent=INDENT
+        )
     if not account["granted"]:
         lines.append("           REFUSED: fit would refuse it before reading")
     if account["largest_epsilon"] is not None:
         lines.append(f"           the largest epsilon that fits now is {account['largest_epsilon']:g}")
-    return [*lines, *(f"           {line}" for line in textwrap.wrap(account["rule"], 100))]
+    return [*lines, *textwrap.wrap(account["rule"], 111, initial_indent=INDENT, subsequent_indent=INDENT)]
 
 
 def _reserved(plan: Plan) -> str:

@@ -1,4 +1,4 @@
-"""The largest epsilon that an account still affords: granted, and nearly no more is; said wherever it is asked about."""
+"""The largest epsilon that an account still affords: it is granted, nearly no more is, and every refusal names it."""
 
 import contextlib
 import json
