@@ -159,9 +159,17 @@ def _judged(
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     else:
         prepared = prepare(mechanism, table.schema, budget, table.declared_size)
-    how, budget, allot = prepared.mechanism, prepared.budget, prepared.allot
+    how = prepared.mechanism
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
-    identity = digest(table.schema.sha256, table.declared_size, how.name, how, budget, allot, seed, private)
-    return prepared, Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)
+    return prepared, request_of(prepared, seed, private=private, ready=ready)
+
+
+def request_of(
+    prepared: Prepared, seed: int | None, *, private: bool = True, ready: Callable[[], object] = lambda: None
+) -> Request:
+    """What a fit asks of the ledger: public facts decide it, without the data."""
+    how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
+    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private)
+    return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)

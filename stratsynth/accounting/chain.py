@@ -58,12 +58,12 @@ class Chain:
         self._head = _START
 
     @contextlib.contextmanager
-    def locked(self) -> Iterator[_Writer]:
+    def locked(self) -> Iterator[Writer]:
         """Hold the file's lock, with all lines read and verified."""
         # one that was read and has been removed since must not come back empty
         with self._opened(os.O_RDWR | (0 if self._read else os.O_CREAT), fcntl.LOCK_EX) as handle:
             self._catch_up(handle)
-            yield _Writer(self, handle)
+            yield Writer(self, handle)
 
     def read(self) -> list[dict[str, Any]]:
         """All lines, verified, without writing anything; for showing."""
@@ -161,7 +161,7 @@ class Chain:
         return LedgerError(f"ledger: {self.path} is damaged: {how}. Nothing is spent on a damaged ledger; {RESTORE}")
 
 
-class _Writer:
+class Writer:
     """Appends while the lock is held."""
 
     def __init__(self, chain: Chain, handle: int) -> None:

@@ -64,6 +64,11 @@ class ProcessLedger:
         """A cap is a positive number."""
         number("ledger_epsilon", self.cap_epsilon, above=0, optional=True)
 
+    @property
+    def reserved(self) -> tuple[Allotment, ...]:
+        """What was reserved so far, oldest first."""
+        return tuple(self._made)
+
     def open(self, request: Request) -> FitAccount:
         """Add the fit's reservation; the total is read at the fit's delta. One thread at a time."""
         with _LOCK:

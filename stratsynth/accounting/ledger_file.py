@@ -4,6 +4,8 @@
     people.ledger.key        32 random bytes that key the data's fingerprint; never published
     people.ledger.journal/   the answers given so far, a folder a fit
 
+A ledger with a name, `account = "persons 2024"`, is shared by versions of the data: each is noted by its fingerprint.
+
 Every line is on the disk before a row is read for it. A fit that was interrupted is resumed by the same
 request: its reservation and its charges stand, the answers in its journal are given again, and a question
 that was charged but whose answer never reached the journal is answered now, since nobody has seen the first
@@ -20,10 +22,20 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import EMPTIED, Chain
+from stratsynth.accounting.chain import EMPTIED, Chain, Writer
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.lines import FORMAT, allotment_of, head_of, refuse_half_done, reservation, runs_of
+from stratsynth.accounting.lines import (
+    FORMAT,
+    Shared,
+    allotment_of,
+    head_of,
+    now,
+    refuse_half_done,
+    reservation,
+    runs_of,
+    shared_by,
+)
 from stratsynth.accounting.paths import (
     RESERVED,
     answer_name,
@@ -35,42 +47,62 @@ from stratsynth.accounting.paths import (
     mark,
     tidy,
 )
-from stratsynth.accounting.standing import Outlook, Standing, afford, afford_all, readable, total
+from stratsynth.accounting.registry import Registry
+from stratsynth.accounting.standing import (
+    Outlook,
+    Standing,
+    afford,
+    afford_all,
+    largest,
+    readable,
+    rule,
+    total,
+)
 from stratsynth.errors import LedgerError, UsageError
 
 
 class FileLedger:
     """A ledger file, opened for one data file."""
 
-    def __init__(self, path: Path, fingerprint: Callable[[bytes], str], cap_epsilon: float | None = None) -> None:
-        """`fingerprint` identifies the data under a key; `cap_epsilon` is set by whoever makes the file."""
+    def __init__(
+        self,
+        path: Path,
+        fingerprint: Callable[[bytes], str],
+        cap_epsilon: float | None = None,
+        *,
+        account: str | None = None,
+        registry: Registry | None = None,
+        reason: str | None = None,
+    ) -> None:
+        """Nothing is opened yet.
+
+        Args:
+            path: The ledger file.
+            fingerprint: Identifies the data under a key.
+            cap_epsilon: The most that may ever be spent; set by whoever makes the file.
+            account: The name under which several versions of the data share the ledger.
+            registry: The accounts of the data file, where there is one.
+            reason: Why a ledger may be begun beside another.
+        """
         self.path = path
+        self._account = account
+        self._registry = registry
+        self._reason = reason
         self._fingerprint = fingerprint
         self._cap = cap_epsilon
         self._chain = Chain(path)
 
     def open(self, request: Request) -> FileAccount:
         """Resume the interrupted fit of this request, or reserve a new one."""
+        self.refuse_other()
         with self._chain.locked() as writer:
-            new = not self._chain.lines
-            if new and journal_of(self.path).exists():
-                raise LedgerError(EMPTIED.format(path=self.path))
-            data = self._fingerprint(key_of(self.path, new=new))
-            if new:
-                budget = request.budget
-                facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
-                facts |= {} if budget.unit == "record" else {"unit": budget.unit}
-                writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
-            head = head_of(self.path, self._chain.lines)
-            self._check(head, data, request.budget)
+            data, note = self._ready(writer, request.budget)
             lines = self._chain.lines
+            head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
-            over = runs_of(lines)
-            charged = [line for line in lines if line["kind"] == "charge"]
-            check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
-            tidy(self.path, (run for run, done in over.items() if done))
             same = [line for line in made if line["identity"] == request.identity]
-            mine = next((line for line in same if not over[line["run"]]), None)
+            # another version of the data is fitted anew: answers of both would be of neither
+            mine = next((r for r in same if not over[r["run"]] and r.get("data", head["data"]) == data), None)
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
@@ -80,7 +112,9 @@ class FileLedger:
             lock = locked(folder, self.path)
             try:
                 if mine is None:
-                    mine = reservation(request, run)
+                    mine = reservation(request, run, data)
+                    if data not in shared_by(lines).versions:
+                        writer.append({"kind": "version", "data": data, "at": now()})
                     writer.append(mine)
                     made.append(mine)
                 if not os.fstat(lock).st_size:
@@ -88,22 +122,52 @@ class FileLedger:
                 reserved = [allotment_of(line) for line in made]
                 delta = readable(reserved, head["delta"])
                 spent = total(reserved, delta)
-                standing = Standing(self.path.name, head["cap_epsilon"], spent, len(made), spent_delta=delta)
+                whose, known = shared_by(lines), self._registry.names() if self._registry is not None else ()
+                standing = Standing(
+                    self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
+                    versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
+                )  # fmt: skip
                 return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise
 
-    def foresee(self, requests: Sequence[Request]) -> Outlook:
+    def _ready(self, writer: Writer, budget: Budget) -> tuple[str, str]:
+        """Begin the ledger if it is new, and refuse one that is not these data's, or is older than what lies beside it.
+
+        Returns:
+            The fingerprint of the data, and what the certificate says of the registry beside them.
+        """
+        note, new = "", not self._chain.lines
+        if new and journal_of(self.path).exists():
+            raise LedgerError(EMPTIED.format(path=self.path))
+        data = self._fingerprint(key_of(self.path, new=new))
+        if new:
+            facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
+            facts |= {} if budget.unit == "record" else {"unit": budget.unit}
+            facts |= {} if self._reason is None else {"reason": self._reason}
+            note = self._listed(new=True)
+            writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
+        lines = self._chain.lines
+        self._check(head_of(self.path, lines), lines, data, budget)
+        over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
+        check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
+        tidy(self.path, (run for run, done in over.items() if done))
+        if self._account is not None and shared_by(lines).name is None:
+            writer.append({"kind": "account", "name": self._account, "at": now()})
+        return data, note if new else self._listed(new=False)
+
+    def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
         """What these will cost together, beside what was reserved; refuses them where they pass the cap.
 
         Nothing is reserved: what other processes reserve meanwhile is checked again by `open`.
         """
+        self.refuse_other()
         lines = self._chain.read() if self.path.exists() else []
         cap, delta = self._cap, requests[0].budget.delta
         if lines:
             head = head_of(self.path, lines)
-            self._check(head, head["data"], requests[0].budget)
+            self._check(head, lines, head["data"], requests[0].budget)  # which data these are is not looked at
             cap, delta = head["cap_epsilon"], head["delta"]
         made = [line for line in lines if line["kind"] == "reserve"]
         over = runs_of(lines)
@@ -111,11 +175,33 @@ class FileLedger:
         new = [request for request in requests if request.identity not in resumed]
         for request in new:
             refuse_half_done(self.path, lines, request)
-        return afford_all(cap, [allotment_of(line) for line in made], [request.allot for request in new], delta)
+        allots = [request.allot for request in new]
+        reserved = [allotment_of(line) for line in made]
+        return afford_all(cap, reserved, allots, delta, requests[0].allot, refuse=refuse)
 
-    def _check(self, head: Mapping[str, Any], data: str, budget: Budget) -> None:
-        if head["data"] != data:
-            raise LedgerError(f"ledger: {self.path} belongs to other data; each data file has a ledger of its own.")
+    def refuse_other(self) -> None:
+        """Refuse to begin a ledger beside another of the same file, before anything is made."""
+        begun = self.path.exists() and self.path.stat().st_size > 0
+        if self._registry is not None and not begun:
+            self._registry.refuse_other(self.path, self._reason)
+
+    def _listed(self, *, new: bool) -> str:
+        """Have the ledger in the registry beside the data; what the certificate says where that cannot be."""
+        if self._registry is None:
+            return ""
+        return self._registry.note(self.path, self._account, self._reason, new=new)
+
+    def _check(self, head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], data: str, budget: Budget) -> None:
+        whose = shared_by(lines)
+        if None not in (whose.name, self._account) and whose.name != self._account:
+            raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
+        if data not in whose.versions and (whose.name is None or self._account is None):
+            remedy = (
+                "each data file has a ledger of its own, and versions of one share a ledger that has a name"
+                if whose.name is None
+                else f"if these are the same people, say so: account = {whose.name!r}"
+            )
+            raise LedgerError(f"ledger: {self.path} belongs to other data; {remedy}.")
         if head["neighbours"] != budget.neighbours:
             raise UsageError(
                 f"ledger: {self.path} adds up guarantees for {head['neighbours']}; one for {budget.neighbours} "
@@ -157,6 +243,14 @@ def read_ledger(path: Path) -> dict[str, Any]:
         for number, line in enumerate(made, start=1)  # the run's own name is made of a plain hash of its request
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
+    if cap is not None:
+        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"))
+        left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
     return {
-        "ledger": path.name, "cap_epsilon": cap, "delta": delta, "spent_epsilon": spent, **left, "fits": fits
+        "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
+        "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
     }  # fmt: skip
+
+
+def _named(whose: Shared) -> dict[str, Any]:
+    return {} if whose.name is None else {"account": whose.name, "versions": len(whose.versions)}

@@ -1,6 +1,8 @@
 """The lines of a ledger file: what each kind holds, and whether a file's lines are a ledger's.
 
-ledger    the first: cap, delta, neighbours, unit, and the fingerprint of the data
+ledger    the first: cap, delta, neighbours, unit, the fingerprint of the data, and why it was begun beside another
+account   the name under which versions of the data share it
+version   the fingerprint of another version of the data
 reserve   a fit: who asked for what, its whole allotment, and the version that wrote the line
 charge    a moment of a fit, its questions by their digest, and what they cost
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
@@ -12,6 +14,7 @@ from __future__ import annotations
 import datetime as dt
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +58,11 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"))
         if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
             raise ValueError(kind)
-        _texts(line, "data")
+        _texts(line, "data", *(["reason"] if "reason" in line else []))
+    elif kind in ("account", "version"):
+        _texts(line, "name" if kind == "account" else "data", "at")
     elif kind == "reserve":
-        _texts(line, "run", "identity", "at", "mechanism", *(["version"] if "version" in line else []))
+        _texts(line, "run", "identity", "at", "mechanism", *(k for k in ("version", "data") if k in line))
         allot = allotment_of(line)
         if not 0 < float(allot.amount) < math.inf or not is_whole(line["seed"]) or line["run"] in currencies:
             raise ValueError(kind)
@@ -99,12 +104,30 @@ def _texts(line: Mapping[str, Any], *keys: str) -> None:
             raise TypeError(key)
 
 
-def reservation(request: Request, run: str) -> dict[str, Any]:
-    """The line that reserves a fit's whole allotment."""
+@dataclass(frozen=True)
+class Shared:
+    """Whose account it is: its name, and the versions of the data that it has seen."""
+
+    name: str | None
+    """None where it belongs to one file."""
+    versions: tuple[str, ...]
+    """Their fingerprints, oldest first."""
+
+
+def shared_by(lines: Sequence[Mapping[str, Any]]) -> Shared:
+    """Whose account a ledger is."""
+    names = [line["name"] for line in lines if line["kind"] == "account"]
+    versions = [line["data"] for line in lines if line["kind"] in ("ledger", "version")]
+    return Shared(names[-1] if names else None, tuple(dict.fromkeys(versions)))
+
+
+def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
+    """The line that reserves a fit's whole allotment on one version of the data."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": _budget(request.budget),
         "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
+        "data": data,
     }  # fmt: skip
 
 

@@ -2,8 +2,8 @@
 
 Data count as the same that are one object (a frame, an Arrow table), one path, or of one content. Contents are
 compared by a fingerprint under a key that lasts as long as the process and is told to nobody; it is taken when a fit
-reserves, and says nothing but whether two tables are equal. Where data turn out to be the same that were taken for different ones,
-their accounts become one, with all that was reserved on either.
+reserves, and says nothing but whether two tables are equal. Where data turn out to be the same that were taken for
+different ones, their accounts become one, with all that was reserved on either.
 
 What it cannot see: a changed copy, another process, and what was spent before this one began.
 """
@@ -15,6 +15,7 @@ import weakref
 from collections.abc import Callable, Hashable
 
 from stratsynth.accounting.account import FitAccount
+from stratsynth.accounting.budget import Allotment
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy
@@ -60,6 +61,11 @@ class SharedLedger:
     def cap_epsilon(self) -> float | None:
         """The most that may be spent on these data in this process; None where nobody has said."""
         return self._account.cap_epsilon
+
+    @property
+    def reserved(self) -> tuple[Allotment, ...]:
+        """What was reserved so far, oldest first."""
+        return self._account.reserved
 
     def open(self, request: Request) -> FitAccount:
         """Reserve on the one account of these data."""

@@ -66,12 +66,18 @@ def fit(
             "(many structural rules) and for engine mbi; the result is the same.",
         ),
     ] = 1,
+    new_account: Annotated[
+        str | None,
+        typer.Option(
+            metavar="REASON", help="Begin a ledger beside the one that the data file has; certificates quote why."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, certificate = fit_recipe(recipe, out, workers)
+    folder, certificate = fit_recipe(recipe, out, workers, new_account)
     if as_json:
         _print_json({"release": str(folder), "certificate": certificate})
         return

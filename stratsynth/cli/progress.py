@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,17 +12,18 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 
-def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release:
+def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_account: str | None = None) -> Release:
     """Run a recipe; on a terminal, with a bar on stderr. Elsewhere nothing is printed."""
     if not sys.stderr.isatty():
-        return recipe.run(folder, workers=workers)
+        return recipe.run(folder, workers=workers, new_account=new_account)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("fitting", total=_moments(recipe))
-        return recipe.run(folder, tick=lambda: bar.advance(task), workers=workers)
+        tick = partial(bar.advance, task)
+        return recipe.run(folder, tick=tick, workers=workers, new_account=new_account)
 
 
 def _moments(recipe: Recipe) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,9 +11,12 @@ from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     from stratsynth.planning import Plan
+    from stratsynth.recipes.recipe import Recipe
 
 
-def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Mapping[str, Any]]:
+def fit_recipe(
+    path: Path, out: Path | None, workers: int = 1, new_account: str | None = None
+) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipes.recipe import Recipe
@@ -20,7 +24,7 @@ def fit_recipe(path: Path, out: Path | None, workers: int = 1) -> tuple[Path, Ma
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory)
-    return folder, fit_with_progress(recipe, folder, workers).certificate
+    return folder, fit_with_progress(recipe, folder, workers, new_account).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:
@@ -37,7 +41,37 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
         from stratsynth.planning.plot import plot
 
         plot(how, schema, budget, picture, declared_size=size)
-    return plan(how, schema, budget, declared_size=size)
+    return replace(plan(how, schema, budget, declared_size=size), account=_account(recipe))
+
+
+def _account(recipe: Recipe) -> dict[str, Any] | None:
+    """What a recipe's ledger would say to its fit; the ledger is read, and the data are not."""
+    from stratsynth.accounting.ledger_file import FileLedger
+    from stratsynth.accounting.registry import Registry, refuse_public
+    from stratsynth.accounting.standing import rule
+    from stratsynth.fitting import request_of
+
+    path, registry, refused = recipe.spend.ledger, Registry(recipe.data.path), ""
+    if recipe.data.public:
+        refuse_public(recipe.data.path)
+        return None
+    if path is None:
+        registry.refuse_other(None, None)
+        return None
+    try:
+        FileLedger(path, _unread, registry=registry).refuse_other()
+    except UsageError as error:
+        refused = str(error)
+    request = request_of(recipe.prepared, recipe.seed)
+    ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
+    outlook = ledger.foresee([request], refuse=False)
+    found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}
+    return {"ledger": path.name, **found, **({"refused": refused} if refused else {})}
+
+
+def _unread(key: bytes) -> str:
+    """A plan does not look at the data."""
+    raise AssertionError(f"a plan asked for the fingerprint of the data under {len(key)} bytes")
 
 
 def sample_release(
@@ -137,10 +171,12 @@ def describe_ledger(found: Mapping[str, Any]) -> str:
         return f"{found['ledger']}: nothing has been spent."
     cap, left = found["cap_epsilon"], found.get("left_epsilon")
     limit = "no cap was set" if cap is None else f"{left:.6g} left of {cap:g}"
-    lines = [
-        f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}",
-        "",
-    ]
+    lines = [f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}"]
+    if cap is not None:
+        lines.append(
+            f"The largest epsilon that one more fit can ask for at delta {found['delta']:g} is {_most(found)}."
+        )
+    lines += [found["rule"], ""]
     width = max(len("mechanism"), *(len(fit["mechanism"]) for fit in found["fits"]))
     lines.append(f"{'when':19}  {'mechanism':{width}} {'epsilon':>8} {'delta':>8} {'questions':>10}  state")
     for fit in found["fits"]:
@@ -148,6 +184,10 @@ def describe_ledger(found: Mapping[str, Any]) -> str:
         state = "done" if fit["state"] == "done" else "open: the same recipe goes on from here"
         lines.append(f"{fit['at'][:19]}  {fit['mechanism']:{width}} {spent}  {state}")
     return "\n".join(lines)
+
+
+def _most(found: Mapping[str, Any]) -> str:
+    return f"{found['largest_epsilon']:g}"
 
 
 def describe_check(found: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger, UnchargedLedger
 from stratsynth.accounting.process import SharedLedger
+from stratsynth.accounting.registry import Registry, refuse_public
 from stratsynth.checks import number, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
@@ -47,6 +48,8 @@ def open_table(
     schema: Schema | str | PathLike[str],
     ledger: str | PathLike[str] | None = None,
     ledger_epsilon: float | None = None,
+    account: str | None = None,
+    new_account: str | None = None,
     declared_size: int | None = None,
     public: bool = False,
     engine: str = "auto",
@@ -60,6 +63,9 @@ def open_table(
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
             certificates say so; data are known there as the same by their path, as one object, or by their content.
         ledger_epsilon: The most that may ever be spent on these data; set when the ledger is made.
+        account: The name under which several versions of these data share the ledger, such as "persons 2024".
+        new_account: Why a ledger may be begun, or data fitted without one, beside the account that the data file has
+            already. Certificates quote it.
         declared_size: About how many records there are, as is publicly known.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
         engine: What holds the rows: "memory", which "auto" takes.
@@ -74,6 +80,11 @@ def open_table(
 
     whole("declared_size", declared_size, 1, 2**53, optional=True)
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
+    for name, said in (("account", account), ("new_account", new_account)):
+        if said is not None and not (isinstance(said, str) and said.strip() and said.isprintable()):
+            raise UsageError(f"{name} is a text, such as 'persons 2024'.")
+    if account is not None and ledger is None:
+        raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
     if public and (ledger is not None or ledger_epsilon is not None):
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
     known = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
@@ -82,15 +93,22 @@ def open_table(
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
     rows = backend(engine, source, known)
-    account: Ledger
+    kept: Ledger
+    registry = None if source.path is None else Registry(source.path)
     if public:
-        account = UnchargedLedger()
+        if source.path is not None:
+            refuse_public(source.path)
+        kept = UnchargedLedger()
     elif ledger is None:
-        account = SharedLedger(
+        if registry is not None:
+            registry.refuse_other(None, new_account)
+        kept = SharedLedger(
             None if source.path is None else source.path.resolve(), source.held, rows.fingerprint, ledger_epsilon
         )
     else:
         from stratsynth.accounting.ledger_file import FileLedger
 
-        account = FileLedger(Path(ledger), rows.fingerprint, ledger_epsilon)
-    return PrivateTable(rows, known, declared_size, account, public, source.record)
+        kept = FileLedger(
+            Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
+        )
+    return PrivateTable(rows, known, declared_size, kept, public, source.record)

@@ -102,6 +102,8 @@ class Plan:
     """Whether everybody together gets a model, from which strata start with the rest of the budget."""
     adaptive: bool = False
     """Whether answers decide what is asked; other steps are then priced for the dearest course."""
+    account: dict[str, Any] | None = None
+    """What the ledger will say of it, and the largest epsilon that fits; None where no ledger is named."""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""

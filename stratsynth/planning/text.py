@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import textwrap
+from typing import Any
+
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
+
+INDENT = 11 * " "
 
 
 def describe(plan: Plan) -> str:
@@ -13,6 +18,7 @@ def describe(plan: Plan) -> str:
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
         *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
+        *_account(plan.account),
         *_weights(plan),
         *_small(plan),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",
@@ -36,6 +42,28 @@ def describe(plan: Plan) -> str:
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _account(account: dict[str, Any] | None) -> list[str]:
+    """What the ledger will say."""
+    if account is None:
+        return []
+    spent, after, cap = (account[f"{key}_epsilon"] for key in ("spent", "after", "cap"))
+    of = "no cap was set" if cap is None else f"of {cap:g}, {account['left_epsilon']:.6g} left"
+    would = "delta is used up" if after is None else f"this fit would make it {after:.6g}"
+    resumed = "it goes on with an interrupted fit, which is charged already"
+    lines = [
+        f"Account    {account['ledger']}: epsilon {spent:.6g} spent, {of}; {would if account['fits'] else resumed}",
+    ]
+    if "refused" in account:
+        lines += textwrap.wrap(
+            f"REFUSED without --new-account: {account['refused']}", 111, initial_indent=INDENT, subsequent_indent=INDENT
+        )
+    if not account["granted"]:
+        lines.append("           REFUSED: fit would refuse it before reading")
+    if account["largest_epsilon"] is not None:
+        lines.append(f"           the largest epsilon that fits now is {account['largest_epsilon']:g}")
+    return [*lines, *textwrap.wrap(account["rule"], 111, initial_indent=INDENT, subsequent_indent=INDENT)]
 
 
 def _reserved(plan: Plan) -> str:

@@ -107,13 +107,15 @@ class Recipe:
         """The budget of the fit."""
         return Budget(self.spend.epsilon, self.spend.delta, cast("Neighbours", self.spend.neighbours))
 
-    def table(self) -> PrivateTable:
-        """The private table, its header checked; no row is read."""
+    def table(self, new_account: str | None = None) -> PrivateTable:
+        """The private table, its header checked; no row is read. `new_account` is as for `open_table`."""
         return open_table(
             self.data.path,
             schema=self.schema(),
             ledger=self.spend.ledger,
             ledger_epsilon=self.spend.ledger_epsilon,
+            account=self.spend.account,
+            new_account=new_account,
             declared_size=self.data.declared_size,
             public=self.data.public,
         )
@@ -150,13 +152,21 @@ class Recipe:
         """What [strata] says besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
 
-    def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
+    def run(
+        self,
+        folder: Path,
+        *,
+        tick: Callable[[], object] = lambda: None,
+        workers: int = 1,
+        new_account: str | None = None,
+    ) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
         Args:
             folder: The release folder, which must not exist.
             tick: Called after every moment at which questions were answered, and for every model that was fitted.
             workers: As for `fit`.
+            new_account: As for `open_table`.
 
         Returns:
             The release, which is in the folder too.
@@ -169,7 +179,7 @@ class Recipe:
 
         how, seed = self.how(), self.seed
         rows = self.rows if how.returns == Returns.ROWS else None
-        ready, table, budget = partial(check_new, folder), self.table(), self.budget()
+        ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
         with fitted(self.prepared, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release

@@ -63,6 +63,8 @@ class BudgetSection:
     """The file that keeps the account of these data; without one the account ends with the process."""
     ledger_epsilon: float | None = None
     """The most that may ever be spent on these data; set when the ledger is made."""
+    account: str | None = None
+    """The name under which several versions of the data share the ledger."""
     strata: Path | None = None
     """A table with the budgets of single strata."""
 

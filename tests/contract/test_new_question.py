@@ -157,7 +157,7 @@ def test_without_its_line_it_is_refused_before_anything_is_reserved(monkeypatch)
     table = small.table()
     with pytest.raises(Unsupported, match="peaks needs Largest, which these rows cannot answer"):
         ss.fit(Peaks(), table, BUDGET)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
 
 
 def test_a_malformed_one_is_refused():

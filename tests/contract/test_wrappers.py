@@ -10,7 +10,7 @@ from stratsynth.adapters import AIM, MST, External, Independent
 
 import stratsynth as ss
 from helpers import small
-from helpers.ledgers import kinds
+from helpers.ledgers import kinds, without_account
 from helpers.small import SCHEMA, SIZE
 from helpers.toys import Toy, by_hand
 from stratsynth import Stratified, Weights
@@ -131,7 +131,7 @@ INNER = {"strata": (strata, ADDED), "aim": (lambda: AIM(rounds=2), ADDED), "exte
 
 
 def certificate(mechanism, budget):
-    return dict(ss.fit(mechanism, small.table(), budget, seed=1, entropy=SeededEntropy(1)).certificate)
+    return without_account(ss.fit(mechanism, small.table(), budget, seed=1, entropy=SeededEntropy(1)))
 
 
 def no_cheaper(wrapped, plain):
@@ -145,7 +145,7 @@ def refused(mechanism, budget, kind, match):
     table = small.table()
     with pytest.raises(kind, match=match):
         ss.fit(mechanism, table, budget)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
     with pytest.raises(kind, match=match):
         ss.plan(mechanism, SCHEMA, budget, declared_size=SIZE)
 

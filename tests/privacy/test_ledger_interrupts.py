@@ -39,7 +39,7 @@ def recipe_in(folder, mechanism=f'"ladder"\nrungs = {RUNGS}\ntrace = "."'):
 
 def left(folder):
     """What a run left that is no input and no trace, without the ledger's own files."""
-    inputs = {"people.csv", "schema.toml", "shares.csv", "recipe.toml", "reads.log", "seen.log"}
+    inputs = {"people.csv", "people.csv.accounts", "schema.toml", "shares.csv", "recipe.toml", "reads.log", "seen.log"}
     return sorted(p.name for p in folder.iterdir() if p.name not in inputs and not p.name.startswith("people.ledger"))
 
 

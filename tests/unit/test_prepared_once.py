@@ -78,4 +78,4 @@ def test_what_was_prepared_for_something_else_is_refused_before_anything_is_rese
     budget, table = given.pop("budget"), ss.open_table(people(), **given)
     with pytest.raises(UsageError, match="prepare it again"), fitted(prepared, table, budget):
         pass
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()

@@ -155,7 +155,18 @@ def _weights(weights: Mapping[str, Any]) -> str:
 def _account(ledger: Mapping[str, Any]) -> str:
     cap = f" of at most {ledger['cap_epsilon']:g}" if ledger["cap_epsilon"] is not None else ""
     name = ledger["name"] or "this process only, no ledger file"
-    return f"{name}: epsilon {ledger['spent_epsilon']:.6g}{cap} over {ledger['releases']} release(s)"
+    spent = f"{name}: epsilon {ledger['spent_epsilon']:.6g}{cap} over {ledger['releases']} release(s)"
+    return "; ".join([spent, *_accounts(ledger)])
+
+
+def _accounts(ledger: Mapping[str, Any]) -> Iterator[str]:
+    """The account's name, the versions of the data that share it, and the data's other accounts."""
+    if "account" in ledger:
+        yield f"account {ledger['account']!r}, shared by {ledger['versions']} version(s) of the data"
+    if len(ledger.get("accounts", ())) > 1:
+        yield f"these data have {len(ledger['accounts'])} accounts: {', '.join(ledger['accounts'])}"
+    if "new_account" in ledger:
+        yield f"begun beside another account because: {ledger['new_account']}"
 
 
 def _schema(schema: Mapping[str, Any]) -> str:

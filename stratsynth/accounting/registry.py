@@ -1,0 +1,133 @@
+"""Which accounts a data file has: `people.csv.accounts` beside `people.csv`, one line of JSON for each ledger.
+
+A second ledger for the same file would give the same people a second budget, so making one is refused unless somebody
+says why; certificates list the accounts that the file is known to have. The file holds names that users chose and
+nothing private. It lies beside the data's real place, whatever links lead there; where that folder cannot be written,
+certificates say so. It cannot know of copies elsewhere: an account with a name, shared by versions of the data, is for
+these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import LedgerError, UsageError
+from stratsynth.files.whole import new_file
+
+MOST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Registry:
+    """The accounts of one data file."""
+
+    data: Path
+    """The data file."""
+
+    @property
+    def path(self) -> Path:
+        """Beside the data, links followed."""
+        real = self.data.resolve()
+        return real.with_name(f"{real.name}.accounts")
+
+    def known(self) -> list[dict[str, Any]]:
+        """A line for each ledger, oldest first; a LedgerError where the file is damaged."""
+        try:
+            with self.path.open("rb") as file:
+                content = file.read(MOST_BYTES)
+            lines = [json.loads(line) for line in content.decode().splitlines()]
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise LedgerError(f"accounts: {self.path.name} cannot be read ({error.strerror}).") from None
+        except (ValueError, RecursionError):
+            lines = [None]
+        if not all(map(_is_line, lines)):
+            raise LedgerError(f"accounts: {self.path.name}, the list of these data's ledgers, is damaged; restore it.")
+        return lines
+
+    def names(self) -> tuple[str, ...]:
+        """What certificates call the accounts: their names, or their ledgers' file names; never a path."""
+        return tuple(line.get("account") or Path(line["ledger"]).name for line in self.known())
+
+    def refuse_other(self, ledger: Path | None, reason: str | None) -> None:
+        """Refuse a new ledger, or none at all, where these data have one, unless somebody says why."""
+        known = self.known()
+        if known and reason is None and (ledger is None or self._place(ledger) not in {k["ledger"] for k in known}):
+            what = "to be fitted without one" if ledger is None else f"for {ledger.name} to be begun beside it"
+            raise UsageError(
+                f"{self.data.name} has an account already, {known[0]['ledger']}, and would have to be spent on twice "
+                f'{what}. Use that ledger, or say why another budget is due: new_account = "reason".'
+            )
+
+    def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:
+        """List a ledger. Refuses a new one beside another, unless somebody says why; called under the ledger's lock.
+
+        Returns:
+            What the certificate says where it could not be listed; empty otherwise.
+        """
+        with self._locked():
+            known = self.known()
+            place = self._place(ledger)
+            named = {"account": account} if account is not None else {}
+            mine = next((line for line in known if line["ledger"] == place), None)
+            if mine is None and new:
+                self.refuse_other(ledger, reason)
+            if mine is not None and (account is None or mine.get("account") == account):
+                return ""
+            if mine is not None:
+                mine.update(named)
+            else:
+                known.append({"ledger": place, **named, **({"reason": reason} if reason is not None else {})})
+            return self._write(known)
+
+    def _write(self, lines: list[dict[str, Any]]) -> str:
+        try:
+            with new_file(self.path) as file:
+                file.writelines(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
+        except OSError:
+            return "the data's folder cannot be written: which accounts these data have is not listed there"
+        return ""
+
+    def _place(self, ledger: Path) -> str:
+        """The ledger's path from the data's folder, so that both can be moved together."""
+        return os.path.relpath(ledger.resolve(), self.path.parent)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        """One process at a time; the folder is locked, since the file is replaced."""
+        try:
+            handle = os.open(self.path.parent, os.O_RDONLY)
+        except OSError as error:
+            raise LedgerError(f"accounts: {self.path.parent} cannot be opened ({error.strerror}).") from None
+        try:
+            with contextlib.suppress(OSError):  # some file systems lock no folders
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _is_line(line: object) -> bool:
+    """Whether it names a ledger, and its account if it has a name."""
+    texts = {str, type(None)}
+    return isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in texts
+
+
+def refuse_public(data: Path) -> None:
+    """Refuse to take data for public that somebody has spent a budget on."""
+    registry = Registry(data)
+    beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
+    known = [*registry.names(), *(path.name for path in beside)]
+    if known:
+        raise UsageError(
+            f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
+            "copy that may be published belongs into a folder of its own."
+        )
