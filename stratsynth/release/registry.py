@@ -15,7 +15,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
-from stratsynth.errors import UsageError
+from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.models import Returns
 from stratsynth.release.hashes import CERTIFICATE
@@ -106,7 +106,16 @@ def registry_record(folder: Path, person: Person) -> str:
         raise UsageError(
             f"{folder} promises nothing ({record.get('warning', 'NOT PRIVATE')}): there is no record of it."
         )
-    document = {
+    try:
+        document = _document(folder, release, person)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ReleaseError(f"{folder}: the certificate is damaged ({type(error).__name__}).") from None
+    return "\n".join(_yaml(document)) + "\n"
+
+
+def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
+    record = release.certificate
+    return {
         "url_slug": person.slug,
         "status": "Draft",
         "tier": 3,
@@ -146,7 +155,6 @@ def registry_record(folder: Path, person: Person) -> str:
             },
         },
     }
-    return "\n".join(_yaml(document)) + "\n"
 
 
 def _description(release: Release) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
-from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names
+from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
 from stratsynth.schema import Schema
 from stratsynth.verifying.verdict import Notes
 
@@ -65,7 +65,7 @@ def _schema(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
     except UsageError as error:
         notes.findings.append(f"model/schema.toml is damaged: {error}")
         return
-    if found == record["schema"]["sha256"]:
+    if found == schema_of(record):
         notes.checked.append("model/schema.toml is the schema that the certificate states.")
     else:
         notes.findings.append(
