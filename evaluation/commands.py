@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratsynth.cli.terminal import echo
+
 
 def register(app: typer.Typer) -> None:
     """Add the commands; the core calls this by the entry-point group `stratsynth.commands`."""
@@ -26,7 +28,7 @@ def demo(
     """Run the whole job on the built-in census: plan, a vanilla and a stratified fit, what each group got."""
     from stratsynth.evaluation.evaluations.demo import run_demo
 
-    run_demo(out, rows, typer.echo)
+    run_demo(out, rows, echo)
 
 
 def audit(
@@ -44,7 +46,7 @@ def audit(
     from stratsynth.evaluation.audit.mechanism import audit_registered
 
     report = audit_primitives(long=long) if mechanism is None else audit_registered(mechanism, long=long)
-    typer.echo(json.dumps(report.to_dict(), indent=1) if as_json else report.to_text())
+    echo(json.dumps(report.to_dict(), indent=1) if as_json else report.to_text())
     if not report.passed:
         raise typer.Exit(1)
 
@@ -100,10 +102,10 @@ def evaluate(
     if as_json:
         shown = json.loads(card.disparity_card(found).to_json(orient="records"))
         document = {"INTERNAL": True, "facts": dict(found.facts), "groups": shown, "files": [str(f) for f in files]}
-        typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
         return
-    typer.echo(card.text(found))
-    typer.echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    echo(card.text(found))
+    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 
 def compare(
@@ -127,7 +129,7 @@ def compare(
     with compare_text.progress() as tick:
         frame = compared(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
     page = compare_text.document(frame, out) if as_json else compare_text.text(frame, out)
-    typer.echo(page)
+    echo(page)
 
 
 def _table(place: Path) -> Path:

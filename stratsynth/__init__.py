@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Categorical, Numeric, Schema
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
+    from stratsynth.verifying import verify
     from stratsynth.weights import Weights
 
 # In the source tree the adapters and the evaluation lie beside this folder, not in it: a Python started there finds
@@ -59,6 +60,7 @@ _HOME = {
     "fit": "fitting",
     "open_table": "data.table",
     "plan": "planning",
+    "verify": "verifying",
     "weight_sensitivity": "release.sensitivity",
 }
 
@@ -79,6 +81,7 @@ __all__ = [
     "fit",
     "open_table",
     "plan",
+    "verify",
     "weight_sensitivity",
 ]
 

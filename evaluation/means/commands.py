@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from stratsynth.cli.terminal import echo
+
 
 def register(app: typer.Typer) -> None:
     """Add the command; the core calls this by the entry-point group `stratsynth.commands`."""
@@ -38,6 +40,6 @@ def means(
 
     table, note = show_means(recipe, out, plot=plot, internal=internal, level=level)
     if as_json:
-        typer.echo(json.dumps({"internal": internal, "level": level, "means": plain(table)}, indent=1))
+        echo(json.dumps({"internal": internal, "level": level, "means": plain(table)}, indent=1))
     else:
-        typer.echo(describe(table, level, internal=internal) + f"\n\n{note}")
+        echo(describe(table, level, internal=internal) + f"\n\n{note}")

@@ -2,15 +2,16 @@
 
 Nothing heavy is imported here, so that `stratsynth --help` answers at once; every command imports what it
 needs when it runs. Errors are one or two lines and an exit code: 0 done, 2 bad usage, recipe or existing
-output, 3 budget refused, 130 interrupted, 1 anything else.
+output, 3 budget refused, 130 interrupted, 1 anything else. Where the output cannot be written, as on a full device,
+the code is 1 and the message says what is complete; where it was closed on purpose, nobody misses it.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 import traceback
 
+from stratsynth.cli.terminal import printable, reopen, silence
 from stratsynth.errors import StratsynthError
 
 INTERRUPTED = 130
@@ -24,13 +25,14 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     debug = "--debug" in arguments
+    reopen()
     try:
         code = _run([a for a in arguments if a != "--debug"])
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        silence()
         return 1
     except StratsynthError as error:
         if debug:
@@ -69,4 +71,4 @@ def _text(mistake: Exception) -> str:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"stratsynth: {message}\n")
+    sys.stderr.write(f"stratsynth: {printable(message)}\n")

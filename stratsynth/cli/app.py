@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from stratsynth.cli.releases import certificate, verify
+from stratsynth.cli.terminal import echo
 from stratsynth.cli.weights import weights_app
 
 app = typer.Typer(
@@ -28,6 +30,8 @@ app.add_typer(schema_app, name="schema")
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(weights_app, name="weights")
+app.command()(certificate)
+app.command()(verify)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]
@@ -44,10 +48,10 @@ def _main(
     if version:
         from stratsynth.version import VERSION
 
-        typer.echo(VERSION)
+        echo(VERSION)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        echo(context.get_help())
         raise typer.Exit(2)
 
 
@@ -77,16 +81,18 @@ def fit(
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, certificate = fit_recipe(recipe, out, workers, new_account)
+    folder, record = fit_recipe(recipe, out, workers, new_account)
+    done = f"The release in {folder} is complete."
     if as_json:
-        _print_json({"release": str(folder), "certificate": certificate})
+        _print_json({"release": str(folder), "certificate": record}, done)
         return
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    typer.echo(
-        f"Release written to {folder}\n\n{summary(certificate, brief=True)}{describe_rules(folder)}\n\n"
-        f"What is not protected, in full: stratsynth certificate {folder}"
+    echo(
+        f"Release written to {folder}\n\n{summary(record, brief=True)}{describe_rules(folder)}\n\n"
+        f"What is not protected, in full: stratsynth certificate {folder}",
+        done=done,
     )
 
 
@@ -106,7 +112,7 @@ def plan(
     if as_json:
         _print_json(found.to_dict())
     else:
-        typer.echo(describe(found))
+        echo(describe(found))
 
 
 @app.command()
@@ -134,25 +140,7 @@ def sample(
     from stratsynth.cli.work import sample_release
 
     number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group)
-    typer.echo(f"{number:,} rows written to {out}{rules}")
-
-
-@app.command()
-def certificate(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    as_json: AsJson = False,
-) -> None:
-    """Show what a release guarantees, and what it does not protect."""
-    from stratsynth.release.certificate import read_certificate
-    from stratsynth.release.page.summary import not_protected, summary
-
-    record = read_certificate(release)
-    if as_json:
-        _print_json(record)
-        return
-    from stratsynth.cli.work import describe_rules
-
-    typer.echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
+    echo(f"{number:,} rows written to {out}{rules}", done=f"{out} is complete.")
 
 
 @app.command()
@@ -166,7 +154,7 @@ def mechanisms(as_json: AsJson = False) -> None:
         return
     width = max((len(m["name"]) for m in found), default=0)
     for m in found:
-        typer.echo(f"{m['name']:{width}}  {m['summary']}")
+        echo(f"{m['name']:{width}}  {m['summary']}")
 
 
 @schema_app.command("draft")
@@ -178,7 +166,7 @@ def schema_draft(
     from stratsynth.cli.work import draft_schema
 
     draft_schema(data, out)
-    typer.echo(
+    echo(
         f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
         "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
     )
@@ -201,7 +189,7 @@ def schema_check(
     if as_json:
         _print_json(found)
     else:
-        typer.echo(describe_check(found))
+        echo(describe_check(found))
     if "absent" in found:
         raise typer.Exit(2)
 
@@ -218,11 +206,11 @@ def ledger_show(
     if as_json:
         _print_json(found)
     else:
-        typer.echo(describe_ledger(found))
+        echo(describe_ledger(found))
 
 
-def _print_json(document: Any) -> None:
-    typer.echo(json.dumps(document, indent=1, ensure_ascii=False))
+def _print_json(document: Any, done: str = "") -> None:
+    echo(json.dumps(document, indent=1, ensure_ascii=False), done=done)
 
 
 def _add_commands() -> None:

@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from stratsynth.cli.terminal import echo
+
 weights_app = typer.Typer(
     help="The groups' shares that a release was put together by.", no_args_is_help=True, rich_markup_mode=None
 )
@@ -39,4 +41,4 @@ def weights_sensitivity(
     found = weight_sensitivity(
         Release.load(release), threshold=threshold, columns=column or None, off=off, intervals=intervals
     )
-    typer.echo(json.dumps(found.to_dict(), indent=1) if as_json else describe(found, every=bool(column)))
+    echo(json.dumps(found.to_dict(), indent=1) if as_json else describe(found, every=bool(column)))

@@ -33,6 +33,10 @@ KEYS = (
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
 `dearest`, the dearest course of an adaptive mechanism; and, on disk, `files`, the hashes of all other files."""
+_SHAPES = {
+    ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
+    ("unverified", "unprotected", "charges"): list,
+}
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
@@ -162,4 +166,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     lacking = [key for key in KEYS if key not in record]
     if lacking:
         raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
+    wrong = [key for keys, kind in _SHAPES.items() for key in keys if not isinstance(record[key], kind)]
+    if wrong or not isinstance(record["schema"].get("sha256"), str):
+        raise ReleaseError(f"{folder}: certificate.json is damaged: its {(wrong or ['schema'])[0]} is none.")
     return record

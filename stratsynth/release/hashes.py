@@ -57,6 +57,11 @@ def hashes_of(record: Mapping[str, Any]) -> Mapping[str, str] | None:
     return found
 
 
+def schema_of(record: Mapping[str, Any]) -> Any:
+    """The SHA-256 of the schema in the model's folder: the table's, unless the model knows fewer columns."""
+    return record["schema"].get("model_sha256", record["schema"]["sha256"])
+
+
 def check_files(folder: Path, record: Mapping[str, Any], wanted: Sequence[str]) -> None:
     """Refuse files of a release that are not those that its certificate lists; says nothing where it lists none.
 

@@ -21,7 +21,7 @@ from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.certificate import read_certificate
-from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, written_by
+from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import LazyTable, opened_measurements
 
@@ -242,13 +242,18 @@ class Release:
                 write_text(parts / REPORT, page)
                 files.save(self.model, parts / "model")
                 # last, as it lists the hashes of all the others
-                write_json(parts / CERTIFICATE, {**self.certificate, "files": listed_files(parts)})
+                write_json(parts / CERTIFICATE, {**self._stated(), "files": listed_files(parts)})
         except OSError as error:
             raise StratsynthError(
                 f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
                 "What was charged stays charged."
             ) from None
         return target
+
+    def _stated(self) -> Mapping[str, Any]:
+        """The certificate; where the model knows fewer columns than the table had, with its own schema's hash too."""
+        record, own = self.certificate, self.model.schema.sha256
+        return record if own == schema_of(record) else {**record, "schema": {**record["schema"], "model_sha256": own}}
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
@@ -270,7 +275,7 @@ class Release:
             model = files.load(path / "model")
         except ReleaseError as error:
             raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
-        if model.schema.sha256 != record["schema"]["sha256"]:  # levels in another order would swap groups
+        if model.schema.sha256 != schema_of(record):  # levels in another order would swap groups
             raise ReleaseError(
                 f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
                 "Get the release again from whoever made it."

@@ -92,11 +92,10 @@ class Names:
     def __init__(self, schema: Schema, certificate: Mapping[str, Any]) -> None:
         """The groups are those of the charges' paths."""
         self._schema = schema
-        merged = {_levels(record["levels"]): record["stratum"] for record in certificate["strata"]["merged"]}
         paths = {json_path(charge["path"]): None for charge in certificate["charges"]}
         self._paths: dict[str, StratumPath] = {}
         for steps in paths:
-            path = tuple(_named(Stratum.from_dict(dict(step)), merged) for step in steps)
+            path = named_path(tuple(Stratum.from_dict(dict(step)) for step in steps), certificate)
             self._paths[label(path)] = path
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
@@ -136,6 +135,12 @@ def json_path(steps: Sequence[Mapping[str, str]]) -> tuple[tuple[tuple[str, str]
 
 def _levels(levels: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     return tuple((column, tuple(several)) for column, several in levels.items())
+
+
+def named_path(path: StratumPath, certificate: Mapping[str, Any]) -> StratumPath:
+    """A charge's path with its merges under their public names."""
+    merged = {_levels(record["levels"]): record["stratum"] for record in certificate["strata"]["merged"]}
+    return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 
 def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:

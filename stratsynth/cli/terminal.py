@@ -1,0 +1,60 @@
+"""Printing. Anybody may have written what a release, a recipe or a ledger says: terminals are shown no codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import unicodedata
+
+from stratsynth.errors import StratsynthError
+
+_SHOWN = {"\n", "\t"}
+_CODES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+"""Controls, formats such as reversed writing, halves of characters, and line ends that are none of ours."""
+
+
+class OutputLostError(StratsynthError):
+    """The work is done, and its report could not be printed."""
+
+
+def printable(text: str) -> str:
+    r"""A text with everything that could steer a terminal written as `\u001b`; valid in JSON where JSON was given."""
+    return "".join(_escaped(c) if unicodedata.category(c) in _CODES and c not in _SHOWN else c for c in text)
+
+
+def _escaped(character: str) -> str:
+    units = character.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
+
+
+def echo(text: str, *, done: str = "") -> None:
+    """Print a line or several.
+
+    Args:
+        text: What is printed.
+        done: What the command has finished by now, said where its output cannot be written.
+
+    Raises:
+        OutputLostError: A full device, or a reader that went away when `done` has to be said.
+    """
+    try:
+        sys.stdout.write(f"{printable(text)}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        if isinstance(error, BrokenPipeError) and not done:
+            raise  # as `| head` does
+        silence()
+        raise OutputLostError(f"the output cannot be written ({error.strerror}). {done}".rstrip()) from None
+
+
+def silence() -> None:
+    """Nothing can be printed any more: not at the interpreter's end either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def reopen() -> None:
+    """Where standard output or error was closed, nobody wants what is written there."""
+    if sys.stdout is None:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115 - as long as the process
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115

@@ -1,0 +1,260 @@
+"""A release's record for the OpenDP deployments registry: what the certificate knows, and what a person has to say.
+
+https://registry.opendp.org. Nothing is invented: what is missing is asked for by name.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.conversion import CONVERSIONS
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.files.untrusted import sha256
+from stratsynth.models import Returns
+from stratsynth.release.hashes import CERTIFICATE
+from stratsynth.release.page import words
+from stratsynth.release.release import Release
+from stratsynth.report.numbers import listed
+from stratsynth.schema import Numeric, Schema
+
+SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
+PRODUCTS = {
+    Returns.ROWS: "Synthetic data",
+    Returns.ESTIMATES: "Summary statistics",
+    Returns.PREDICTIONS: "Machine learning model",
+}
+VARIANTS = {
+    Currency.ZCDP: "Zero-concentrated DP",
+    Currency.PURE: "Pure DP",
+    Currency.SAMPLED: "Approximate DP",
+    Currency.CLAIMED: "Approximate DP",
+}
+
+
+@dataclass(frozen=True)
+class Person:
+    """What only a person knows. Every field but the last is needed."""
+
+    name: str | None = None
+    """What the data product is called."""
+    slug: str | None = None
+    """The end of the record's address."""
+    curator: tuple[str, ...] = ()
+    """Who publishes it."""
+    use: str | None = None
+    """What it is meant for."""
+    region: str | None = None
+    """The region that the data describe, or whose laws apply."""
+    published: str | None = None
+    """The day, as YYYY-MM-DD."""
+    author: tuple[str, ...] = ()
+    """Who fills in the record."""
+    sector: str | None = None
+    """One of the registry's words; left out where nobody says."""
+
+    def check(self) -> None:
+        """Refuse what is missing, all of it by name, and what the registry has no place for."""
+        missing = [f"--{f.name}" for f in fields(self) if f.name != "sector" and not getattr(self, f.name)]
+        if missing:
+            raise UsageError(
+                f"the registry wants what no certificate knows; give {', '.join(missing)}. See certificate --help."
+            )
+        if not re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", str(self.slug)):
+            raise UsageError("--slug is the end of an address: small letters, digits and hyphens.")
+        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", str(self.published), re.ASCII) or not _is_date(str(self.published)):
+            raise UsageError("--published is a day, as YYYY-MM-DD; day and month may be 01 where they are unknown.")
+        if self.sector is not None and self.sector not in SECTORS:
+            raise UsageError(f"--sector must be one of: {', '.join(SECTORS)}.")
+
+    def refuse_any(self) -> None:
+        """Refuse all of it, where no record is wanted."""
+        given = [f"--{f.name}" for f in fields(self) if getattr(self, f.name)]
+        if given:
+            raise UsageError(f"{given[0]} goes with --registry.")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        dt.date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+def registry_record(folder: Path, person: Person) -> str:
+    """The record as YAML, a draft of tier 3.
+
+    Args:
+        folder: A release.
+        person: What no certificate knows.
+
+    Raises:
+        UsageError: What is missing, by name; a release that promises nothing.
+        ReleaseError: A folder that is no release, or a damaged one.
+    """
+    person.check()
+    release = Release.load(folder)
+    record = release.certificate
+    if record["private"] is not True:
+        raise UsageError(
+            f"{folder} promises nothing ({record.get('warning', 'NOT PRIVATE')}): there is no record of it."
+        )
+    try:
+        document = _document(folder, release, person)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ReleaseError(f"{folder}: the certificate is damaged ({type(error).__name__}).") from None
+    return "\n".join(_yaml(document)) + "\n"
+
+
+def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
+    record = release.certificate
+    return {
+        "url_slug": person.slug,
+        "status": "Draft",
+        "tier": 3,
+        "deployment": {
+            "basic": {
+                "name": person.name,
+                "data_curators": list(person.curator),
+                "description": _description(release),
+                "intended_use": person.use,
+                "data_product_type": PRODUCTS[release.model.returns],
+                "data_product_region": person.region,
+                "publication_date": person.published,
+                **({} if person.sector is None else {"data_product_sector": person.sector}),
+            },
+            **_protection(record, release.model.schema),
+            "deployment_model": {
+                "model_name": "Central",
+                "model_name_details": "One machine, run by whoever holds the rows, adds the noise. It, its randomness "
+                "and whoever runs it are trusted.",
+                "release_type": "One release",
+                "release_type_details": words.account(record),
+                "access_type": "Non-interactive",
+            },
+            "accounting": {
+                "composition": _composition(record),
+                "post_processing": "Models are fitted to the noisy answers, and rows or figures drawn from the models; "
+                f"groups are combined by shares, {words.weights(record)}",
+            },
+            "implementation": {
+                "preprocessing_and_hyperparameter_tuning": _preparation(record),
+                "mechanisms": _mechanisms(record),
+            },
+            "administrative": {
+                "notes": f"Made from certificate.json, sha256 {sha256(folder / CERTIFICATE)}; `stratsynth verify` "
+                "recomputes it.",
+                "registry_authors": list(person.author),
+            },
+        },
+    }
+
+
+def _description(release: Release) -> str:
+    record, names = release.certificate, release.model.schema.names
+    by = record["strata"]["by"]
+    strata = f" in {words.groups(record)} groups by {listed(by)}" if by else ""
+    called = words.CALLED[release.model.returns].cited
+    return (
+        f"A {called} of {len(names)} columns ({', '.join(names)}), made by the mechanism "
+        f"{record['mechanism']['name']}{strata}."
+    )
+
+
+def _protection(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
+    guarantee, currency = record["guarantee"], Currency(record["guarantee"]["currency"])
+    unit, exchanged = words.unit(record), record["neighbours"] == "replace"
+    step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
+    others = [f"{words.STEPS.get(s, s)}: {'unknown' if p is None else f'{p:.6g}'}" for s, p in record["prices"].items()]
+    return {
+        "dp_variant": {
+            "variant_name": VARIANTS[currency],
+            "data_domain": f"Tables of any number of rows with these columns: {'; '.join(_columns(schema))}.",
+            "unprotected_quantities": " ".join(words.unprotected(record)) or "None was declared.",
+        },
+        "privacy_loss": {
+            "privacy_unit": str(record["unit"]) if isinstance(record["unit"], str) else record["unit"]["column"],
+            "privacy_unit_details": f"Two tables are adjacent if {step}.",
+            "privacy_parameters": {
+                "epsilon": guarantee["epsilon"],
+                "delta": guarantee["delta"],
+                **({"rho": guarantee["rho"]} if currency == Currency.ZCDP else {}),
+            },
+            "privacy_parameters_details": f"Epsilon at this delta, of one {unit}, whether {'; '.join(others)}. "
+            f"{CONVERSIONS[currency]['source']}.",
+        },
+    }
+
+
+def _columns(schema: Schema) -> Iterator[str]:
+    for name, column in schema.columns.items():
+        if isinstance(column, Numeric):
+            yield f"{name}, a number from {column.lower:g} to {column.upper:g} in {column.size} categories"
+        else:
+            yield f"{name}, one of {column.size} categories"
+
+
+def _composition(record: Mapping[str, Any]) -> str:
+    conversion = CONVERSIONS[Currency(record["guarantee"]["currency"])]
+    kinds = len(record["charges"])
+    return (
+        f"{kinds} charges, each recorded before anything was read for it: {record['composition']} (sequential "
+        f"composition, and parallel composition over disjoint groups). {conversion['from']}: {conversion['formula']}; "
+        f"{conversion['source']}."
+    )
+
+
+def _preparation(record: Mapping[str, Any]) -> str:
+    schema = record["schema"]
+    reviewed = f", reviewed by {schema['reviewed_by']}" if schema["reviewed_by"] else ""
+    return (
+        "Values are clipped to declared bounds and put into declared categories, row by row. Columns, levels, bounds "
+        f"and groups were declared beforehand; their source: {schema['origin']}{reviewed}. Nothing else was computed "
+        "from the rows without a charge."
+    )
+
+
+def _mechanisms(record: Mapping[str, Any]) -> str:
+    kinds = {charge["kind"] for charge in record["charges"]}
+    pure = record["guarantee"]["currency"] == Currency.PURE
+    used = {
+        "counts": "discrete Gaussian noise on contingency tables",
+        "choose": "the exponential mechanism",
+        "total": f"discrete {'Laplace' if pure else 'Gaussian'} noise on clipped sums on an integer grid",
+        "raw": "third-party code whose claims nobody checked",
+    }
+    software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
+    unverified = f" Unverified: {listed(list(map(str, record['unverified'])))}." if record["unverified"] else ""
+    asked = listed([used.get(kind, kind) for kind in sorted(kinds)]) or "nothing was asked"
+    return (
+        f"{record['mechanism']['name']}: {asked}. "
+        "Noise is integers added to integers, never floating point, from the operating system's randomness. Timing is "
+        f"not protected. {software}.{unverified}"
+    )
+
+
+def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:
+    """Tables, lists of texts, texts and numbers; a text is quoted as JSON quotes it, which YAML reads alike."""
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            yield f"{indent}{key}:"
+            yield from _yaml(item, f"{indent}  ")
+        elif isinstance(item, list):
+            yield f"{indent}{key}:"
+            yield from (f"{indent}  - {_scalar(each)}" for each in item)
+        else:
+            yield f"{indent}{key}: {_scalar(item)}"
+
+
+def _scalar(item: Any) -> str:
+    if isinstance(item, float):
+        digits, e, power = repr(item).partition("e")
+        return digits + (".0" if "." not in digits else "") + e + power  # YAML takes 1e-09 for a text, 1.0e-09 not
+    return json.dumps(item, ensure_ascii=False)

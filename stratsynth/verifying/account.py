@@ -1,0 +1,90 @@
+"""Whether the ledger holds the fit: its reservation, its charges, and the total that the certificate states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth.accounting.chain import Chain
+from stratsynth.accounting.lines import allotment_of, head_of
+from stratsynth.accounting.standing import readable, total
+from stratsynth.checks import is_number, is_whole
+from stratsynth.errors import LedgerError
+from stratsynth.release.stated import TOLERANCE, Stated
+from stratsynth.verifying.verdict import Notes
+
+
+def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """What the certificate says of its account, then the account itself if it is at hand."""
+    said = record["ledger"]
+    cap, spent, delta = said["cap_epsilon"], said["spent_epsilon"], said.get("spent_delta")
+    if not is_number(spent) or not (cap is None or is_number(cap)) or not is_whole(said["releases"]):
+        notes.findings.append("certificate.json is damaged: what it says of its account are no numbers.")
+        return
+    if record["private"] is True and is_number(delta):
+        alone = total([stated.allot], readable([stated.allot], delta))
+        if spent < alone * (1 - TOLERANCE):
+            notes.findings.append(
+                f"certificate.json says that all releases came to epsilon {spent:.6g}, less than this one alone, "
+                f"{alone:.6g}."
+            )
+    if cap is not None and spent > cap * (1 + TOLERANCE):
+        notes.findings.append("certificate.json says that more was spent than its account's cap.")
+    if ledger is not None:
+        _ledger(ledger, record, stated, notes)
+    elif said["name"]:
+        notes.unchecked.append(f"the ledger {said['name']}: give it with --ledger, to see that it holds these charges")
+    else:
+        notes.unchecked.append("what else was spent on these data: the fit was charged to no ledger file")
+
+
+def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    try:
+        lines = Chain(ledger).read()
+        if lines:
+            head_of(ledger, lines)
+    except LedgerError as error:
+        notes.findings.append(str(error))
+        return
+    made = [line for line in lines if line["kind"] == "reserve"]
+    same = [place for place, line in enumerate(made) if _is_it(line, lines, record, stated)]
+    if not same:
+        notes.findings.append(
+            f"{ledger.name} holds no fit of this mechanism with this guarantee and these charges: the release was not "
+            "charged to it, or one of the two was changed."
+        )
+        return
+    notes.checked.append(
+        f"{ledger.name} is unbroken, and holds the reservation and all {len(record['charges']):,} charges of this fit."
+    )
+    said = record["ledger"]
+    if said["releases"] <= min(same):
+        notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
+    reserved = [allotment_of(line) for line in made[: max(0, said["releases"])]]
+    delta = said.get("spent_delta")
+    if is_number(delta) and reserved and len(reserved) == said["releases"]:
+        found = total(reserved, readable(reserved, delta))
+        if said["spent_epsilon"] < found * (1 - TOLERANCE):
+            notes.findings.append(
+                f"certificate.json says that epsilon {said['spent_epsilon']:.6g} was spent in all; by the ledger it "
+                f"was {found:.6g}."
+            )
+
+
+def _is_it(
+    line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], stated: Stated
+) -> bool:
+    """Whether a reservation is of this mechanism, budget and allotment, and its charges are the certificate's."""
+    allot = allotment_of(line)
+    promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit)
+    wanted = (stated.allot.currency, stated.budget.epsilon, stated.budget.neighbours, stated.budget.unit)
+    if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
+        return False
+    charged = [
+        charge
+        for each in lines
+        if each["kind"] == "charge" and each["run"] == line["run"]
+        for charge in each["charges"]
+    ]
+    return str(record["mechanism"]["name"]) in line["mechanism"] and charged == record["charges"]

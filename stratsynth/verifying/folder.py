@@ -1,0 +1,73 @@
+"""Whether the files of a release folder are those that its certificate lists, and no others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.files.untrusted import sha256
+from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
+from stratsynth.schema import Schema
+from stratsynth.verifying.verdict import Notes
+
+
+def check_folder(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
+    """Hashes, files that are missing, files that are not part of the release; then the schema."""
+    try:
+        listed, present = hashes_of(record), names(folder)
+    except (ValueError, OSError, ReleaseError) as error:
+        notes.findings.append(f"The folder or its list of files cannot be relied on: {error}")
+        return
+    if listed is not None:
+        _compare(folder, listed, present, notes)
+    elif "conversion" in record:
+        notes.findings.append("certificate.json lists no hashes of files, as its version does: they were taken out.")
+    else:
+        notes.unchecked.append(
+            "that model, tables and report are those that were made: an older version wrote the certificate, which "
+            "lists no hashes of files"
+        )
+    _schema(folder, record, notes)
+    for name in SIGNATURES:
+        if name in present:
+            notes.unchecked.append(
+                f"the signature {name}: check it with the tool that made it, as docs/verifying.md says"
+            )
+
+
+def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes: Notes) -> None:
+    before = len(notes.findings)
+    notes.findings += [f"{name} is missing." for name in listed if name not in present]
+    for name in present:
+        if name == CERTIFICATE or name in SIGNATURES:
+            continue
+        if name not in listed:
+            notes.findings.append(f"{name} is not part of the release: it was added later. Keep it beside the folder.")
+        elif not _is(folder / name, listed[name]):
+            notes.findings.append(f"{name} is not the file that was made: its hash is another.")
+    if len(notes.findings) == before:
+        notes.checked.append(f"The {len(listed):,} other files are those that certificate.json lists, and no more.")
+
+
+def _is(path: Path, wanted: str) -> bool:
+    """Whether this is a file with this hash, and not a link to one, which is no part of a copy of the folder."""
+    try:
+        return not path.is_symlink() and sha256(path) == wanted
+    except (OSError, ReleaseError):
+        return False
+
+
+def _schema(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
+    try:
+        found = Schema.from_toml(folder / "model" / "schema.toml").sha256
+    except UsageError as error:
+        notes.findings.append(f"model/schema.toml is damaged: {error}")
+        return
+    if found == schema_of(record):
+        notes.checked.append("model/schema.toml is the schema that the certificate states.")
+    else:
+        notes.findings.append(
+            "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
+        )

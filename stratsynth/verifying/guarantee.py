@@ -1,0 +1,182 @@
+"""Epsilon, delta and every price worked out again from the charges of a certificate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+from stratsynth.accounting.budget import Allotment, Currency, Neighbours
+from stratsynth.accounting.charges import Spending
+from stratsynth.accounting.conversion import CONVERSIONS
+from stratsynth.accounting.prices import Worst, prices
+from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.checks import is_number
+from stratsynth.release.page.measured import named_path
+from stratsynth.release.stated import TOLERANCE, Stated, contradictions
+from stratsynth.strata import label
+from stratsynth.verifying.verdict import Notes
+
+CLOSE = 1e-7
+"""The relative difference at which a stated price is another than the recomputed one."""
+
+
+def check_guarantee(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Everything that follows from the certificate alone."""
+    if record["private"] is not True:
+        notes.findings.append(f"It promises nothing: {record.get('warning') or 'it is stamped NOT PRIVATE.'}")
+    wrong = list(contradictions(stated, record["prices"]))
+    notes.findings += [f"certificate.json contradicts itself: {why}." for why in wrong]
+    _conversion(record, stated, notes)
+    if not wrong:
+        _epsilon(stated, notes)
+        _prices(record["prices"], stated, notes)
+        _strata(record, stated, notes)
+    if record["unverified"]:
+        notes.unchecked.append(f"what rests on somebody's word: {', '.join(map(str, record['unverified']))}")
+
+
+def _conversion(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    named = record.get("conversion")
+    if named is None:
+        notes.unchecked.append(
+            "by which theorem epsilon was worked out: an older version wrote the certificate, which names none; the "
+            "one of this version was used"
+        )
+    elif named != CONVERSIONS[stated.allot.currency]:
+        notes.findings.append(
+            f"certificate.json names another conversion than the one that {stated.allot.currency} is converted by."
+        )
+
+
+def _epsilon(stated: Stated, notes: Notes) -> None:
+    """The sentence on the guarantee. Contradictions that take no time to see have been looked for before."""
+    budget, allot, spent = stated.budget, stated.allot, float(stated.spending.spent())
+    source = CONVERSIONS[allot.currency]["source"]
+    wrong = _steps(stated) if allot.currency == Currency.SAMPLED else _claims(stated)
+    if wrong:
+        notes.findings.append(wrong)
+        return
+    found = _reserved(stated)
+    if found > budget.epsilon * (1 + TOLERANCE):
+        notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
+        return
+    guaranteed = 0.0 if allot.currency == Currency.PURE else budget.delta
+    unit = "" if budget.rows == 1 else f" Charges are for all of the {budget.rows} rows that a {budget.unit} may have."
+    notes.checked.append(
+        f"{len(stated.spending.charges):,} charges come to {allot.currency.unit} {spent:.9g} (sum along a path, "
+        f"maximum over the strata of a split), of {allot.amount:.9g} reserved; that is epsilon {found:.9g} at delta "
+        f"{guaranteed:g}, and {budget.epsilon:g} is stated. By: {source}.{unit}"
+    )
+
+
+def _reserved(stated: Stated) -> float:
+    """The epsilon of what was reserved."""
+    allot = stated.allot
+    if allot.currency == Currency.ZCDP:
+        return epsilon_of(allot.amount, stated.slack)
+    if allot.currency == Currency.SAMPLED:
+        return epsilon_sampled(
+            allot.noise or 0.0, allot.rate or 0.0, int(allot.amount), stated.slack, stated.budget.neighbours
+        )
+    return allot.amount
+
+
+def _steps(stated: Stated) -> str:
+    """What is wrong with steps on samples; empty where nothing is."""
+    allot = stated.allot
+    kept = all((c.details.get("noise"), c.details.get("rate")) == (allot.noise, allot.rate)
+               for c in stated.spending.charges)  # fmt: skip
+    whole = float(allot.amount).is_integer() and allot.rate is not None and allot.rate <= 1
+    return (
+        "" if kept and whole else "A step on samples has another noise or rate than was reserved, or is no whole one."
+    )
+
+
+def _claims(stated: Stated) -> str:
+    """What is wrong with the deltas of claims, which add up along paths as epsilons do; empty where nothing is."""
+    if stated.allot.currency != Currency.CLAIMED:
+        return ""
+    deltas: list[Any] = [charge.details.get("delta") for charge in stated.spending.charges]
+    if not all(is_number(delta) and delta >= 0 for delta in deltas):
+        return "A claim of third-party code states no delta."
+    claims = [replace(charge, amount=delta) for charge, delta in zip(stated.spending.charges, deltas, strict=True)]
+    spent = float(Spending(stated.budget.neighbours, claims).spent())
+    return (
+        "The claims' deltas add up to more than the stated delta." if spent > stated.budget.delta * (1 + 1e-9) else ""
+    )
+
+
+def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Every stated price against those that the charges give, for whatever an older certificate leaves open."""
+    factors = [c.factor(stated.budget.neighbours, Neighbours.REPLACE) for c in stated.spending.charges]
+    if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
+        notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
+        return
+    found = [prices(stated.spending, stated.budget, allot, worst) for allot, worst in _possible(stated)]
+    if not any(_same(said, each) for each in found):
+        step = next((s for s, price in found[0].items() if not _close(said.get(s), price)), "a step that is none")
+        notes.findings.append(
+            f"certificate.json states the price of {step} as {_figure(said.get(step))}; its charges give "
+            f"{_figure(found[0].get(step))}."
+        )
+        return
+    notes.checked.append(f"The prices of other notions of neighbour ({', '.join(said)}) follow from the charges.")
+    if stated.adaptive and stated.worst is None:
+        notes.unchecked.append(
+            "the dearest course of the fit, on which its prices for moves and exchanges rest: an older version did not "
+            "write it down; the prices are right for one that is possible"
+        )
+
+
+def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
+    """What was reserved and the dearest course: as stated, or all that an older certificate may mean."""
+    allots, spent = [stated.allot], float(stated.spending.spent())
+    if not stated.reserved and 0 < spent < stated.allot.amount:
+        allots.append(replace(stated.allot, amount=spent))
+    worsts: list[Worst | None] = [stated.worst]
+    if stated.adaptive and stated.worst is None:
+        worsts = [Worst(factor, only_strata) for factor in (4, 2, 1) for only_strata in (False, True)]
+    return [(allot, worst) for allot in allots for worst in worsts]
+
+
+def _same(said: Mapping[str, Any], found: Mapping[str, float | None]) -> bool:
+    """Whether every step that is stated has its price."""
+    return set(said) <= set(found) and all(_close(price, found[step]) for step, price in said.items())
+
+
+def _close(one: float | None, other: float | None) -> bool:
+    return one == other if one is None or other is None else math.isclose(one, other, rel_tol=CLOSE)
+
+
+def _figure(price: float | None) -> str:
+    return "unknown" if price is None else f"epsilon {price:.6g}"
+
+
+def _strata(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Budgets of single strata: what was charged on the way into each is within its own."""
+    own = record["strata"].get("epsilon")
+    if own is None:
+        return
+    before = len(notes.findings)
+    for name, spent in _spent_in_strata(record, stated):
+        if name not in own:
+            notes.findings.append(f"Stratum {name} was charged, and has no budget among those stated.")
+        elif spent > own[name] * (1 + TOLERANCE):
+            notes.findings.append(
+                f"Stratum {name} was charged epsilon {spent:.6g}, above its own budget of {own[name]:g}."
+            )
+    if len(notes.findings) == before:
+        notes.checked.append(f"What was charged in each of {len(own):,} strata is within that stratum's own budget.")
+
+
+def _spent_in_strata(record: Mapping[str, Any], stated: Stated) -> Iterator[tuple[str, float]]:
+    charges = stated.spending.charges
+    for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
+        way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]
+        spent = float(Spending(stated.budget.neighbours, way).spent())
+        epsilon = epsilon_of(spent, stated.slack) if stated.allot.currency == Currency.ZCDP else spent
+        yield label(named_path((stratum,), record)), epsilon

@@ -1,0 +1,134 @@
+"""Whether each charge pays for the noise that it states, and the measurements are the tables that were paid for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.charges import Charge
+from stratsynth.checks import is_number, is_whole
+from stratsynth.errors import ReleaseError
+from stratsynth.release.measurements import opened_measurements
+from stratsynth.release.page.measured import named_path
+from stratsynth.release.stated import TOLERANCE, Stated
+from stratsynth.strata import StratumPath, label
+from stratsynth.verifying.verdict import Notes
+
+KNOWN = {"counts", "choose", "total", "raw"}
+"""The kinds of questions of which the price follows from the charge."""
+MOST = 10
+"""As many wrong charges are named."""
+_SILENT = "it does not state its noise"
+
+
+def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: Notes) -> None:
+    """Each charge by itself, then all of them against measurements.parquet."""
+    charges = stated.spending.charges
+    paths = {path: label(named_path(path, record)) for path in dict.fromkeys(charge.path for charge in charges)}
+    wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
+    for i, charge, why in wrong[:MOST]:
+        where = f"stratum {paths[charge.path]}" if charge.path else "the whole table"
+        notes.findings.append(f"Charge {i}, a {charge.kind} in {where}: {why}.")
+    if len(wrong) > MOST:
+        notes.findings.append(f"{len(wrong) - MOST:,} more charges are wrong.")
+    strange = sorted({charge.kind for charge in charges} - KNOWN)
+    if strange:
+        notes.unchecked.append(f"the price of questions of kinds that other packages bring: {', '.join(strange)}")
+    if any(charge.kind == "total" and charge.currency != Currency.SAMPLED for charge in charges):
+        notes.unchecked.append("that sums were clipped as their charges say: the certificate does not hold the clips")
+    if not wrong and any(charge.kind in KNOWN - {"raw"} for charge in charges):
+        notes.checked.append(
+            "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
+            "scale, a choice at rho = epsilon^2 / 8; D is the sensitivity."
+        )
+    if not any(charge.kind == "counts" for _, charge, _ in wrong):
+        _measurements(charges, paths, folder, notes, strict=not strange)
+
+
+def _unpaid(charge: Charge, stated: Stated) -> str:
+    """What is wrong with a charge's price or sensitivity; empty where nothing is, or nobody could say."""
+    moved, rows = charge.sensitivity[stated.budget.neighbours], stated.budget.rows
+    if charge.kind == "counts":
+        tables = charge.details.get("cliques")
+        wide = is_whole(tables) and tables >= 1 and _at_least(charge, rows * math.sqrt(tables), math.sqrt(2))
+        return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
+    if charge.kind == "choose":
+        wide = _at_least(charge, rows, 1)
+        return _choice(charge) if wide else "its sensitivity is smaller than that of a choice"
+    if charge.currency == Currency.SAMPLED:
+        return "" if charge.amount == 1 else "a step on samples counts as one"
+    if charge.kind == "total":
+        return _gaussian(charge, moved) if charge.currency == Currency.ZCDP else _laplace(charge, moved)
+    return ""
+
+
+def _at_least(charge: Charge, added: float, times: float) -> bool:
+    """Whether adding a record moves the answer by that much, and exchanging one by that many times as much."""
+    one, two = (charge.sensitivity[notion] * (1 + TOLERANCE) for notion in (Neighbours.ADD_REMOVE, Neighbours.REPLACE))
+    return one >= added and two >= times * charge.sensitivity[Neighbours.ADD_REMOVE]
+
+
+def _gaussian(charge: Charge, moved: float) -> str:
+    sigma: Any = charge.details.get("sigma")
+    return _below(charge, (moved / sigma) ** 2 / 2) if _positive(sigma) else _SILENT
+
+
+def _laplace(charge: Charge, moved: float) -> str:
+    scale: Any = charge.details.get("scale")
+    return _below(charge, moved / scale) if _positive(scale) else _SILENT
+
+
+def _choice(charge: Charge) -> str:
+    epsilon: Any = charge.details.get("epsilon")
+    return _below(charge, epsilon**2 / 8) if _positive(epsilon) else _SILENT
+
+
+def _below(charge: Charge, cost: float) -> str:
+    paid = charge.amount >= cost * (1 - TOLERANCE)
+    return "" if paid else f"{charge.currency.unit} {charge.amount:.6g} was charged, and its noise costs {cost:.6g}"
+
+
+def _positive(value: object) -> bool:
+    return is_number(value) and value > 0
+
+
+def _measurements(
+    charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
+) -> None:
+    """The released tables by stratum and noise, against those that were charged."""
+    paid: Counter[tuple[str, float]] = Counter()
+    for charge in charges:
+        if charge.kind == "counts":
+            paid[paths[charge.path], charge.details["sigma"]] += charge.details["cliques"]
+    try:
+        held = Counter(_held(folder))
+    except ReleaseError as error:
+        notes.findings.append(str(error))
+        return
+    if held == paid:
+        notes.checked.append(
+            f"measurements.parquet holds the {held.total():,} noisy tables that were charged, in the same strata, with "
+            "the same noise."
+        )
+    elif strict or paid - held:
+        name, sigma = next(iter((held - paid) or (paid - held)))
+        notes.findings.append(
+            f"measurements.parquet holds {held[name, sigma]:,} tables with noise of sigma {sigma:.6g} in "
+            f"{f'stratum {name}' if name else 'the whole table'}; {paid[name, sigma]:,} were charged."
+        )
+    else:
+        notes.unchecked.append("the noise of tables that questions of other packages released")
+
+
+def _held(folder: Path) -> Iterator[tuple[str, float]]:
+    """Stratum and noise of each table, in batches: the file may be larger than the memory."""
+    import pyarrow.compute as pc
+
+    with opened_measurements(folder) as file:
+        for batch in file.iter_batches(columns=["stratum", "cell", "sigma"], use_threads=False):
+            first = batch.filter(pc.equal(batch.column("cell"), 0))
+            yield from zip(first.column("stratum").to_pylist(), first.column("sigma").to_pylist(), strict=True)

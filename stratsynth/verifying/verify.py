@@ -1,0 +1,59 @@
+"""The door: every check of a release folder, in the order in which a reader wants them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.release.certificate import read_record
+from stratsynth.release.stated import read_stated
+from stratsynth.verifying.account import check_account
+from stratsynth.verifying.folder import check_folder
+from stratsynth.verifying.guarantee import check_guarantee
+from stratsynth.verifying.noise import check_noise
+from stratsynth.verifying.verdict import NEVER, Notes, Verdict
+
+
+def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None) -> Verdict:
+    """Work the guarantee of a release out again from its charges, and compare its files with those it lists.
+
+    Nothing is written, and no private row is read.
+
+    Args:
+        release: A release folder, of this version or one before.
+        ledger: The ledger that the fit was charged to, if at hand.
+
+    Returns:
+        The verdict: `.ok`, and `.findings`, sentences on what is wrong. `.checked` and `.unchecked` say what was looked
+        at and what has to be believed. Releases of versions that listed no hashes are `.ok` if the rest holds;
+        `.unchecked` says so.
+
+    Raises:
+        UsageError: No such folder, or no such ledger.
+    """
+    folder, account, notes = Path(release), None if ledger is None else Path(ledger), Notes()
+    if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a name is too long
+        raise UsageError(f"there is no release folder {folder}.")
+    if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same
+        raise UsageError(f"there is no ledger {account}.")
+    try:
+        record = read_record(folder)
+        stated = read_stated(record)
+    except (ReleaseError, ValueError) as error:
+        notes.findings.append(f"certificate.json cannot be relied on: {error}")
+    else:
+        _guarded(notes, lambda: check_guarantee(record, stated, notes))
+        _guarded(notes, lambda: check_noise(record, stated, folder, notes))
+        _guarded(notes, lambda: check_folder(folder, record, notes))
+        _guarded(notes, lambda: check_account(account, record, stated, notes))
+    return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
+
+
+def _guarded(notes: Notes, check: Callable[[], object]) -> None:
+    """Run a check; whatever it stumbles over in a damaged certificate is a finding."""
+    try:
+        check()
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError) as error:
+        notes.findings.append(f"certificate.json is damaged ({type(error).__name__}).")
