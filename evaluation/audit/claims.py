@@ -13,7 +13,6 @@ from stratsynth.evaluation.audit.harness import LIKELY, Point, Rates
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
-from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import Unsupported
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ ASSUMED = (1.0, 0.75, 0.5)
 """The shares of its noise that a driver might really add to a Poisson sample: each makes another score the best."""
 LEAST = 0.05
 """Smaller claims of epsilon are not tried: no audit of this size could refute them."""
+WITHOUT_CHOICES = 1
+"""The score, in zCDP, that leaves choices out."""
 CONTINUOUS = 1.0
 """From this sigma on, discrete and continuous Gaussian noise differ by less than an audit can see."""
 
@@ -32,8 +33,9 @@ CONTINUOUS = 1.0
 def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
     """The charges as points; a threshold of 0 is still to be tuned, unless the claim is a mu.
 
-    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: the epsilon of rho-zCDP at several deltas.
-    Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss distribution at several deltas.
+    Gaussian noise alone: one mu = sqrt(2 rho). With choices among it: sqrt(2 rho) of everything, and the mu of what is
+    Gaussian by the score that leaves choices out. Pure: epsilon at delta 0. Sampled: the epsilon of the privacy loss
+    distribution at several deltas.
     """
     currency = charges[0].currency
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -43,10 +45,13 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
         return _sampled(charges[0].details, round(spent), budget)
     if currency != Currency.ZCDP:
         raise Unsupported(f"audit: a claim in the currency {currency} is not checked by anything we asked.")
-    if all(charge.details.get("sigma", 0.0) >= CONTINUOUS for charge in charges):
-        return (Point(math.sqrt(2 * spent), 0.0),)
-    epsilons = {delta: epsilon_of(spent, delta) for delta in (1e-6, *DELTAS)}
-    return tuple(Point(epsilon, 0.0, delta) for delta, epsilon in epsilons.items() if epsilon >= LEAST)
+    noisy = [charge for charge in charges if charge.kind != "choose"]
+    mu = math.sqrt(2 * float(Spending(budget.neighbours, noisy).spent()))
+    gaussian = all(charge.details.get("sigma", 0.0) >= CONTINUOUS for charge in noisy)
+    if gaussian and len(noisy) == len(charges):
+        return (Point(mu, 0.0),)
+    alone = [Point(mu, 0.0, score=WITHOUT_CHOICES)] if gaussian and noisy else []
+    return (Point(math.sqrt(2 * spent), 0.0, rho=True), *alone)
 
 
 def _sampled(details: Mapping[str, float], steps: int, budget: Budget) -> tuple[Point, ...]:

@@ -80,6 +80,23 @@ def mu_of(positive: Any, negative: Any) -> Any:
     return np.maximum(0.0, -special.ndtri(positive) - special.ndtri(negative))
 
 
+def root_of_rho(positive: Any, negative: Any) -> Any:
+    """The sqrt(2 rho) that error rates F and N refute below, from the divergence of the test's two outcomes.
+
+    rho-zCDP (Bun and Steinke 2016) bounds the Renyi divergence of order a by rho a; at order 1 the Kullback-Leibler
+    divergence by rho, in both directions, and that of what a test says is no larger. For Gaussian noise
+    sqrt(2 rho) is mu, and a test of small mu shows sqrt(2 / pi) of it. At least 0.
+    """
+    positive, power = np.asarray(positive, np.float64), 1 - np.asarray(negative, np.float64)
+    both = np.maximum(_divergence(power, positive), _divergence(positive, power))
+    return np.where(power > positive, np.sqrt(2 * both), 0.0)[()]
+
+
+def _divergence(p: Any, q: Any) -> Any:
+    """Kullback-Leibler of two coins."""
+    return special.rel_entr(p, q) + special.rel_entr(1 - p, 1 - q)
+
+
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
     """The epsilon at delta that error rates refute below: log((1 - N - delta) / F), at least 0.
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
-from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, mu_of, upper
+from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, mu_of, root_of_rho, upper
 from stratsynth.evaluation.audit.report import NEEDED, Audit, Control
 
 if TYPE_CHECKING:
@@ -38,17 +38,21 @@ class Point:
     """One thing that is claimed, and the test that tries to refute it: `score >= threshold`, fixed beforehand."""
 
     claim: float
-    """The claimed mu, or epsilon."""
+    """The claimed mu, sqrt(2 rho) or epsilon."""
     threshold: float
     """The least score that the test takes for the neighbour's."""
     delta: float | None = None
-    """None when the claim is a mu; otherwise it is the epsilon at this delta."""
+    """None when the claim is a mu or a rho; otherwise it is the epsilon at this delta."""
     score: int = 0
     """Which of the scores is used."""
+    rho: bool = False
+    """Whether the claim is sqrt(2 rho) of zero-concentrated privacy, which is mu where all noise is Gaussian."""
 
     @property
     def unit(self) -> str:
-        """The unit of claim and bound: `mu`, or epsilon at a delta."""
+        """The unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
+        if self.rho:
+            return "sqrt(2 rho)"
         return "mu" if self.delta is None else f"epsilon at {self.delta:g}"
 
     def bound(self, found: Errors, alpha: float) -> Any:
@@ -56,7 +60,9 @@ class Point:
         return self.of(upper(found.positives, found.runs, alpha / 2), upper(found.negatives, found.runs, alpha / 2))
 
     def of(self, positive: Any, negative: Any) -> Any:
-        """The lower bound on mu or epsilon that follows from upper bounds on the error rates."""
+        """The lower bound on the claim that follows from upper bounds on the error rates."""
+        if self.rho:
+            return root_of_rho(positive, negative)
         return mu_of(positive, negative) if self.delta is None else epsilon_of_errors(positive, negative, self.delta)
 
 
@@ -119,7 +125,7 @@ class Experiment:
     def run(self, runs: int, *, controls: bool = True) -> Audit:
         """The honest runs first, then the controls."""
         found, seconds = self._errors(None, self.points, runs)
-        best = nearest(self.points, found)
+        best = 0 if self.points[0].rho else nearest(self.points, found)
         likely, sure = (bound(self.points, found, best, alpha) for alpha in (LIKELY, SURE))
         half = [fault for fault in self.faults if fault.name == HALF]
         return Audit(

@@ -58,6 +58,12 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
     return lambda answer, shares: _gaussian(parts, answer) / shares**2
 
 
+def divergence(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> float:
+    """The Kullback-Leibler divergence of a choice between two tables, from its exact law."""
+    one, two = (log_law(asked.question, exact, asked.schema, neighbours) for exact in (here, there))
+    return float(np.sum(np.exp(two) * (two - one)))
+
+
 def _gaussian(parts: Sequence[_Part], answer: Answer) -> float:
     return math.fsum(part.gaussian(answer) for part in parts)
 
@@ -81,11 +87,17 @@ class Transcript:
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
     def draw(self, desk: Desk, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The sum of all questions' scores in each run; one row for each assumed share of the noise."""
-        drawn = np.zeros((len(shares), runs))
+        """The sum of all questions' scores in each run: one row for each assumed share of the noise.
+
+        A last row leaves choices out, at the first of the shares.
+        """
+        drawn = np.zeros((len(shares) + 1, runs))
+        noisy = [not isinstance(a.question, Choose) for a in self.asked]
         for run, answers in enumerate(desk.again(self.asked, runs)):
-            for answer, one in zip(answers, self.scores, strict=True):
-                drawn[:, run] += one(answer, shares)
+            for answer, one, adds in zip(answers, self.scores, noisy, strict=True):
+                ratios = one(answer, shares)
+                drawn[:-1, run] += ratios
+                drawn[-1, run] += np.ravel(ratios)[0] if adds else 0.0
         return drawn
 
 

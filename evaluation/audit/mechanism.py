@@ -11,19 +11,26 @@ from stratsynth.evaluation.audit.broken import Breakage, Quieter
 from stratsynth.evaluation.audit.claims import claimed, seen, tuned
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point, Rates, normal
 from stratsynth.evaluation.audit.pair import Build, Pair, recorded
-from stratsynth.evaluation.audit.report import Report
+from stratsynth.evaluation.audit.report import Audit, Report
 
 from stratsynth.accounting.budget import Budget, Currency
+from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Mechanism, Public, make
-from stratsynth.stratified import Stratified
+from stratsynth.mechanisms import Mechanism, Public, load, make
+from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.testing import World, check_contract, worlds
 
 BUDGET = Budget(3, 1e-6)
+LONG = Budget(1, 1e-9)
+"""What the long form audits: the usual claim, which takes many runs to see."""
+QUICK: dict[str, dict[str, Any]] = {
+    "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
+}
+"""Settings for small worlds, where defaults would ask one question only or train at length; by name of mechanism."""
 
 
 def audit_mechanism(
-    mechanism: Mechanism[Any],
+    mechanism: Mechanism[Any] | Build,
     *,
     stratified: bool = False,
     world: World | None = None,
@@ -40,21 +47,35 @@ def audit_mechanism(
        neighbouring tables the one is taken on which the recorded questions' answers cost the most to tell apart.
     2. All questions whose exact answers differ are answered anew, `runs` times on each of the two tables, by
        the real driver. The log-likelihood ratio of all answers together is the score; the bound is on mu where
-       all noise is Gaussian, else on epsilon at several deltas; the claim is what the ledger recorded. If that
-       would take more than about `seconds`, fewer runs are made, and less is demanded of the controls.
+       all noise is Gaussian, on sqrt(2 rho) where there are choices too, else on epsilon at several deltas; the claim
+       is what the ledger recorded. If that would take more than about `seconds`, fewer runs are made, and less is
+       demanded of the controls.
     3. The contract of `stratsynth.testing` is checked on `tables` tables: that neighbours are asked the same
        questions, and that nothing but answers reaches the result.
 
     An adaptive mechanism would ask other questions after other answers. Here the recorded questions are asked
     whatever is answered: that audits the prices of what was asked. That later questions depend on earlier answers
     only is what 3 looks at.
+
+    Args:
+        mechanism: What is audited; or a function that makes it for a world, for strata of its groups.
+        stratified: Whether it is fitted in each of the world's groups.
+        world: The world to record it in; otherwise the first that it can be fitted in.
+        budget: What it is given.
+        runs: Answers drawn from each of the two tables.
+        seconds: About how long the answering may take, controls included.
+        neighbours: How many neighbouring tables are tried.
+        tables: The number of tables that the contract is checked on; 0 leaves it out.
+        controls: Whether drivers with less noise are audited too.
     """
-    build: Build = (lambda w: Stratified(mechanism, w.by, w.weights)) if stratified else (lambda _: mechanism)
+    made: Build = (lambda _: mechanism) if isinstance(mechanism, Mechanism) else mechanism
+    build: Build = (lambda w: Stratified(made(w), w.by, w.weights)) if stratified else made
     chosen, first, base = recorded(build, world, budget)
     pair, name = Pair.worst(chosen, first, base, budget, neighbours), build(chosen).title
     affordable = pair.affordable(seconds)
     number = min(runs, affordable)
     found = _experiment(name, pair, number, everything=affordable >= runs).run(number, controls=controls)
+    found = replace(found, note="; ".join(filter(None, (found.note, _converted(found, budget)))))
     seed = int(np.random.default_rng().integers(2**31))
     among = [w for w in worlds() if _served(build(w), w, budget)]
     findings = (
@@ -75,14 +96,15 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experiment:
     """The pair with its claims, and drivers with less noise; half the noise must be caught if `everything` is run."""
     claims = claimed(pair.run.charges, pair.budget)
-    # all noise Gaussian: the best threshold is half way, and the error rates follow from the pair's cost
+    # zCDP: the best threshold is half way, and the error rates follow from how far apart the laws are
     gaussian = claims[0].delta is None
-    mu = math.sqrt(2 * float(pair.cost))
+    mu = math.sqrt(2 * pair.information) if gaussian else 0.0
+    noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
 
     def pilot(share: float, breakage: Breakage | None) -> tuple[tuple[Point, ...], Rates]:
         """Thresholds, and error rates, from the law or from runs that are not used again."""
         if gaussian:
-            return claims, normal(mu / share)
+            return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
         # the best test of an epsilon at delta asks whether the ratio passes it, if the score is the true ratio
         points = claims if pair.currency == Currency.SAMPLED else tuned(claims, scores)
@@ -92,17 +114,34 @@ def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experi
         points, rates = pilot(share, Quieter(share))
         return Fault(name, Quieter(share), rates, part, points, must=everything and share == 0.5)
 
-    faults = fault(HALF, 0.5, 0.3 if gaussian else 1.0), fault(THREE_QUARTERS, 0.75, 1.0)
+    faults = fault(HALF, 0.5, 0.3 if gaussian and not claims[0].rho else 1.0), fault(THREE_QUARTERS, 0.75, 1.0)
     return Experiment(name, pilot(1.0, None)[0], pair.draw, faults, note=pair.note())
 
 
+def _converted(found: Audit, budget: Budget) -> str:
+    """Claim and bound as epsilon at the budget's delta, where they are of rho."""
+    if found.unit not in ("mu", "sqrt(2 rho)"):
+        return ""
+    claim, lower = (epsilon_of(root**2 / 2, budget.delta) for root in (found.claim, found.lower))
+    return f"as epsilon at {budget.delta:g}, by the conversion of rho: {claim:.3f} claimed, {lower:.3f} seen"
+
+
 def audit_registered(name: str, *, long: bool = False) -> Report:
-    """Audit a registered mechanism with its default settings, alone and stratified."""
-    runs, seconds, tables = (100_000, 120.0, 20) if long else (10_000, 8.0, 6)
-    mechanism = make(name, {})
-    alone = audit_mechanism(mechanism, runs=runs, seconds=seconds, tables=tables)
+    """Audit a registered mechanism, alone and stratified; one that makes strata itself, by those of the worlds."""
+    runs, seconds, tables = (100_000, 180.0, 20) if long else (10_000, 8.0, 6)
+    budget, settings = LONG if long else BUDGET, QUICK.get(name, {})
+    if issubclass(load(name), Groupwise):
+
+        def groupwise(world: World) -> Mechanism[Any]:
+            return make(name, {**settings, "by": world.by, "weights": world.weights})
+
+        return audit_mechanism(groupwise, budget=budget, runs=runs, seconds=seconds, tables=tables)
+    mechanism = make(name, settings)
+    alone = audit_mechanism(mechanism, budget=budget, runs=runs, seconds=seconds, tables=tables)
     try:
-        stratified = audit_mechanism(mechanism, stratified=True, runs=runs, seconds=seconds, tables=tables)
+        stratified = audit_mechanism(
+            mechanism, stratified=True, budget=budget, runs=runs, seconds=seconds, tables=tables
+        )
     except Unsupported as reason:
         return replace(alone, skipped=(f"{name}, stratified: {reason}",))
     return Report(alone.audits + stratified.audits, alone.findings + stratified.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.evaluation.audit.claims import ASSUMED
 from stratsynth.evaluation.audit.desk import Desk, plenty
-from stratsynth.evaluation.audit.likelihood import Transcript
+from stratsynth.evaluation.audit.likelihood import Transcript, divergence
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
@@ -19,6 +20,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism
+from stratsynth.questions import Choose
 from stratsynth.testing import World, worlds
 from stratsynth.testing.moved import exact_answers, moved
 from stratsynth.testing.record import Run, record
@@ -70,28 +72,37 @@ class Pair:
     """The budget of the run."""
     cost: Fraction
     """The privacy cost of the exact answers' difference, in rho; only for zcdp."""
+    information: float
+    """How far apart the answers' laws are, as Kullback-Leibler divergence; at most the cost, and only for zcdp."""
+    noisy: float
+    """The same of all answers but choices."""
     transcript: Transcript
     """The questions whose answers differ."""
 
     @classmethod
     def worst(cls, world: World, first: Run, base: pd.DataFrame, budget: Budget, number: int) -> Pair:
-        """Of some random neighbours the one on which the recorded answers cost the most."""
+        """Of some random neighbours the one on which the recorded answers tell the most."""
         rng, neighbours = np.random.default_rng(), budget.neighbours
         asked = [a for batch in first.batches for a in batch]
         answers: Sequence[Any] = [answer for given in first.answers for answer in given]
         here = load_rows(world.schema, open_source(base))
         exact = exact_answers(here, asked)
-        most, there = Fraction(-1), here
+        most, told, noise, there = Fraction(-1), -1.0, 0.0, here
         for _ in range(number):
             rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
-            found = zip(asked, exact, exact_answers(rows, asked), answers, strict=True)
-            cost = sum((moved(a, one, two, neighbours, answer) for a, one, two, answer in found), Fraction(0))
-            if cost > most:
-                most, there = cost, rows
+            found = list(zip(asked, exact, exact_answers(rows, asked), answers, strict=True))
+            costs = [moved(a, one, two, neighbours, answer) for a, one, two, answer in found]
+            picks = [isinstance(a.question, Choose) for a in asked]
+            noisy = math.fsum(float(cost) for cost, pick in zip(costs, picks, strict=True) if not pick)
+            tells = noisy + math.fsum(
+                divergence(a, one, two, neighbours) for (a, one, two, _), pick in zip(found, picks, strict=True) if pick
+            )
+            if tells > told:
+                most, told, noise, there = sum(costs, Fraction(0)), tells, noisy, rows
         transcript = Transcript.of(asked, exact, exact_answers(there, asked), neighbours)
         if not transcript.asked:
             raise Unsupported("audit: no neighbouring table was found on which any answer differs.")
-        return cls(here, there, first, budget, most, transcript)
+        return cls(here, there, first, budget, most, told, noise, transcript)
 
     @property
     def currency(self) -> Currency:
@@ -121,6 +132,7 @@ class Pair:
         if self.currency == Currency.ZCDP:
             spent = Spending(self.budget.neighbours, self.run.charges).spent()
             text += f", and they use {float(self.cost / spent):.0%} of what was charged"
+            text += f" and show {self.information / float(spent):.0%}" * (self.information < 0.995 * float(self.cost))
         return text
 
 

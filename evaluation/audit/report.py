@@ -57,7 +57,7 @@ class Audit:
     what: str
     """The audited thing, in words."""
     unit: str
-    """The unit of claim and bound: `mu`, or epsilon at a delta."""
+    """The unit of claim and bound: `mu`, `sqrt(2 rho)`, or epsilon at a delta."""
     claim: float
     """The charged loss, in that unit."""
     lower: float

@@ -23,6 +23,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import lru_cache
 from itertools import accumulate
 from operator import index
 
@@ -64,12 +65,18 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
     p, q = rate.as_integer_ratio()
     digits = max(gaps).bit_length()
     # A factor that is zero to this precision makes the product zero, within the same error.
-    powers = [exp_bounds(p << k, q, bits)[0] for k in range(digits)]
+    powers = [_power(p << k, q, bits) for k in range(digits)]
     known: dict[int, int] = {}
     for gap in gaps:
         if gap not in known:
             known[gap] = _product(gap, powers, bits)
     return list(accumulate(known[gap] for gap in gaps)), 4 * max(1, digits) * len(gaps)
+
+
+@lru_cache(maxsize=1024)
+def _power(p: int, q: int, bits: int) -> int:
+    """exp(-p/q) in units of 2^-bits: of public numbers alone, and the same whenever a price is paid again."""
+    return exp_bounds(p, q, bits)[0]
 
 
 def _product(gap: int, powers: Sequence[int], bits: int) -> int:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import check_positive
+from stratsynth.questions.base import check_positive, fixed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -202,6 +202,10 @@ class Glm(Query):
     clip: float
     """The most L2 norm of a row's gradient."""
 
+    def __post_init__(self) -> None:
+        """Keep a copy of the coefficients that nobody can change."""
+        object.__setattr__(self, "theta", fixed(self.theta))
+
     def check(self, schema: Schema) -> None:
         """A design, a target of the right kind, and coefficients of the right shape."""
         import numpy as np
@@ -214,7 +218,7 @@ class Glm(Query):
             raise MechanismError(f"glm: logistic needs a target of two levels; {self.target} has not.")
         size = len(self.design.names(schema))
         shape = (size, schema.size(self.target)) if self.link == "softmax" else (size,)
-        real = isinstance(self.theta, np.ndarray) and self.theta.dtype.kind in "fiu"
+        real = type(self.theta) is np.ndarray and self.theta.dtype.kind in "fiu"
         if not real or self.theta.shape != shape or not np.isfinite(self.theta).all():
             raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
 

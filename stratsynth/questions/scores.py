@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.digest import Digested, digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Clique, check_clique, check_positive
+from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
 from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
 from stratsynth.questions.queries import Query, check_query
 from stratsynth.questions.total import GRID
@@ -80,12 +80,16 @@ class Distance(Score, Digested):
 
     clique: Clique
     reference: NDArray[np.float64]
-    """What to compare the counts with, in records; of the clique's shape."""
+    """What to compare the counts with, in records; of the clique's shape. Kept as a copy that cannot be changed."""
     weight: float = 1.0
     offset: float = 0.0
     """Subtracted before weighting: the expected noise, in AIM."""
     norm: Literal["l1", "largest"] = "l1"
     """The sum of the cells' absolute differences, or the largest of them."""
+
+    def __post_init__(self) -> None:
+        """Keep a copy of the reference that nobody can change."""
+        object.__setattr__(self, "reference", fixed(self.reference))
 
     @cached_property
     def _digest(self) -> str:
@@ -107,7 +111,7 @@ class Distance(Score, Digested):
         if self.norm not in ("l1", "largest"):
             raise MechanismError(f"choose: there is no norm {self.norm!r}.")
         # in another type, its size could wrap around, and with it the exact arithmetic of scores
-        if not isinstance(self.reference, np.ndarray) or self.reference.dtype != np.float64:
+        if not is_plain(self.reference):
             raise MechanismError("choose: a reference must be a numpy array of float64.")
         if np.shape(self.reference) != schema.shape(self.clique):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} has not the clique's shape.")
@@ -170,9 +174,16 @@ class Peak(Score):
     sign: Literal[1, -1] = 1
     """-1 prefers small values, as of a loss."""
 
+    def __post_init__(self) -> None:
+        """Keep copies of slopes and offsets that nobody can change."""
+        object.__setattr__(self, "slopes", fixed(self.slopes))
+        object.__setattr__(self, "offsets", fixed(self.offsets))
+
     def check(self, schema: Schema) -> None:
         """Finite slopes and offsets of matching shapes."""
         check_query("choose", self.query, schema)
+        if not (is_plain(self.slopes) and is_plain(self.offsets)):
+            raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
         size = sum(block.size for block in self.query.blocks(schema))
         if np.ndim(self.slopes) != 2 or np.shape(self.slopes)[1] != size or not np.shape(self.slopes)[0]:
             raise MechanismError(f"choose: slopes must be a table of {size} columns.")

@@ -1,0 +1,90 @@
+"""Only plain arrays get into questions, and nobody can change one between its check and its use."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Choose, Columns, Design, Distance, Glm, Peak, Total
+from stratsynth.schema import Categorical, Numeric, Schema
+
+SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=90)})
+AGE = Columns(("AGE",), (40.0,), (10.0,), clip=2.0)
+
+
+class Sly(np.ndarray):
+    """An array that says of itself what it likes."""
+
+    def __abs__(self):
+        return np.zeros(self.shape)
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **settings):
+        return np.zeros(self.shape)
+
+
+def masked(values):
+    """NaNs that no check of a masked array sees."""
+    array, mask = np.array(values), np.zeros(np.shape(values), bool)
+    array.flat[0], mask.flat[0] = np.nan, True
+    return np.ma.MaskedArray(array, mask)
+
+
+DISGUISES = {
+    "a masked array": masked,
+    "a subclass": lambda values: np.full(np.shape(values), np.nan).view(Sly),
+    "a series": lambda values: pd.Series(np.ravel(values)),
+    "a list": lambda values: np.asarray(values).tolist(),
+    "objects": lambda values: np.asarray(values).astype(object),
+    "text": lambda values: np.asarray(values).astype(str),
+    "complex numbers": lambda values: np.asarray(values).astype(complex),
+    "half precision": lambda values: np.asarray(values).astype(np.float16),
+}
+ONE, TWO, TABLE = np.array([1.0]), np.array([1.0, 2.0]), np.array([[1.0]])
+TAKERS = {
+    "reference": lambda array: Choose((Distance(("SEX",), array(TWO)),), 0.1),
+    "slopes": lambda array: Choose((Peak(AGE, array(TABLE), ONE),), 0.1),
+    "offsets": lambda array: Choose((Peak(AGE, TABLE, array(ONE)),), 0.1),
+    "theta": lambda array: Total(Glm(Design(("SEX",)), "AGE", "linear", array(np.ones(3)), clip=1.0), 0.1),
+}
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+@pytest.mark.parametrize("taker", TAKERS)
+def test_what_is_no_plain_array_is_refused(taker, disguise):
+    if taker == "theta" and disguise == "half precision":
+        pytest.skip("coefficients may have any precision: they are rounded to integers first")
+    with pytest.raises(MechanismError):
+        TAKERS[taker](DISGUISES[disguise]).check(SCHEMA)
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_a_plain_array_is_taken(taker):
+    TAKERS[taker](lambda values: values).check(SCHEMA)
+    TAKERS[taker](np.asfortranarray).check(SCHEMA)
+
+
+def held(question):
+    """The array that a question uses."""
+    part = question.scores[0] if isinstance(question, Choose) else question.query
+    return {"Distance": "reference", "Peak": "slopes", "Glm": "theta"}[type(part).__name__], part
+
+
+@pytest.mark.parametrize("taker", TAKERS)
+def test_nobody_can_change_an_array_after_its_check(taker):
+    given = []
+
+    def keep(values):
+        given.append(np.array(values))
+        return given[-1]
+
+    question = TAKERS[taker](keep)
+    question.check(SCHEMA)
+    _, part = held(question)
+    used = getattr(part, taker)
+    before = used.copy()
+    given[0].fill(np.nan)
+    np.testing.assert_array_equal(used, before)
+    with pytest.raises(ValueError, match="read-only"):
+        used[...] = np.nan
+    with pytest.raises(ValueError, match="WRITEABLE"):
+        used.flags.writeable = True
