@@ -50,7 +50,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from without_network(item))
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from without_network(item))
+
+
+def without_network(item: pytest.Item) -> Generator[None, object, object]:
     """Whoever swallowed the refusal of a connection is found out here."""
     from helpers import network
 

@@ -116,3 +116,7 @@ def test_the_audit_runs_in_continuous_integration():
     audit = (ROOT / "scripts" / "audit").read_text(encoding="utf-8")
     for failure in ("bandit", "pip-audit", "wheel", "bill"):
         assert f'failed="$failed {failure}"' in audit
+
+
+def test_what_is_installed_is_what_the_locks_name():
+    assert "install --require-hashes --only-binary :all: -r" in (ROOT / "scripts" / "_env.sh").read_text("utf-8")
