@@ -63,7 +63,7 @@ build_wheel() (
   umask 022
   copy=$(mktemp -d "$scratch/source.XXXXXX")
   (cd "$root" && tar -cf - --exclude=__pycache__ "${sources[@]}") | tar -xf - -C "$copy" --no-same-owner
-  chmod -R u=rwX,go=rX "$copy"
+  find "$copy" -type d -exec chmod 755 {} + -o -exec chmod 644 {} +
   find "$copy" -exec touch -t 202601010000 {} +
   export SOURCE_DATE_EPOCH=1767225600 PYTHONHASHSEED=0 # 1 January 2026; the date of a release is in the changelog
   run_pip wheel --no-deps --no-index --no-build-isolation --wheel-dir "$1" "$copy"

@@ -1,5 +1,7 @@
 """What tests share: the check that the installed wheel is tested, `--slow`, the Hypothesis profiles, fixtures.
 
+No test may use the network, and neither may what it tests; see `helpers.network`.
+
 Shared helpers live in this folder, which is on the path (`pythonpath` in pyproject.toml):
 `from strategies import schemas`, `from helpers.tables import small`. The repository's root never is, because
 the `stratsynth/` there would hide the installed package, which alone has the adapters and the evaluation.
@@ -8,6 +10,7 @@ the `stratsynth/` there would hide the installed package, which alone has the ad
 import importlib.util
 import os
 import sysconfig
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis
@@ -19,6 +22,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from helpers import network
+
+    network.forbid()
     if "STRATSYNTH_TEST_INSTALLED" in os.environ:  # set by scripts/test
         refuse_all_but_the_installed_wheel()
     # Fresh examples on every run, and no deadline, since continuous integration shares its cores. A failure
@@ -41,6 +47,28 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(skip)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from without_network(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
+    return (yield from without_network(item))
+
+
+def without_network(item: pytest.Item) -> Generator[None, object, object]:
+    """Whoever swallowed the refusal of a connection is found out here."""
+    from helpers import network
+
+    before = len(network.seen)
+    try:
+        return (yield)
+    finally:
+        if len(network.seen) > before and not item.get_closest_marker("network"):
+            pytest.fail(f"something used the network: {', '.join(network.seen[before:])}")
 
 
 def refuse_all_but_the_installed_wheel() -> None:

@@ -103,7 +103,7 @@ def test_the_lock_covers_the_requirements(lock: str):
     assert {canonical(line) for line in wanted} <= {canonical(pin) for pin in pins(lock)}, "run scripts/lock"
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "test.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt"])
 def test_the_lock_is_pinned_hashed_and_names_no_place(lock: str):
     text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
     requirements = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]
@@ -111,6 +111,14 @@ def test_the_lock_is_pinned_hashed_and_names_no_place(lock: str):
     assert "://" not in text
     assert "index-url" not in text
     assert "find-links" not in text
+
+
+def test_the_audit_is_locked_as_declared():
+    groups = PROJECT["dependency-groups"]
+    wanted = {canonical(line) for line in [*groups["audit"], *groups["build"]]}
+    assert wanted <= {canonical(pin) for pin in pins("audit.txt")}, "run scripts/lock"
+    build = {pin for pin in pins("test.txt") if canonical(pin) in {"setuptools", "wheel"}}
+    assert build <= pins("audit.txt"), "the wheel of scripts/wheel is built with what the tested one is built with"
 
 
 def test_the_tests_run_on_what_users_get():
@@ -122,7 +130,17 @@ def test_the_build_is_locked_as_declared():
 
 
 @pytest.mark.parametrize(
-    "script", ["scripts/demo", "scripts/lock", "scripts/mutants", "scripts/reproduce_means", "scripts/test", ".ci/run"]
+    "script",
+    [
+        "scripts/audit",
+        "scripts/demo",
+        "scripts/lock",
+        "scripts/mutants",
+        "scripts/reproduce_means",
+        "scripts/test",
+        "scripts/wheel",
+        ".ci/run",
+    ],
 )
 def test_the_scripts_can_be_run(script: str):
     assert os.access(ROOT / script, os.X_OK)

@@ -1,0 +1,32 @@
+"""No network: what opens a connection, or asks for an address, is refused and remembered.
+
+Watched by an audit hook, which sees every socket of Python whatever library made it. Started as a program's
+`sitecustomize`, it writes what it saw into the file that STRATSYNTH_TEST_NETWORK names.
+"""
+
+import os
+import sys
+
+EVENTS = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname",
+          "socket.gethostbyaddr", "socket.getnameinfo"}  # fmt: skip
+LOCAL = 1  # AF_UNIX: between processes of one machine
+seen: list[str] = []
+
+
+def watch(event: str, arguments: tuple[object, ...]) -> None:
+    if event in EVENTS and int(getattr(arguments[0], "family", 0)) != LOCAL:
+        # not the address: a test's values may be in it
+        seen.append(event)
+        if report := os.environ.get("STRATSYNTH_TEST_NETWORK"):
+            with open(report, "a", encoding="utf-8") as file:  # noqa: PTH123 - before pathlib is imported
+                file.write(f"{event}\n")
+        raise PermissionError(f"{event}: nothing here may use the network")
+
+
+def forbid() -> None:
+    """For as long as this process lives: an audit hook cannot be removed."""
+    sys.addaudithook(watch)
+
+
+if __name__ == "sitecustomize":
+    forbid()

@@ -1,0 +1,122 @@
+"""What scripts/audit and scripts/wheel say of the supply chain."""
+
+import hashlib
+import importlib.util
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def supply():
+    spec = importlib.util.spec_from_file_location("supply", ROOT / "scripts" / "_supply.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def asked(*packages):
+    return json.dumps({"dependencies": [{"name": f"p{i}", "version": "1", **p} for i, p in enumerate(packages)]})
+
+
+SOUND, BAD, LOST = {"vulns": []}, {"vulns": [{"id": "PYSEC-1"}]}, {"skip_reason": "Dependency not found on PyPI"}
+
+
+@pytest.mark.parametrize(
+    ("said", "error", "bad", "line"),
+    [
+        (asked(SOUND, SOUND), "", False, "no known vulnerability in 2 packages"),
+        (asked(SOUND, LOST), "", False, "no known vulnerability in 1 packages; 1 more could not be looked up"),
+        (asked(SOUND, BAD), "", True, "VULNERABLE: p1 1: PYSEC-1"),
+        (asked(BAD, LOST), "", True, "VULNERABLE: p0 1: PYSEC-1"),
+        (asked(LOST, LOST), "", False, "not run: the vulnerability service is unreachable (Dependency not found"),
+        ("", "ConnectionError: no route", False, "unreachable (ConnectionError: no route)"),
+        ("", "", False, "not run: the vulnerability service is unreachable (it printed nothing)"),
+        ("[]", "", False, "not run"),
+        (asked(), "", False, "not run"),
+    ],
+)
+def test_only_packages_that_were_looked_up_count_as_sound(supply, said, error, bad, line):
+    found, printed = supply.judged("run.txt", said, error)
+    assert found is bad
+    assert line in printed
+    assert printed.startswith("pip-audit: run.txt: ")
+    assert ("no known vulnerability" in printed) == ("no known" in line)
+
+
+@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt"])
+def test_every_pin_of_a_lock_is_a_component_with_its_hashes(supply, lock):
+    text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
+    found = supply.pinned(text)
+    assert [f"{c['name']}=={c['version']}" for c in found] == re.findall(r"^[a-z0-9-]+==[^\s;]+", text, re.MULTILINE)
+    hashes = [h["content"] for c in found for r in c["externalReferences"] for h in r["hashes"]]
+    assert hashes == re.findall(r"[0-9a-f]{64}", text)
+
+
+def made_wheel(path, date=(2026, 1, 1, 0, 0, 0)):
+    facts = 'Name: stratsynth\nVersion: 9.9\nSummary: s\nLicense-Expression: Apache-2.0\nRequires-Dist: numpy>=2\nRequires-Dist: mypy; extra == "test"\n'  # noqa: E501
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr(zipfile.ZipInfo("stratsynth-9.9.dist-info/METADATA", date), facts)
+    return path
+
+
+def test_the_bill_of_materials_names_wheel_and_packages_by_hash(supply, tmp_path):
+    wheel = made_wheel(tmp_path / "w.whl")
+    bill = supply.bill(wheel, ROOT / "locks" / "run.txt")
+    itself = bill["metadata"]["component"]
+    assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
+    assert (itself["name"], itself["version"], itself["purl"]) == ("stratsynth", "9.9", "pkg:pypi/stratsynth@9.9")
+    assert itself["hashes"] == [{"alg": "SHA-256", "content": hashlib.sha256(wheel.read_bytes()).hexdigest()}]
+    assert itself["licenses"] == [{"expression": "Apache-2.0"}]
+    (direct,) = bill["dependencies"]
+    assert all(re.match(r"pkg:pypi/numpy@", ref) for ref in direct["dependsOn"])
+    refs = [c["bom-ref"] for c in bill["components"]]
+    assert len(set(refs)) == len(refs)
+    assert set(direct["dependsOn"]) <= set(refs)
+    assert bill == supply.bill(wheel, ROOT / "locks" / "run.txt"), "the same for the same wheel and lock"
+
+
+def test_wheels_that_differ_are_told_apart(supply, tmp_path, capsys):
+    one = made_wheel(tmp_path / "one.whl")
+    assert supply.same(one, made_wheel(tmp_path / "two.whl")) == 0
+    assert supply.same(one, made_wheel(tmp_path / "three.whl", (2026, 1, 1, 0, 0, 2))) == 1
+    assert "differ, in stratsynth-9.9.dist-info/METADATA" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("bash") is None, reason="scripts need bash")
+def test_the_wheel_is_the_same_whoever_builds_it_and_when(tmp_path):
+    """Two copies of the sources with other dates and modes of files, another umask and another time zone."""
+    built = []
+    for zone, umask, mode in (("UTC", "022", "u=rw,go=r"), ("Pacific/Auckland", "077", "u=rwx,go=")):
+        copy = tmp_path / umask
+        ignore = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info", "tests")
+        shutil.copytree(ROOT, copy, ignore=ignore, copy_function=shutil.copyfile)  # dates of now
+        script = (
+            f"umask {umask}; find {copy}/stratsynth -type f -exec chmod {mode} {{}} +; source {copy}/scripts/_env.sh; "
+            f"env={sys.prefix}; build_wheel {tmp_path}/{umask}-wheel"
+        )
+        subprocess.run(["bash", "-c", script], check=True, env={"PATH": "/usr/bin:/bin", "TZ": zone})
+        (wheel,) = (tmp_path / f"{umask}-wheel").glob("*.whl")
+        built.append(wheel.read_bytes())
+    assert built[0] == built[1]
+
+
+def test_the_audit_runs_in_continuous_integration():
+    script = (ROOT / "scripts" / "test").read_text(encoding="utf-8")
+    assert '"$root/scripts/audit" || failed="$failed audit"' in script
+    audit = (ROOT / "scripts" / "audit").read_text(encoding="utf-8")
+    for failure in ("bandit", "pip-audit", "wheel", "bill"):
+        assert f'failed="$failed {failure}"' in audit
+
+
+def test_what_is_installed_is_what_the_locks_name():
+    assert "install --require-hashes --only-binary :all: -r" in (ROOT / "scripts" / "_env.sh").read_text("utf-8")
