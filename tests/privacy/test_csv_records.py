@@ -45,7 +45,7 @@ def test_a_line_is_one_record_or_none_whatever_lies_around_it(line, before, afte
 @pytest.mark.parametrize(
     "line",
     [
-        '1,"a', 'a",1', '1,"a"b', '1,a"', '"1,a', "1", "1,a,b,c", '1,"a,b', '1,"a",,', ",", '"', '1,"a""', '1,a"b,"c',
+        '1,a",3', '1,5" pipe,3', '1,"a"b,3', '1,"a', 'a",1', '1,"a"b', '1,a"', '"1,a', "1", "1,a,b,c", '1,"a,b', '1,"a",,', ",", '"', '1,"a""', '1,a"b,"c',
     ],
 )  # fmt: skip
 def test_a_line_with_open_quotes_or_another_number_of_fields_is_left_out(line, tmp_path):

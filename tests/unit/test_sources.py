@@ -113,7 +113,7 @@ def test_columns_that_are_absent_or_twice(tmp_path):
         assert source.read(["C", "A"]).num_columns == 2
         with pytest.raises(SchemaError, match=r"B .*more than once"):
             source.read(["B"])
-        with pytest.raises(SchemaError, match="column AA .*nowhere"):
+        with pytest.raises(SchemaError, match=r"column AA .*nowhere"):
             source.read(["AA"])
 
 
