@@ -49,7 +49,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
         or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
     )
     if not readable:
-        said = kind.type_name if isinstance(kind, pa.OpaqueType) else kind
+        said = kind.type_name if isinstance(kind, pa.OpaqueType) else str(kind).split("<")[0]  # no names of parts
         raise SchemaError(f"column {name} has type {said}; it must hold text, numbers, truth values or dates")
 
 
