@@ -166,7 +166,7 @@ def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_boolean(data.type):
         data = data.cast(pa.uint8())
     data = data.cast(pa.float64(), safe=False)
-    values = data.to_numpy() + 0.0  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
+    values: NDArray[np.float64] = data.to_numpy() + 0.0  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
     values[~np.isfinite(values)] = np.nan
     return values
 
