@@ -119,3 +119,15 @@ def test_numbers_have_western_digits_and_nothing_between(spelt):
     schema = Schema({"a": Categorical(levels=("1000", "1"), outside="missing")})
     for column in (pa.table({"a": [spelt]}), pd.DataFrame({"a": [spelt]})):
         assert encode(schema, open_source(column).read(["a"])).codes["a"].tolist() == [2]
+
+
+def test_offsets_that_point_beyond_the_file_are_refused_before_they_are_followed(tmp_path):
+    """Arrow's own reader follows them."""
+    with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema({"A": pa.string()})) as writer:
+        writer.write_table(pa.table({"A": ["x", "yy", "zzz"]}))
+    content, offsets = (tmp_path / "t.arrow").read_bytes(), np.array([0, 1, 3, 6], np.int32).tobytes()
+    assert content.count(offsets) == 1
+    wrong = np.array([0, 1, 3, 2**31 - 1], np.int32).tobytes()
+    (tmp_path / "t.arrow").write_bytes(content.replace(offsets, wrong))
+    with pytest.raises(UsageError, match=r"t\.arrow: cannot be read"):
+        open_source(tmp_path / "t.arrow").read(["A"])
