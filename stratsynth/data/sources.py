@@ -212,8 +212,9 @@ class FeatherSource(FileSource):
         """These columns of every row."""
         places = locate(columns, self.columns())
         with self.open() as file:
-            table = self._reader(file, sorted(places)).read_all()
-            return table.select(list(columns))
+            table = self._reader(file, sorted(places)).read_all().select(list(columns))
+            table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
+            return table
 
     def _reader(self, file: IO[bytes], places: Sequence[int] = ()) -> Any:
         options = pa.ipc.IpcReadOptions(included_fields=list(places))

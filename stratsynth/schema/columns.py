@@ -6,6 +6,7 @@ A column turns every value into one of `all_levels`, or leaves its row out, by r
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -86,7 +87,7 @@ class Categorical:
 
     def _value(self, level: str) -> str | int | float | bool | None:
         if self.dtype in {"string", "category"}:
-            return level if level in self.levels else None
+            return None if level == MISSING and MISSING not in self.levels else level
         if level in {self.not_applicable, MISSING}:
             return None
         exact = meaning(level)
@@ -99,6 +100,7 @@ class Categorical:
     def _check_typed(self) -> None:
         """Refuse a typed column unless each level can be told from its typed value."""
         spelt = [meaning(level) for level in self.levels]
+        times = Counter(spelt)
         for level, exact in zip(self.levels, spelt, strict=True):
             if level in {self.not_applicable, MISSING}:
                 continue
@@ -109,7 +111,7 @@ class Categorical:
             )  # fmt: skip
             if not fits:
                 checks.refuse(f'dtype {self.dtype!r} cannot hold level {level!r}; use dtype = "string"')
-            if spelt.count(exact) > 1:
+            if times[exact] > 1:
                 checks.refuse(f'dtype {self.dtype!r} cannot tell level {level!r} from another; use dtype = "string"')
 
 

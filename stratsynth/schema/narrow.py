@@ -18,11 +18,13 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
     Numeric bins that lie side by side stay numeric, with closer bounds. Bins with a gap between them are no
     interval, and one single number is none either: they become categories, whose numbers nobody can sum.
     """
-    kept = tuple(level for level in column.all_levels if level in levels)
-    labels = {level: label for level, label in column.labels.items() if level in kept}
+    wanted = set(levels)
+    kept = tuple(level for level in column.all_levels if level in wanted)
+    labels = {level: label for level, label in column.labels.items() if level in wanted}
     own = column.not_applicable if column.not_applicable in kept else None
     if isinstance(column, Categorical):
-        listed = tuple(level for level in kept if level in column.levels)
+        added = () if MISSING in column.levels else (MISSING,)
+        listed = tuple(level for level in kept if level not in added)
         outside = column.outside if column.outside in kept else None
         return replace(column, levels=listed, labels=labels, not_applicable=own, outside=outside)
     bins = [code for code in map(column.codes.__getitem__, kept) if code < len(column.extents)]

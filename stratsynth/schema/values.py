@@ -49,7 +49,7 @@ def check_type(name: str, kind: pa.DataType) -> None:
         or (pa.types.is_temporal(kind) and not pa.types.is_interval(kind))
     )
     if not readable:
-        said = kind.type_name if isinstance(kind, pa.OpaqueType) else kind
+        said = kind.type_name if isinstance(kind, pa.OpaqueType) else str(kind).split("<")[0]  # no names of parts
         raise SchemaError(f"column {name} has type {said}; it must hold text, numbers, truth values or dates")
 
 
@@ -166,7 +166,7 @@ def _to_float(data: pa.ChunkedArray) -> NDArray[np.float64]:
     if pa.types.is_boolean(data.type):
         data = data.cast(pa.uint8())
     data = data.cast(pa.float64(), safe=False)
-    values = np.array(data.to_numpy(), np.float64)  # a copy: Arrow's memory may be read-only
+    values: NDArray[np.float64] = data.to_numpy() + 0.0  # -0.0 becomes 0.0; a copy, as Arrow's memory may be read-only
     values[~np.isfinite(values)] = np.nan
     return values
 
@@ -228,7 +228,7 @@ def _hashable(piece: pa.Array) -> pa.Array:
 def spelt(number: float) -> str:
     """The shortest text of a real number: a whole one without a point, and from 2**53 with an exponent."""
     if abs(number) < _EXACT or not math.isfinite(number):
-        return repr(number).removesuffix(".0")
+        return repr(number + 0.0).removesuffix(".0")  # -0.0 is 0
     return np.format_float_scientific(number, trim="-")
 
 

@@ -42,12 +42,27 @@ def test_a_line_is_one_record_or_none_whatever_lies_around_it(line, before, afte
     assert rows(before, line, *after) == rows(before) + rows(line) + rows(*after)
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        '1,"a', 'a",1', '1,"a"b', '1,a"', '"1,a', "1", "1,a,b,c", '1,"a,b', '1,"a",,', ",", '"', '1,"a""', '1,a"b,"c',
-    ],
-)  # fmt: skip
+NO_RECORDS = """\
+1,"a
+a",1
+1,"a"b
+1,a"
+1,a",3
+1,5" pipe,3
+1,"a"b,3
+"1,a
+1
+1,a,b,c
+1,"a,b
+1,"a",,
+,
+"
+1,"a""
+1,a"b,"c
+"""
+
+
+@pytest.mark.parametrize("line", NO_RECORDS.rstrip().split("\n"))
 def test_a_line_with_open_quotes_or_another_number_of_fields_is_left_out(line, tmp_path):
     (tmp_path / "people.csv").write_text(f"SEX,NOTE,AGE\n1,x,3\n{line}\n2,y,4\n", encoding="utf-8")
     assert counted(tmp_path / "people.csv") == [1, 1, 0]
