@@ -144,7 +144,8 @@ def rule(delta: float) -> str:
     one = Budget(1.0, delta).zcdp()
     return (
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
-        f"(zCDP), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon itself."
+        f"(zCDP), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon "
+        "itself."
     )
 
 

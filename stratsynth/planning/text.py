@@ -8,7 +8,6 @@ from typing import Any
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
 
-
 INDENT = 11 * " "
 
 
