@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -74,6 +75,7 @@ def dying(tasks):
 
 def chatty(tasks):
     """Prints, below Python too."""
-    print("a worker says something", flush=True)
+    sys.stdout.write("a worker says something\n")
+    sys.stdout.flush()
     os.write(1, b"and something else\n")
     return [task.number for task in tasks]
