@@ -44,7 +44,7 @@ def place(folder, name):
     small.people(5000).to_csv(folder / "people.csv", index=False)
     strata, mechanism = MECHANISMS[name]
     recipe.write_text(
-        f'[data]\npath = "people.csv"\nschema = "schema.toml"\ndeclared_size = 5000\n\n{strata}[mechanism]\n{mechanism}\n'
+        f'[data]\npath = "people.csv"\nschema = "schema.toml"\ndeclared_size = 5000\n{strata}[mechanism]\n{mechanism}\n'
         '[budget]\nepsilon = 2.0\ndelta = 1e-9\nledger = "people.ledger"\nledger_epsilon = 3.0\n\n'
         '[release]\nrows = 50\ndirectory = "release"\nseed = 7\n',
         encoding="utf-8",
