@@ -103,16 +103,12 @@ class Registry:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
         """One process at a time; the folder is locked, since the file is replaced."""
-        try:
-            handle = os.open(self.path.parent, os.O_RDONLY)
-        except OSError as error:
-            raise LedgerError(f"accounts: {self.path.parent} cannot be opened ({error.strerror}).") from None
-        try:
-            with contextlib.suppress(OSError):  # some file systems lock no folders
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
+                handle = os.open(self.path.parent, os.O_RDONLY)
+                held.callback(os.close, handle)
                 fcntl.flock(handle, fcntl.LOCK_EX)
             yield
-        finally:
-            os.close(handle)
 
 
 def _is_line(line: object) -> bool:

@@ -13,7 +13,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
 from stratsynth.accounting.units import whole
-from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
 
 
@@ -91,6 +91,8 @@ def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, del
     return after
 
 
+MOST_TOTAL = 1e4
+"""A cap above it is as good as none: no sum of fits comes near."""
 LEAST_SHOWN = 1e-6
 """What is less than this is as good as nothing."""
 
@@ -113,11 +115,13 @@ def largest(cap: float, reserved: Sequence[Allotment], like: Allotment, delta: f
         return whole(promise.zcdp()) if like.currency == Currency.ZCDP else replace(like, promise=promise)
 
     if like.currency == Currency.ZCDP:
-        low, high = 0.0, asked(MOST_EPSILON).amount
-        for _ in range(60):
-            middle = (low + high) / 2
-            low, high = (middle, high) if granted(replace(like, amount=middle)) else (low, middle)
-        most = epsilon_of(low, like.promise.delta - like.promise.truncation_delta)
+        others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
+        counted = [allot for allot in (*reserved, like) if allot.currency == Currency.ZCDP]
+        left = delta - math.fsum([a.delta for a in others] + [a.promise.truncation_delta for a in counted])
+        epsilon = min(cap - math.fsum(allot.promise.epsilon for allot in others), MOST_TOTAL)
+        rho = rho_of(epsilon, left) if 0 < left < 1 and epsilon > 0 else 0.0
+        free = float(Fraction(rho) - sum(Fraction(allot.amount) for allot in counted[:-1]))
+        most = epsilon_of(free, like.promise.delta - like.promise.truncation_delta) if free > 0 else 0.0
     else:
         most = cap - total(reserved, delta)
     most = min(most, MOST_EPSILON)

@@ -2,19 +2,25 @@
 
 Nothing heavy is imported here, so that `stratsynth --help` answers at once; every command imports what it
 needs when it runs. Errors are one or two lines and an exit code: 0 done, 2 bad usage, recipe or existing
-output, 3 budget refused, 130 interrupted, 1 anything else. Where the output cannot be written, as on a full device,
-the code is 1 and the message says what is complete; where it was closed on purpose, nobody misses it.
+output, 3 budget refused, 130 interrupted, 143 stopped by SIGTERM, 1 anything else. Where the output cannot be written,
+as on a full device, the code is 1 and the message says what is complete; where it was closed on purpose, nobody misses
+it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
 
 from stratsynth.cli.terminal import printable, reopen, silence
 from stratsynth.errors import StratsynthError
 
 INTERRUPTED = 130
+STOPPED = 128 + signal.SIGTERM
 
 
 def main() -> None:
@@ -25,10 +31,12 @@ def main() -> None:
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     debug = "--debug" in arguments
+    stopped = list[int]()
     reopen()
     try:
-        code = _run([a for a in arguments if a != "--debug"])
-        sys.stdout.flush()
+        with _stoppable(stopped):
+            code = _run([a for a in arguments if a != "--debug"])
+            sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
     except BrokenPipeError:  # the reader of our output went away, as `| head` does
@@ -48,7 +56,25 @@ def run(arguments: list[str]) -> int:
         return 1
     if code == INTERRUPTED:
         _say("interrupted. What was charged stays charged.")
-    return code
+    return STOPPED if stopped and code == INTERRUPTED else code
+
+
+@contextlib.contextmanager
+def _stoppable(stopped: list[int]) -> Iterator[None]:
+    """Take SIGTERM for an interrupt, where nobody else handles it, and note it in `stopped`."""
+    if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:
+        yield
+        return
+
+    def stop(number: int, frame: object) -> None:  # noqa: ARG001 - what the system gives
+        stopped.append(number)
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
 
 def _run(arguments: list[str]) -> int:

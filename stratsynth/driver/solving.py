@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -70,7 +73,7 @@ class Pool:
     """Solves in other processes, the largest problem first, each with one thread for linear algebra."""
 
     def __init__(self, workers: int, tick: Tick) -> None:
-        """Processes are started with the first problems, if ever, and kept until `close`."""
+        """Processes are started with the first problems, no more than there are of them, and kept until `close`."""
         self._workers = workers
         self._tick = tick
         self._open = contextlib.ExitStack()
@@ -87,16 +90,24 @@ class Pool:
         size = solver.size
         largest_first = order if size is None else sorted(order, key=lambda i: -size(problems[i]))
         found = {}
-        for i, solution in self._processes(_numbered(solver, i, problems[i]) for i in largest_first):
-            found[i] = solution
-            self._tick()
+        self._workers = min(self._workers, len(problems)) if "_processes" not in vars(self) else self._workers
+        try:
+            for i, solution in self._processes(_numbered(solver, i, problems[i]) for i in largest_first):
+                found[i] = solution
+                self._tick()
+        except BrokenProcessPool:
+            raise MechanismError(
+                "a worker process was ended from outside, perhaps for lack of memory. What was charged stays charged; "
+                "with a ledger the same fit goes on from here: run it again with fewer workers."
+            ) from None
         return [_raised(found[i], path) for i, path in enumerate(paths)]
 
     @cached_property
     def _processes(self) -> Any:
         import joblib
 
-        self._open.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1))
+        start = {"initializer": _as_worker, "initargs": (os.getpid(),)}
+        self._open.enter_context(joblib.parallel_config("loky", inner_max_num_threads=1, **start))
         # one task at a time: strata differ in how long they take; nothing is put into shared memory
         settings = {"batch_size": 1, "max_nbytes": None, "return_as": "generator_unordered"}
         return self._open.enter_context(joblib.Parallel(self._workers, **settings))
@@ -137,6 +148,24 @@ def check_workers(workers: object) -> None:
     """A number of processes is a whole number of at least 1; a solver can be called."""
     if not callable(workers):
         whole("workers", workers, 1)
+
+
+LOOK = 0.5
+"""The seconds between two looks of a worker whether its fit still runs."""
+
+
+def _as_worker(parent: int) -> None:
+    """Made ready in a worker: it says nothing, and it ends when the fit's process does, however that was killed."""
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.close(silent)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import fcntl
+import glob
 import json
 import os
 import shutil
@@ -25,13 +29,15 @@ def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 
     `mode` is the file's permissions before the umask.
     """
+    _sweep(path)
     part = _beside(path)
     try:
         with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
+            _mine(handle.fileno(), part)
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        part.replace(path)
+            part.replace(path)
     finally:
         part.unlink(missing_ok=True)
 
@@ -39,9 +45,13 @@ def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
 @contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill that becomes `path` once the block ends, and is on the disk then; or nothing is left."""
+    _sweep(path)
     part = _beside(path)
+    held = -1
     try:
         part.mkdir(parents=True)
+        held = os.open(part, os.O_RDONLY)
+        _mine(held, part)
         yield part
         for inner in part.rglob("*"):
             if inner.is_dir():
@@ -54,10 +64,35 @@ def new_folder(path: Path) -> Iterator[Path]:
         sync_folder(path.parent)
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        if held >= 0:
+            os.close(held)
+
+
+def _mine(handle: int, part: Path) -> None:
+    """Hold a lock on what is being written, by which others know that it is no leftover."""
+    with contextlib.suppress(OSError):  # some file systems lock nothing; then nothing is swept there either
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    if not part.exists():  # swept between its making and its lock
+        raise FileNotFoundError(errno.ENOENT, "removed by another process; run it again", str(part))
+
+
+def _sweep(path: Path) -> None:
+    """Remove what killed processes have left of earlier attempts to write `path`: what nobody holds a lock on."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        with contextlib.suppress(OSError):
+            handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if left.is_dir():
+                    shutil.rmtree(left, ignore_errors=True)
+                else:
+                    left.unlink()
+            finally:
+                os.close(handle)
 
 
 def _beside(path: Path) -> Path:
-    """A name of its own, so that what a killed process has left is in nobody's way."""
+    """A name of its own, so that two processes are not in each other's way."""
     return path.with_name(f".{path.name}.{SystemEntropy().read(4).hex()}.part")
 
 

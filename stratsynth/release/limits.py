@@ -25,7 +25,8 @@ ALWAYS = {
     "What is true of people in general": "If a release shows that most people of a group have a job, anybody may "
     "guess that of one of them, whether or not that person was in the data.",
     "Running time, memory and the machine": "Somebody who measures how long a fit takes or how much memory it needs, "
-    "who has access to the machine, or who can roll back the ledger, may learn more.",
+    "who has access to the machine, or who can roll back the ledger together with all the files beside it, may learn "
+    "more.",
     "Not audited": "Nobody outside the project has audited stratsynth. Its own tests are evidence, not proof.",
     "Not legal anonymity": "Epsilon and delta do not decide whether a release is anonymous, or may be published, "
     "under any law.",

@@ -145,8 +145,11 @@ def fit(folder, *, faults=(), rungs=6, count=None, bug=None, wait=0.0, out="rele
     return len(counted)
 
 
-def command(*arguments, cwd, faults=(), limit=None, wait=0.0):
-    """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write."""
+def command(*arguments, cwd, faults=(), limit=None, wait=0.0, unprivileged=False):
+    """`stratsynth ...` with the ladder installed; `limit` is the largest file it may write.
+
+    `unprivileged` takes all rights to write in the folder away.
+    """
     from stratsynth import cli
     from stratsynth.mechanisms import registry
 
@@ -157,6 +160,9 @@ def command(*arguments, cwd, faults=(), limit=None, wait=0.0):
     arm(faults)
     if limit is not None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+    if unprivileged:
+        os.umask(0o022)
+        os.setresuid(65534, 65534, 65534)
     sys.exit(cli.run(list(arguments)))
 
 

@@ -1,7 +1,11 @@
 """Solvers that a process of its own can import."""
 
 import os
+import signal
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np  # noqa: F401 - brings linear algebra, whose threads are counted
 from threadpoolctl import threadpool_info
@@ -54,3 +58,24 @@ def threads(tasks):
     """How many threads linear algebra may use here, for each task, beside the process."""
     most = max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
     return [(most, os.getpid()) for _ in tasks]
+
+
+def sleepy(tasks):
+    """Takes longer than anybody waits; leaves its process's number in the folder NAPPING."""
+    (Path(os.environ["NAPPING"]) / f"worker-{os.getpid()}").touch()
+    time.sleep(300)
+    return [0 for _ in tasks]
+
+
+def dying(tasks):
+    """Is killed, as by a system that is out of memory."""
+    os.kill(os.getpid(), signal.SIGKILL)
+    return [0 for _ in tasks]
+
+
+def chatty(tasks):
+    """Prints, below Python too."""
+    sys.stdout.write("a worker says something\n")
+    sys.stdout.flush()
+    os.write(1, b"and something else\n")
+    return [task.number for task in tasks]

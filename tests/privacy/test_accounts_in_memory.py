@@ -2,6 +2,7 @@
 
 import sys
 import threading
+import time
 
 import pandas as pd
 import pyarrow as pa
@@ -176,10 +177,24 @@ def granted(times, ask):
     return count
 
 
-def test_32_threads_are_granted_what_there_is_and_no_more(hurried):
-    ledger, budget = ProcessLedger(cap_epsilon=0.84), Budget(0.01, 1e-9)
-    request = Request("", "test", budget, budget.pure(), 0)
-    assert sum(in_threads(32, lambda: granted(5, lambda: ledger.open(request)))) == 84
+def test_32_threads_are_granted_what_there_is_and_no_more(monkeypatch):
+    """Each is held up after it was told that there is room."""
+    from stratsynth.accounting import ledger as module
+
+    proper = module.afford
+
+    def slow(*given):
+        found = proper(*given)
+        time.sleep(0.001)
+        return found
+
+    monkeypatch.setattr(module, "afford", slow)
+    budget = Budget(0.1, 1e-9)
+    request = Request("", "test", budget, budget.zcdp(), 0)
+    alone, ledger = ProcessLedger(cap_epsilon=0.84), ProcessLedger(cap_epsilon=0.84)
+    most = granted(160, lambda: alone.open(request))
+    assert 40 < most < 90
+    assert sum(in_threads(32, lambda: granted(5, lambda: ledger.open(request)))) == most
 
 
 def test_32_threads_of_one_fit_are_charged_what_there_is_and_no_more(hurried):

@@ -173,10 +173,10 @@ def test_nothing_stays_of_what_a_cap_refused():
 def test_hundreds_of_strata_cost_next_to_nothing():
     strata = [Stratum((("G", (str(i),)),)) for i in range(600)]
     account = FitAccount(BUDGET, allotment(1.0), STANDING, 0, dict.fromkeys(strata, 20 / 64))
-    began = time.perf_counter()
+    began = time.process_time()
     for moment in range(20):
         account.charge(moment, "", [charge(1 / 64, stratum) for stratum in strata], 0.0)
-    assert time.perf_counter() - began < 5
+    assert time.process_time() - began < 10
     with pytest.raises(BudgetRefused, match="stratum 599"):
         account.charge(20, "", [charge(1 / 64, strata[-1])], 0.0)
 
