@@ -78,7 +78,9 @@ def fit(
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    typer.echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
+    empty = any(notice["kind"] == "empty" for notice in certificate.get("notices", ()))
+    what = "A release with NOTHING IN IT was" if empty else "Release"
+    typer.echo(f"{what} written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}")
 
 
 @app.command()

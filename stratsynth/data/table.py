@@ -33,6 +33,8 @@ class PrivateTable:
     """The account that every fit on this table reserves from."""
     public: bool = False
     """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
+    source: Source | None = None
+    """Where the rows are, to be told from what is handed in as public; None where nobody can say."""
 
 
 _PROCESS: dict[Path, ProcessLedger] = {}
@@ -98,4 +100,4 @@ def open_table(
         from stratsynth.accounting.ledger_file import FileLedger
 
         account = FileLedger(Path(ledger), rows.fingerprint, ledger_epsilon)
-    return PrivateTable(rows, known, declared_size, account, public)
+    return PrivateTable(rows, known, declared_size, account, public, source)

@@ -35,6 +35,7 @@ from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
+    from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.release import Release
 
 S = TypeVar("S")
@@ -149,12 +150,20 @@ class Recipe:
         """What [strata] says besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
 
-    def run(self, folder: Path, *, tick: Callable[[], object] = lambda: None, workers: int = 1) -> Release:
+    def run(
+        self,
+        folder: Path,
+        *,
+        tick: Callable[[], object] = lambda: None,
+        foretold: Callable[[Rehearsal], object] = lambda _: None,
+        workers: int = 1,
+    ) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
         Args:
             folder: The release folder, which must not exist.
             tick: Called after every moment at which questions were answered, and for every model that was fitted.
+            foretold: Called with the rehearsal of the fit before anything is reserved.
             workers: As for `fit`.
 
         Returns:
@@ -169,7 +178,9 @@ class Recipe:
         how, seed = self.how(), self.seed
         rows = self.rows if how.returns == Returns.ROWS else None
         ready, table, budget = partial(check_new, folder), self.table(), self.budget()
-        with fitted(self.prepared, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
+        with fitted(
+            self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
+        ) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -48,6 +48,8 @@ class ShareTable:
     rows: tuple[Row, ...]
     counted: bool = False
     """Whether the figures are counts, which need not add up to one."""
+    origins: tuple[Any, ...] = field(default=(), compare=False, repr=False, metadata={"digest": False})
+    """The file or frame that it was read from, to be told from the private table; no part of what it says."""
 
     @classmethod
     def read(cls, table: Tabular) -> ShareTable:
@@ -55,7 +57,7 @@ class ShareTable:
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
-        return cls(rows, counted="count" in lines[0])
+        return cls(rows, counted="count" in lines[0], origins=(table,))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """The columns of its first line; `resolve` finds out about the others."""

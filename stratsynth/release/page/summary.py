@@ -10,6 +10,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
+from stratsynth.release.notices import measured_line
 
 
 def summary(certificate: Mapping[str, Any]) -> str:
@@ -24,6 +25,7 @@ def _summary(certificate: Mapping[str, Any]) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
     lines = [
+        *(f"*** {notice['text']} ***" for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         f"Mechanism     {certificate['mechanism']['name']}{_settings(certificate['mechanism']['settings'])}",
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
@@ -32,6 +34,7 @@ def _summary(certificate: Mapping[str, Any]) -> str:
         ),
         f"Strata        {_strata(certificate['strata'])}",
         f"Weights       {_weights(certificate['weights'])}",
+        f"Measured      {measured}" if (measured := measured_line(certificate)) else "",
         f"Account       {_account(ledger)}",
         f"Not protected {', '.join(certificate['unprotected']) or 'nothing was declared'}",
         f"Schema        {_schema(certificate['schema'])}",
