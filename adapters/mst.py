@@ -64,7 +64,7 @@ class MST(Poolable[Graphical]):
         one_of("mst: engine", self.engine, ("numpy", "mbi"))
         whole("mst: iterations", self.iterations, 1)
         number("mst: rare", self.rare, least=0)
-        number("mst: prior", self.prior, least=0)
+        number("mst: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a schema whose largest tree would not fit into memory."""

@@ -98,6 +98,7 @@ def fitted(
     from stratsynth.models import Model
     from stratsynth.noise import SystemEntropy
     from stratsynth.planning.rehearsal import rehearse
+    from stratsynth.questions import Raw
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
@@ -106,7 +107,8 @@ def fitted(
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
-    foretold(rehearse(prepared))
+    if Raw not in prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
+        foretold(rehearse(prepared))
     account = table.ledger.open(request)
     try:
         answers = PrivateAnswers(table.backend.rows, account, source)

@@ -33,6 +33,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     if size is None:
         raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
+    recipe.drawn()
     if picture is not None:
         from stratsynth.planning.plot import plot
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
     if isinstance(given, str | os.PathLike):
         found = _read(what, Path(given), error)
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):
+        _once(what, [str(column) for column in given.columns], error)
         found = [{str(column): value for column, value in record.items()} for record in given.to_dict("records")]
     else:
         raise error(f"{what}: give a CSV file or a frame, not {type(given).__name__}.")
@@ -27,6 +29,12 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
         if None in record or None in record.values():
             raise error(f"{what}: line {i + 2} has not as many fields as the header.")
     return found
+
+
+def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
+    """Refuse a column that is there twice: one of them would win silently."""
+    if len(set(columns)) < len(columns):
+        raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
 
 
 def level(value: Any) -> str:
@@ -39,6 +47,8 @@ def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]
         raise error(f"{what}: there is no file {path}.")
     try:
         with path.open(encoding="utf-8-sig", newline="") as handle:
-            return list(csv.DictReader(handle))
+            reader = csv.DictReader(handle)
+            _once(what, reader.fieldnames or (), error)
+            return list(reader)
     except (OSError, ValueError, csv.Error) as wrong:  # a text that is not UTF-8 is a ValueError
         raise error(f"{what}: {path} is not a CSV file in UTF-8 ({type(wrong).__name__}).") from None

@@ -115,8 +115,9 @@ def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any
     """What the weights of a mechanism were read from: of its own, of those it wraps, and of the strata it declares."""
     if layout is not None:
         yield from layout.weights.given.origins
-    names = [field.name for field in dataclasses.fields(mechanism)] if dataclasses.is_dataclass(mechanism) else []
-    for value in (getattr(mechanism, name) for name in names):
+    settings: Any = mechanism
+    for field in dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ():
+        value = getattr(settings, field.name)
         if isinstance(value, Weights):
             yield from value.given.origins
         elif isinstance(value, Mechanism):

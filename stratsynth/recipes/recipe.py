@@ -175,8 +175,7 @@ class Recipe:
         """
         from stratsynth.release.release import check_new
 
-        how, seed = self.how(), self.seed
-        rows = self.rows if how.returns == Returns.ROWS else None
+        rows, seed = self.drawn(), self.seed
         ready, table, budget = partial(check_new, folder), self.table(), self.budget()
         with fitted(
             self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
@@ -202,7 +201,14 @@ class Recipe:
             raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
         if rows < 0:
             raise RecipeError("[release] rows must be at least 0.")
+        from stratsynth.release.release import check_rows
+
+        check_rows(rows, self.schema())
         return rows
+
+    def drawn(self) -> int | None:
+        """How many rows the release will hold; None for one that draws none. A plan refuses what a fit would."""
+        return self.rows if self.how().returns == Returns.ROWS else None
 
 
 def _parse(path: Path) -> dict[str, Any]:

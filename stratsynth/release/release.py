@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.checks import check_seed, whole
-from stratsynth.errors import ReleaseError, StratsynthError, UsageError
+from stratsynth.errors import ReleaseError, StratsynthError, Unsupported, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Model, TableModel, Where, files
 from stratsynth.models.rules import Moved, draw_allowed
@@ -29,9 +29,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
+    from stratsynth.schema import Schema
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
+MOST_BYTES = 64 << 30
+"""The most memory that drawing rows at once may take."""
+CELL_BYTES = 36
+"""What drawing takes for each row and column, as measured: codes, their permutation, and the table that is written."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
 
@@ -108,6 +113,7 @@ class Release:
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
         model, rng = self.table_model, np.random.default_rng(seed)
         schema = model.schema
+        check_rows(n or 0, schema)
         allowed = allocation.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
@@ -120,6 +126,7 @@ class Release:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
             parts = [(condition, n or 0)]
+        check_rows(sum(number for _, number in parts), schema)
         counts = Moved() if moved is None else moved
         drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
         codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}
@@ -272,6 +279,22 @@ def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Mo
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )
+
+
+def check_rows(rows: int, schema: Schema) -> None:
+    """Refuse more rows than a computer holds at once, from the width of the schema.
+
+    Raises:
+        Unsupported: Rows that would take more than `MOST_BYTES`.
+    """
+    size = rows * len(schema.names) * CELL_BYTES
+    if size > MOST_BYTES:
+        most = MOST_BYTES // (len(schema.names) * CELL_BYTES)
+        raise Unsupported(
+            f"{rows:,} rows of {len(schema.names)} columns would take about {size >> 30:,} GB of memory, more than "
+            f"{MOST_BYTES >> 30} GB: release at most {most:,} rows, and draw more of them in parts, with "
+            "`stratsynth sample`."
+        )
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:
