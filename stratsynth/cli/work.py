@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from stratsynth.errors import UsageError
 
@@ -68,7 +71,13 @@ def sample_release(
         raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved = Release.load(folder), Moved()
-    table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table = release.sample_arrow(
+            rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved
+        )
+    for warning in said:
+        typer.echo(f"stratsynth: note: {warning.message}", err=True)
     write_table(table, out)
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
 

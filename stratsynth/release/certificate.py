@@ -14,6 +14,7 @@ from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.release.declared import comparisons, to_dicts, too_close
+from stratsynth.release.few import small_groups
 from stratsynth.release.notices import notices
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
@@ -97,7 +98,11 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
     """What was declared beside what was measured, and what a reader has to know; left out where there is none."""
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
-    record = {"declared_and_measured": to_dicts(found), "notices": said}
+    record = {
+        "declared_and_measured": to_dicts(found),
+        "notices": said,
+        "small_groups": small_groups(prepared, found),
+    }
     return {key: value for key, value in record.items() if value}
 
 

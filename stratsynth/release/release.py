@@ -21,6 +21,7 @@ from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.certificate import read_certificate, written_by
+from stratsynth.release.few import warn_of_few
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,6 +78,9 @@ class Release:
             by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
             balance: Columns of which every group that can occur gets the same number of rows, n in all.
 
+        Warns:
+            FewPeopleWarning: Rows are asked for, by name, of a group of very few people or a part of a merge.
+
         Returns:
             A frame with the columns, order, types and labels of the schema.
 
@@ -127,6 +131,7 @@ class Release:
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
             parts = [(condition, n or 0)]
         check_rows(sum(number for _, number in parts), schema)
+        warn_of_few(self.certificate, schema, parts)
         counts = Moved() if moved is None else moved
         drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
         codes = {column: np.concatenate([rows[column] for rows in drawn]) for column in schema.names}

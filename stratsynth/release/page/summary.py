@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from stratsynth.accounting.budget import Currency
@@ -11,6 +11,7 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
 from stratsynth.release.notices import measured_line
+from stratsynth.report.numbers import several
 
 
 def summary(certificate: Mapping[str, Any]) -> str:
@@ -40,7 +41,7 @@ def _summary(certificate: Mapping[str, Any]) -> str:
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]
-    lines.extend(_groups(certificate["strata"]))
+    lines.extend(_groups(certificate["strata"], certificate.get("small_groups", ())))
     if certificate["unverified"]:
         lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
     return "\n".join(line for line in lines if line)
@@ -110,7 +111,7 @@ def _strata(strata: Mapping[str, Any]) -> str:
     return f"{cells}, merged into {strata['groups']}" if strata["merged"] else cells
 
 
-def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
+def _groups(strata: Mapping[str, Any], groups: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
     """Who was merged and why, which groups are small, and whose epsilon is not the whole."""
     if "small" in strata and strata["small"]["policy"] != "keep":
         small = strata["small"]
@@ -119,6 +120,8 @@ def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
     for merge in strata["merged"]:
         of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
         yield f"Merged        {merge['stratum']}: {of} ({merge['why']})"
+    if few := sum(bool(group["few"]) for group in groups):
+        yield f"Very small    {several(few, 'group')}, listed in certificate.json as small_groups"
     if "epsilon" in strata:
         own = ", ".join(f"{label} {epsilon:g}" for label, epsilon in strata["epsilon"].items())
         yield f"Epsilon of    {own}; the guarantee states the largest"
