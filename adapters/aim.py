@@ -78,7 +78,7 @@ class AIM(Poolable[Graphical]):
         whole("aim: iterations", self.iterations, 1, MOST_CELLS)
         whole("aim: rounds", self.rounds, 1, MOST_CELLS, optional=True)
         whole("aim: clique_cells", self.clique_cells, 1, MOST_CELLS, optional=True)
-        number("aim: prior", self.prior, least=0)
+        number("aim: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a workload that is unknown or too large, from the schema alone."""

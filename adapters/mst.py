@@ -64,7 +64,7 @@ class MST(Poolable[Graphical]):
         one_of("mst: engine", self.engine, ("numpy", "mbi"))
         whole("mst: iterations", self.iterations, 1)
         number("mst: rare", self.rare, least=0)
-        number("mst: prior", self.prior, least=0)
+        number("mst: prior", self.prior, least=0, most=1e6)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget; refuses a schema whose largest tree would not fit into memory."""
@@ -85,6 +85,13 @@ class MST(Poolable[Graphical]):
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[GraphicalLearner]:
         """Measure, choose, measure, fit."""
+        return (yield from self._learned(public, allot, rehearsed=False))
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+        """The same charges; after the first choice, of the pairs of one column only: d choices among d^2 take time."""
+        return (yield from self._learned(public, allot, rehearsed=True)).model
+
+    def _learned(self, public: Public, allot: Allotment, *, rehearsed: bool) -> Program[GraphicalLearner]:
         schema = public.schema
         if len(schema.names) < 2:
             ones = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
@@ -92,7 +99,7 @@ class MST(Poolable[Graphical]):
         else:
             # the paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs
             ones = yield from counts(schema.oneways, rho=allot.rho / 3)
-            tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3)
+            tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3, rehearsed=rehearsed)
             twos = yield from counts(tree, rho=allot.rho / 3)
         # in place of the paper's compression, which merges rare levels
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
@@ -121,8 +128,10 @@ class MST(Poolable[Graphical]):
         return self.engine == "numpy"
 
 
-def _tree(schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float) -> Program[tuple[Clique, ...]]:
-    """Kruskal's algorithm, each edge drawn by the exponential mechanism."""
+def _tree(
+    schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float, *, rehearsed: bool
+) -> Program[tuple[Clique, ...]]:
+    """Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` leaves most candidates out."""
     share = {table.clique[0]: _distribution(table) for table in ones}
     candidates = [
         Distance((a, b), total * np.multiply.outer(share[a], share[b])) for a, b in combinations(schema.names, 2)
@@ -135,6 +144,8 @@ def _tree(schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float) 
         joining = [score for score in candidates if part[score.clique[0]] != part[score.clique[1]]]
         edge = joining[(yield from choose(joining, rho=rho / steps))].clique
         chosen.append(edge)
+        if rehearsed and len(chosen) == 1:
+            candidates = [score for score in candidates if score.clique[0] == schema.names[0]]
         old, new = part[edge[0]], part[edge[1]]
         part = {name: new if number == old else number for name, number in part.items()}
     return tuple(chosen)

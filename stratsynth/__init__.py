@@ -7,7 +7,7 @@ release is drawn by public group weights, so that small groups do not pay for ev
     from stratsynth.adapters import Independent
 
     table = ss.open_table("people.parquet", schema="schema.toml", declared_size=27_000)
-    how = ss.Stratified(Independent(), by=["SEX", "RAC1P"], weights=ss.Weights.public("shares.csv", citation="..."))
+    how = ss.Stratified(Independent(), by=["SEX", "RAC1P"], weights=ss.Weights.public("shares.csv", citation="ACS"))
     release = ss.fit(how, table, ss.Budget(epsilon=1, delta=1e-9))
     people = release.sample(30_000, seed=7)
 """

@@ -54,7 +54,8 @@ def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
         _write(state, "digest", value.digested().encode())
     elif is_dataclass(value):
         _write(state, "object", type(value).__qualname__.encode())
-        _feed(state, {f.name: getattr(value, f.name) for f in fields(value)})
+        said = (f.name for f in fields(value) if f.metadata.get("digest", True))
+        _feed(state, {name: getattr(value, name) for name in said})
     elif isinstance(value, Mapping):
         _write(state, "mapping", str(len(value)).encode())
         for key, item in value.items():

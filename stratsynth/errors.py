@@ -55,6 +55,10 @@ class BudgetRefused(StratsynthError):
     exit_code = 3
 
 
+class FewPeopleWarning(UserWarning):
+    """Rows are drawn of a group of very few people, or of one that was fitted only together with others."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint for a misspelt word, to go before the full stop; or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)

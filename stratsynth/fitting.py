@@ -14,12 +14,13 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.mechanisms.prepared import check_delta
+from stratsynth.mechanisms.prepared import check_delta, origins_of
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
     from stratsynth.driver.solving import Solving
     from stratsynth.noise import Entropy
+    from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.questions import Answer
     from stratsynth.release import Release
 
@@ -70,6 +71,7 @@ def fitted(
     entropy: Entropy | None = None,
     tick: Callable[[], object] = lambda: None,
     ready: Callable[[], object] = lambda: None,
+    foretold: Callable[[Rehearsal], object] = lambda _: None,
     workers: int | Solving = 1,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
@@ -84,6 +86,7 @@ def fitted(
         entropy: As for `fit`.
         tick: Called whenever the questions of one moment have been answered, and for every model that was fitted.
         ready: Called before a new reservation; raises where the release could not be saved.
+        foretold: Called with the rehearsal of the fit before anything is reserved.
         workers: As for `fit`.
     """
     import numpy as np
@@ -94,6 +97,8 @@ def fitted(
     from stratsynth.driver.solving import check_workers, solving
     from stratsynth.models import Model
     from stratsynth.noise import SystemEntropy
+    from stratsynth.planning.rehearsal import rehearse
+    from stratsynth.questions import Raw
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
@@ -102,6 +107,8 @@ def fitted(
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
+    if Raw not in prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
+        foretold(rehearse(prepared))
     account = table.ledger.open(request)
     try:
         answers = PrivateAnswers(table.backend.rows, account, source)
@@ -122,7 +129,9 @@ def fitted(
             )
         yield Release(
             model,
-            certificate(prepared, table, account, private=private, unverified=answers.unverified),
+            certificate(
+                prepared, table, account, private=private, unverified=answers.unverified, counted=answers.counted
+            ),
             measurements_table(answers.measurements),
             table.declared_size,
         )
@@ -146,6 +155,7 @@ def _judged(
     ready: Callable[[], object] = lambda: None,
 ) -> tuple[Prepared, Request]:
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
+    from stratsynth.data.same import refuse_same, refuse_same_content
     from stratsynth.driver.handlers import served
 
     table.schema.ready()
@@ -163,7 +173,16 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
-    return prepared, request_of(prepared, seed, private=private, ready=ready)
+    origins = () if table.public else tuple(origins_of(how, prepared.strata))
+    if table.source is not None:
+        refuse_same(table.source, origins)
+
+    def final() -> None:
+        """The last refusals, which a resumed fit has passed before."""
+        ready()
+        refuse_same_content(table.backend, origins)
+
+    return prepared, request_of(prepared, seed, private=private, ready=final)
 
 
 def request_of(

@@ -64,6 +64,8 @@ def held_together(
     rules that are left out.
     """
     most = max(MOST_WITH_RULES, model_cells(sizes, measured))
+    if model_cells(sizes, (*rules, *measured)) <= most:
+        return rules, set(measured)
     levels = dict(sizes)
     held: dict[Clique, None] = {}
     for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):

@@ -72,9 +72,10 @@ class Workload:
         if isinstance(self.marginals, str):
             ways = min(_ways(self.marginals), len(columns))
             if math.comb(len(columns), ways) > MOST_MARGINALS:
+                remedy = 'use "all 2-way", or ' if math.comb(len(columns), 2) <= MOST_MARGINALS and ways > 2 else ""
                 raise Unsupported(
                     f"workload: {self.marginals} of {len(columns)} columns are more than {MOST_MARGINALS:,} marginals; "
-                    'use "all 2-way", or list those that matter.'
+                    f"{remedy}list those that matter."
                 )
             sets: Iterator[Clique] = combinations(columns, ways)
         else:

@@ -11,7 +11,7 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
-from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.accounting.budget import TRUNCATION_SHARE, Allotment, Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.standing import Standing
 from stratsynth.errors import BudgetRefused, Unsupported
@@ -100,7 +100,11 @@ class FitAccount:
         """
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self.budget.truncation_delta:
-            raise Unsupported("this asks for more noise than the part of delta set aside for cut-off tails covers.")
+            least = tails / TRUNCATION_SHARE
+            raise Unsupported(
+                "this asks for more noise than the part of delta set aside for cut-off tails covers: at epsilon "
+                f"{self.budget.epsilon:g}, delta has to be well above {least:.1g}. 1e-9 is usual."
+            )
         wrong = [c for c in charges if c.currency != self.allot.currency]
         if wrong:
             raise Unsupported(

@@ -89,8 +89,10 @@ def fit(
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
+    empty = any(notice["kind"] == "empty" for notice in record.get("notices", ()))
     echo(
-        f"Release written to {folder}\n\n{summary(record, brief=True)}{describe_rules(folder)}\n\n"
+        f"{'A release with NOTHING IN IT was' if empty else 'Release'} written to {folder}\n\n"
+        f"{summary(record, brief=True)}{describe_rules(folder)}\n\n"
         f"What is not protected, in full: stratsynth certificate {folder}",
         done=done,
     )

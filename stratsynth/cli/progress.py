@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
 
@@ -21,13 +22,10 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_accoun
 
     columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("fitting", total=_moments(recipe))
+        task = bar.add_task("fitting", total=None)
         tick = partial(bar.advance, task)
-        return recipe.run(folder, tick=tick, workers=workers, new_account=new_account)
 
+        def foretold(rehearsal: Rehearsal) -> None:
+            bar.update(task, total=rehearsal.moments)
 
-def _moments(recipe: Recipe) -> int | None:
-    """How many moments and models there will be, from a simulated run; None where no size is declared."""
-    from stratsynth.planning.foresee import moments
-
-    return None if recipe.data.declared_size is None else moments(recipe.prepared)
+        return recipe.run(folder, tick=tick, foretold=foretold, workers=workers, new_account=new_account)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import typer
 
 from stratsynth.errors import UsageError
 
@@ -37,6 +40,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
     if size is None:
         raise UsageError("[data] declared_size is missing: a plan needs to know about how many records there are.")
     how, schema, budget = recipe.how(), recipe.schema(), recipe.budget()
+    recipe.drawn()
     if picture is not None:
         from stratsynth.planning.plot import plot
 
@@ -101,7 +105,13 @@ def sample_release(
         raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved = Release.load(folder), Moved()
-    table = release.sample_arrow(rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        table = release.sample_arrow(
+            rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved
+        )
+    for warning in said:
+        typer.echo(f"stratsynth: note: {warning.message}", err=True)
     write_table(table, out)
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
 

@@ -19,6 +19,7 @@ from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
+    from stratsynth.data.sources import Source
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,13 @@ class PrivateTable:
     """The account that every fit on this table reserves from."""
     public: bool = False
     """Whether the rows were declared public: nothing is charged, and no release of them is a private one."""
-    record: str | None = None
-    """What one record is, in words, where the kind of file leaves that open."""
+    source: Source | None = None
+    """Where the rows are, to be told from what is handed in as public; None where nobody can say."""
+
+    @property
+    def record(self) -> str | None:
+        """What one record is, in words, where the kind of file leaves that open."""
+        return None if self.source is None else self.source.record
 
     def __repr__(self) -> str:
         """Public facts alone: notebooks keep what they show."""
@@ -111,4 +117,4 @@ def open_table(
         kept = FileLedger(
             Path(ledger), rows.fingerprint, ledger_epsilon, account=account, registry=registry, reason=new_account
         )
-    return PrivateTable(rows, known, declared_size, kept, public, source.record)
+    return PrivateTable(rows, known, declared_size, kept, public, source)

@@ -37,6 +37,15 @@ class Measurement:
     table: NoisyTable
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A number of records that a paid answer gives, with the standard deviation of its noise."""
+
+    path: StratumPath
+    records: float
+    noise_sd: float
+
+
 class PrivateAnswers:
     """Answers from rows that are loaded when the first charge has been made, and held nowhere else."""
 
@@ -49,6 +58,8 @@ class PrivateAnswers:
         self._batch = 0
         self._questions = 0
         self.measurements: list[Measurement] = []
+        self.counted: list[Counted] = []
+        """The numbers of records that the answers give."""
         self.unverified: list[str] = []
         """Sentences for the certificate about what rests on somebody's word."""
 
@@ -78,6 +89,8 @@ class PrivateAnswers:
             unchecked = handler(a.question).unverified(a.question)
             if unchecked and unchecked not in self.unverified:
                 self.unverified.append(unchecked)
+            records = handler(a.question).records(a.question, a.schema, answer)
+            self.counted.extend(Counted(a.path, number, noise) for number, noise in records)
             tables = handler(a.question).released(answer)
             self.measurements.extend(Measurement(a.path, self._questions, table) for table in tables)
             self._questions += 1

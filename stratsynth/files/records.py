@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
     if isinstance(given, str | os.PathLike):
         found = _read(what, Path(given), error)
     elif hasattr(given, "to_dict") and hasattr(given, "columns"):
+        _once(what, [str(column) for column in given.columns], error)
         found = [{str(column): value for column, value in record.items()} for record in given.to_dict("records")]
     else:
         raise error(f"{what}: give a CSV file or a frame, not {type(given).__name__}.")
@@ -34,6 +36,12 @@ def records(what: str, given: Any, error: type[UsageError] = UsageError) -> list
     return found
 
 
+def _once(what: str, columns: Sequence[str], error: type[UsageError]) -> None:
+    """Refuse a column that is there twice: one of them would win silently."""
+    if len(set(columns)) < len(columns):
+        raise error(f"{what}: the table has two columns of one name; keep the one that is meant.")
+
+
 def level(value: Any) -> str:
     """A level, or a whole number, as a file writes it: frames hold 1.0 where it says 1."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
@@ -42,7 +50,9 @@ def level(value: Any) -> str:
 def _read(what: str, path: Path, error: type[UsageError]) -> list[dict[str, Any]]:
     try:
         text = read_bytes(path, MAX_BYTES, error=error).decode("utf-8-sig")
-        return list(csv.DictReader(io.StringIO(text, newline="")))
+        reader = csv.DictReader(io.StringIO(text, newline=""))
+        _once(what, reader.fieldnames or (), error)
+        return list(reader)
     except FileNotFoundError:
         raise error(f"{what}: there is no file {path}.") from None
     except (OSError, ValueError, csv.Error) as wrong:  # a text that is not UTF-8 is a ValueError

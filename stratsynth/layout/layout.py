@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class Layout:
     """Whether strata have budgets of their own."""
     small: Mapping[Stratum, str]
     """The strata that are small, with what they lack. Under "one-way" they get one-way tables only."""
+    declared_shares: Mapping[Stratum, float] = field(default_factory=dict)
+    """The shares of the groups as they were before any was merged because it is small."""
     only_strata: bool = False
     """Whether everybody together is asked nothing, and no stratum is divided again."""
 
@@ -118,4 +120,5 @@ def lay_out(
         epsilons={group.stratum: group.epsilon(epsilons) for group in made},
         own_budgets=budgets is not None,
         small=small,
+        declared_shares=resolved.shares,
     )

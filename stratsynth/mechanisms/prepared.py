@@ -6,7 +6,8 @@ out once for all of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,7 @@ from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.questions import Question, Split
 from stratsynth.schema.feasible import check_rules
 from stratsynth.strata import Stratum, StratumPath, label
+from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
@@ -120,3 +122,16 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
             "it would allow releasing a record outright. 1e-9 is usual."
         )
+
+
+def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any]:
+    """What the weights of a mechanism were read from: of its own, of those it wraps, and of the strata it declares."""
+    if layout is not None:
+        yield from layout.weights.given.origins
+    settings: Any = mechanism
+    for field in dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ():
+        value = getattr(settings, field.name)
+        if isinstance(value, Weights):
+            yield from value.given.origins
+        elif isinstance(value, Mechanism):
+            yield from origins_of(value, None)

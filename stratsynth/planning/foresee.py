@@ -15,18 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
-from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.prices import by_kind, prices
-from stratsynth.accounting.units import whole
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.planning.rehearsal import rehearse, size_of
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.lockstep import Asked
-    from stratsynth.driver.simulated import SimulatedAnswers
-    from stratsynth.models import Model
-    from stratsynth.questions import Answer, Solver
     from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
 
@@ -129,7 +124,8 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     prepared = prepare(mechanism, schema, budget, declared_size)
-    layout, (account, answers, model, _) = prepared.strata, rehearse(prepared)
+    layout, found = prepared.strata, rehearse(prepared)
+    account, answers, model = found.account, found.answers, found.model
     allot, spending = account.allot, account.spending
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
@@ -161,44 +157,6 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
     )
 
 
-def rehearse(prepared: Prepared) -> tuple[Account, SimulatedAnswers, Model | None, int]:
-    """A run on simulated answers: its account, what was asked, what it returned, and how many models it fitted."""
-    import numpy as np
-
-    from stratsynth.driver.handlers import declared
-    from stratsynth.driver.lockstep import run
-    from stratsynth.driver.simulated import SimulatedAnswers
-    from stratsynth.driver.solving import together
-
-    how, public, solved = prepared.mechanism, prepared.public, list[int]()
-    request = Request("", how.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
-    account = ProcessLedger().open(request)
-    answers = SimulatedAnswers(account, lambda path: _size(path, prepared), np.random.default_rng(0))
-
-    def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit(declared(asked))
-        return answers(asked)
-
-    def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-        solved.append(len(problems))
-        return together(solver, [solver.hasty(problem) for problem in problems], paths)
-
-    model = run(how.rehearsal(public, prepared.allot, np.random.default_rng(0)), public.schema, answer, solve)
-    return account, answers, model, sum(solved)
-
-
-def moments(prepared: Prepared) -> int:
-    """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
-    _, answers, _, fits = rehearse(prepared)
-    return answers.moments + fits
-
-
-def _size(path: StratumPath, prepared: Prepared) -> float:
-    """The public size of a path: declared size times shares."""
-    shares = prepared.strata.shares if prepared.strata is not None else {}
-    return math.prod((shares.get(stratum, 1.0) for stratum in path), start=float(prepared.public.size or 0))
-
-
 def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it; `said` is the model's own verdict."""
     layout, declared_size = prepared.strata, prepared.public.size or 0
@@ -211,7 +169,7 @@ def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], accoun
     own = Spending(account.budget.neighbours, [c for c in account.spending.charges if concerns(c.path)])
     spent = replace(account.allot, amount=float(own.spent()))
     tables = [table for s in below for table in s.cliques]
-    size = _size(path, prepared)
+    size = size_of(path, prepared)
     one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
     alone = prepared.worst is not None and one is not None and not any(s.kind == "choose" for s in mine)
     own_words = _moved(len(tables)) if path and _pooled(seen, path) else ""

@@ -189,6 +189,10 @@ class CountsHandler(Handler[Counts]):
         """All of them."""
         return cast("Sequence[NoisyTable]", answer)
 
+    def records(self, question: Counts, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
+        """The sum of each table's cells."""
+        return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
+
     def shape(self, answer: Answer) -> Any:
         """Cliques, shapes, types and noise."""
         return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]

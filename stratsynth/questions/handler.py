@@ -157,6 +157,10 @@ class Handler(ABC, Generic[Q]):
         """The tables that the release publishes among its measurements; by default none."""
         return ()
 
+    def records(self, question: Q, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
+        """The numbers of all its records that the answer gives, each with the standard deviation of its noise."""
+        return ()
+
     def unverified(self, question: Q) -> str:
         """What a reader must be told of a question whose privacy rests on somebody's word; empty otherwise."""
         return ""

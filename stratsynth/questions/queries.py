@@ -70,6 +70,10 @@ class Query(ABC):
         """What has to be the same for a kept sum to be given again: see `Handler.replayed`."""
         return self
 
+    def counts_records(self, schema: Schema) -> bool:
+        """Whether it is one number, to which every row adds exactly the clip."""
+        return False
+
 
 @dataclass(frozen=True)
 class Design:
@@ -153,6 +157,12 @@ class Columns(Query):
 
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
+
+    def counts_records(self, schema: Schema) -> bool:
+        """Whether it is the sum of one column beyond the clip, which every row has."""
+        column = cast("Numeric", schema.column(self.columns[0]))
+        every = not column.missing and column.not_applicable is None
+        return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)
 
 
 @dataclass(frozen=True)

@@ -210,6 +210,13 @@ class TotalHandler(Handler[Total]):
         """What the query keeps of itself, and the price."""
         return question.query.replayed(), question.price, question.currency, question.weights, question.rate
 
+    def records(self, question: Total, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
+        """A count that is written as a sum, over the clip that each record adds."""
+        if question.rate != 1 or not question.query.counts_records(schema):
+            return ()
+        clip = question.query.blocks(schema)[0].clip
+        return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
+
     def unverified(self, question: Total) -> str:
         """Row-locality that is tested, not proven."""
         return question.query.unverified

@@ -35,6 +35,7 @@ from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
+    from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.release import Release
 
 S = TypeVar("S")
@@ -157,6 +158,7 @@ class Recipe:
         folder: Path,
         *,
         tick: Callable[[], object] = lambda: None,
+        foretold: Callable[[Rehearsal], object] = lambda _: None,
         workers: int = 1,
         new_account: str | None = None,
     ) -> Release:
@@ -165,6 +167,7 @@ class Recipe:
         Args:
             folder: The release folder, which must not exist.
             tick: Called after every moment at which questions were answered, and for every model that was fitted.
+            foretold: Called with the rehearsal of the fit before anything is reserved.
             workers: As for `fit`.
             new_account: As for `open_table`.
 
@@ -177,10 +180,11 @@ class Recipe:
         """
         from stratsynth.release.release import check_new
 
-        how, seed = self.how(), self.seed
-        rows = self.rows if how.returns == Returns.ROWS else None
+        rows, seed = self.drawn(), self.seed
         ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
-        with fitted(self.prepared, table, budget, seed=seed, tick=tick, ready=ready, workers=workers) as release:
+        with fitted(
+            self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
+        ) as release:
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 
@@ -202,7 +206,14 @@ class Recipe:
             raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
         if rows < 0:
             raise RecipeError("[release] rows must be at least 0.")
+        from stratsynth.release.release import check_rows
+
+        check_rows(rows, self.schema())
         return rows
+
+    def drawn(self) -> int | None:
+        """How many rows the release will hold; None for one that draws none. A plan refuses what a fit would."""
+        return self.rows if self.how().returns == Returns.ROWS else None
 
 
 def _parse(path: Path) -> dict[str, Any]:

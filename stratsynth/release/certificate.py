@@ -17,7 +17,10 @@ from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.release import limits
+from stratsynth.release.declared import comparisons, to_dicts, too_close
+from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE, written_by
+from stratsynth.release.notices import notices
 from stratsynth.release.stated import contradictions, read_stated
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
@@ -25,6 +28,7 @@ from stratsynth.version import VERSION
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
     from stratsynth.data.table import PrivateTable
+    from stratsynth.driver.private import Counted
 
 FORMAT = "stratsynth-certificate/1"
 KEYS = (
@@ -43,7 +47,13 @@ COMPOSITION = "sum along a path, maximum over the strata of a split"
 
 
 def certificate(
-    prepared: Prepared, table: PrivateTable, account: Account, *, private: bool, unverified: Sequence[str] = ()
+    prepared: Prepared,
+    table: PrivateTable,
+    account: Account,
+    *,
+    private: bool,
+    unverified: Sequence[str] = (),
+    counted: Sequence[Counted] = (),
 ) -> dict[str, Any]:
     """Every key of the published format. `charges` is complete: the guarantee can be recomputed from it.
 
@@ -55,6 +65,7 @@ def certificate(
         account: What was charged and reserved.
         private: Whether the noise was unpredictable.
         unverified: What nobody has checked, in words.
+        counted: The numbers of records that were measured, to be compared with what was declared.
 
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
@@ -94,8 +105,21 @@ def certificate(
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
+        **_meaning(prepared, counted),
     }
     return {**record, limits.KEY: limits.sentences(record)}
+
+
+def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
+    """What was declared beside what was measured, and what a reader has to know; left out where there is none."""
+    found = comparisons(prepared, counted)
+    said = notices(prepared, found, close=too_close(prepared, found))
+    record = {
+        "declared_and_measured": to_dicts(found),
+        "notices": said,
+        "small_groups": small_groups(prepared, found),
+    }
+    return {key: value for key, value in record.items() if value}
 
 
 def _unit(table: PrivateTable) -> Any:

@@ -14,13 +14,14 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from stratsynth.checks import check_seed, whole
-from stratsynth.errors import ReleaseError, StratsynthError, UsageError
+from stratsynth.errors import ReleaseError, StratsynthError, Unsupported, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Codes, Model, TableModel, Where, files
 from stratsynth.models.rules import Moved, draw_allowed
 from stratsynth.release import allocation
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.certificate import read_certificate
+from stratsynth.release.few import warn_of_few
 from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import LazyTable, opened_measurements
@@ -32,11 +33,16 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
+    from stratsynth.schema import Schema
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
 CHUNK = 2**18
 """How many rows are turned from level numbers into values at a time, so that what lies between is small."""
+MOST_BYTES = 64 << 30
+"""The most memory that drawing rows at once may take."""
+CELL_BYTES = 36
+"""What drawing takes for each row and column, as measured: codes, their permutation, and the table that is written."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
 
@@ -77,6 +83,9 @@ class Release:
             by: The columns of the levels in a mapping `n_by_group`; those of the strata when not given.
             balance: Columns of which every group that can occur gets the same number of rows, n in all.
 
+        Warns:
+            FewPeopleWarning: Rows are asked for, by name, of a group of very few people or a part of a merge.
+
         Returns:
             A frame with the columns, order, types and labels of the schema.
 
@@ -115,6 +124,7 @@ class Release:
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
         model, rng = self.table_model, np.random.default_rng(seed)
         schema = model.schema
+        check_rows(n or 0, schema)
         allowed = allocation.levels_of(schema, where or {})
         condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
         if n_by_group is not None:
@@ -127,6 +137,8 @@ class Release:
                 wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
                 raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
             parts = [(condition, n or 0)]
+        check_rows(sum(number for _, number in parts), schema)
+        warn_of_few(self.certificate, schema, parts)
         counts = Moved() if moved is None else moved
         drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
         order = rng.permutation(sum(number for _, number in parts))
@@ -288,6 +300,22 @@ def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Mo
     return draw_allowed(
         model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
     )
+
+
+def check_rows(rows: int, schema: Schema) -> None:
+    """Refuse more rows than a computer holds at once, from the width of the schema.
+
+    Raises:
+        Unsupported: Rows that would take more than `MOST_BYTES`.
+    """
+    size = rows * len(schema.names) * CELL_BYTES
+    if size > MOST_BYTES:
+        most = MOST_BYTES // (len(schema.names) * CELL_BYTES)
+        raise Unsupported(
+            f"{rows:,} rows of {len(schema.names)} columns would take about {size >> 30:,} GB of memory, more than "
+            f"{MOST_BYTES >> 30} GB: release at most {most:,} rows, and draw more of them in parts, with "
+            "`stratsynth sample`."
+        )
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

@@ -30,6 +30,11 @@ class Sample(Digested):
     digest: str = field(repr=False)
     """The hash of its content, which makes it part of a fit's identity. Never published: it confirms guesses."""
 
+    @property
+    def origins(self) -> tuple[Any, ...]:
+        """The sample."""
+        return (self.source,)
+
     def digested(self) -> str:
         """The hash of its content."""
         return self.digest

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
@@ -25,6 +25,11 @@ class Asked:
     """The part of the budget that they may cost."""
     prior: Weights | None
     """Public shares to plan with; even ones when not given."""
+
+    @property
+    def origins(self) -> tuple[Any, ...]:
+        """The prior's."""
+        return () if self.prior is None else self.prior.given.origins
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """All of them."""

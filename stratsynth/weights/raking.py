@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
@@ -36,6 +36,12 @@ class Margins:
     margins: tuple[Weights, ...]
     start: Weights | None
     """Shares of the full crossing, as of another year; even ones when not given."""
+
+    @property
+    def origins(self) -> tuple[Any, ...]:
+        """Those of all margins, and of the start."""
+        used = (*self.margins, *(() if self.start is None else (self.start,)))
+        return tuple(origin for weights in used for origin in weights.given.origins)
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Those that some margin has."""

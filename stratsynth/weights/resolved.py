@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
@@ -90,6 +90,10 @@ class Resolved:
 
 class Given(Protocol):
     """What a source hands in, and how shares come out of it."""
+
+    @property
+    def origins(self) -> tuple[Any, ...]:
+        """The files, frames and tables that it was read from: none of them may be the private table."""
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Which of the strata's columns it knows."""

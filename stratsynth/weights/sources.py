@@ -11,6 +11,7 @@ from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
+from stratsynth.weights.citation import check_citation
 from stratsynth.weights.holdout import Sample
 from stratsynth.weights.private import Asked
 from stratsynth.weights.raking import Margins
@@ -50,7 +51,7 @@ class Weights:
         """
         if not _text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return cls("public", citation.strip(), ShareTable.read(shares))
+        return cls("public", check_citation(citation), ShareTable.read(shares))
 
     @classmethod
     def holdout(cls, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
@@ -72,7 +73,7 @@ class Weights:
                 "weights: a public holdout needs a citation that says where it was published; one that was cut from "
                 "a confidential file needs confidential = true."
             )
-        said = citation.strip() if _text(citation) else "a confidential holdout"
+        said = check_citation(citation) if _text(citation) else "a confidential holdout"
         return cls("holdout", said, Sample.read(sample), ("holdout_people",) if confidential else ())
 
     @classmethod
@@ -121,7 +122,7 @@ class Weights:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
             citation: What the certificate says of them.
         """
-        said = citation.strip() if _text(citation) else "exact counts of the confidential data"
+        said = check_citation(citation) if _text(citation) else "exact counts of the confidential data"
         return cls("invariant", said, ShareTable.read(counts), ("group_counts",))
 
     @property

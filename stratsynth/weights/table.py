@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -27,6 +27,12 @@ TOLERANCE = 1e-3
 
 Tabular: TypeAlias = "pd.DataFrame | str | PathLike[str]"
 FIGURES = ("share", "count", "low", "high")
+RENAME = (
+    "A column of the strata that has one of these names, or low or high, is taken for a figure: rename it in the data "
+    "and the schema."
+)
+LARGEST = 1e15
+"""No table counts more people; sums of larger figures would not be exact."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class ShareTable:
     rows: tuple[Row, ...]
     counted: bool = False
     """Whether the figures are counts, which need not add up to one."""
+    origins: tuple[Any, ...] = field(default=(), compare=False, repr=False, metadata={"digest": False})
+    """The file or frame that it was read from, to be told from the private table; no part of what it says."""
 
     @classmethod
     def read(cls, table: Tabular) -> ShareTable:
@@ -55,7 +63,7 @@ class ShareTable:
         lines = records("weights", table, WeightsError)
         figures = _figures(lines[0])
         rows = tuple(_row(line, i, figures) for i, line in enumerate(lines, start=2))
-        return cls(rows, counted="count" in lines[0])
+        return cls(rows, counted="count" in lines[0], origins=(table,))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """The columns of its first line; `resolve` finds out about the others."""
@@ -91,6 +99,12 @@ def match(
 ) -> dict[Stratum, list[Any]]:
     """The lines of each stratum of a full crossing; each cell in one line, and every cell if it must be `whole`."""
     columns = strata[0].columns
+    taken = [column for column in columns if column in (FIGURES if figure == "share" else (figure,))]
+    if taken:
+        raise WeightsError(
+            f"{what}: the column {taken[0]} of the strata has the name of a figure of the table; rename it in the data "
+            "and the schema."
+        )
     order = sorted(columns)
     home = {cell: s for s in strata for cell in s.cells()}
     known: dict[str, dict[str, tuple[str, ...]]] = {column: {} for column in columns}
@@ -135,8 +149,8 @@ def figure_of(value: Any, line: int, what: str) -> float:
         number = float(value)
     except (TypeError, ValueError):
         number = math.nan
-    if not math.isfinite(number) or number < 0:
-        raise WeightsError(f"{what} in line {line} is not a finite number from 0.")
+    if not 0 <= number <= LARGEST:
+        raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
     return number
 
 
@@ -161,9 +175,9 @@ def _figures(record: Mapping[str, Any]) -> tuple[str, ...]:
     if have in {("share",), ("count",), ("low", "high"), ("share", "low", "high"), ("count", "low", "high")}:
         return have
     if "share" in have and "count" in have:
-        raise WeightsError("weights: give `share` or `count`, not both.")
+        raise WeightsError(f"weights: give `share` or `count`, not both. {RENAME}")
     if "low" in have or "high" in have:
-        raise WeightsError("weights: bounds are two columns, `low` and `high`.")
+        raise WeightsError(f"weights: bounds are two columns, `low` and `high`. {RENAME}")
     hint = nearest("share", [str(k) for k in record])
     raise WeightsError(f"weights: there is no column `share`{hint}.")
 

@@ -19,7 +19,7 @@ from stratsynth.driver.solving import Here, together
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import installed, make, prepare
 from stratsynth.noise import SeededEntropy
-from stratsynth.planning.foresee import moments
+from stratsynth.planning.rehearsal import rehearse
 from stratsynth.questions import Solver, Work
 from stratsynth.strata import Stratum
 from stratsynth.testing.record import same
@@ -250,7 +250,7 @@ def test_progress_counts_moments_and_models():
         pass
     # counts, a choice for the only pair of the two columns left, counts; and four models
     assert len(ticks) == 3 + 4
-    assert moments(prepare(how, small.SCHEMA, budget, small.SIZE)) == len(ticks)
+    assert rehearse(prepare(how, small.SCHEMA, budget, small.SIZE)).moments == len(ticks)
 
 
 def test_the_command_takes_workers(tmp_path):

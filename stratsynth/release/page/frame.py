@@ -14,6 +14,7 @@ from markupsafe import Markup
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
+from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
 from stratsynth.release.page.oneways import columns
@@ -89,11 +90,12 @@ def _subtitle(certificate: Mapping[str, Any]) -> str:
 
 
 def _warning(certificate: Mapping[str, Any]) -> str | None:
+    said = [str(notice["text"]) for notice in certificate.get("notices", ())]
     if not certificate["private"]:
-        return str(certificate.get("warning", "NOT PRIVATE"))
-    if certificate["unverified"]:
-        return f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}."
-    return None
+        said.append(str(certificate.get("warning", "NOT PRIVATE")))
+    elif certificate["unverified"]:
+        said.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
+    return " ".join(text[:1].upper() + text[1:] for text in said) or None
 
 
 def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, called: words.Called) -> list[str]:
@@ -166,6 +168,8 @@ def _price(price: float | None) -> Cell:
 def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:
     found = certificate["strata"]
     facts = [("Groups", words.strata(certificate)), ("Their shares", words.weights(certificate))]
+    if measured := measured_line(certificate):
+        facts.append(("Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."))
     if found["merged"]:
         facts.append(("Taken together", words.merges(certificate)))
     if "small" in found and found["small"]["policy"] != "keep":

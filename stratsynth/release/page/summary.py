@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from stratsynth.accounting.budget import Currency
@@ -13,7 +13,9 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
 from stratsynth.release import limits
+from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
+from stratsynth.report.numbers import several
 
 
 def summary(certificate: Mapping[str, Any], *, brief: bool = False) -> str:
@@ -46,6 +48,7 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
     record = certificate.get("record")
     lines = [
+        *(f"*** {notice['text']} ***" for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
@@ -55,12 +58,13 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         ),
         f"Strata        {_strata(certificate['strata'])}",
         _folded("Weights", _weights(certificate["weights"])),
+        f"Measured      {measured}" if (measured := measured_line(certificate)) else "",
         f"Account       {_account(ledger)}",
         limits.in_short(certificate) if brief else "",
         f"Schema        {_schema(certificate['schema'])}",
         f"Charges       {_charges(certificate['charges'])}",
     ]
-    lines.extend(_groups(certificate["strata"]))
+    lines.extend(_groups(certificate["strata"], certificate.get("small_groups", ())))
     if certificate["unverified"]:
         lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
     return "\n".join(line for line in lines if line)
@@ -130,7 +134,7 @@ def _strata(strata: Mapping[str, Any]) -> str:
     return f"{cells}, merged into {strata['groups']}" if strata["merged"] else cells
 
 
-def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
+def _groups(strata: Mapping[str, Any], groups: Sequence[Mapping[str, Any]] = ()) -> Iterator[str]:
     """Who was merged and why, which groups are small, and whose epsilon is not the whole."""
     if "small" in strata and strata["small"]["policy"] != "keep":
         small = strata["small"]
@@ -139,6 +143,8 @@ def _groups(strata: Mapping[str, Any]) -> Iterator[str]:
     for merge in strata["merged"]:
         of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
         yield f"Merged        {merge['stratum']}: {of} ({merge['why']})"
+    if few := sum(bool(group["few"]) for group in groups):
+        yield f"Very small    {several(few, 'group')}, listed in certificate.json as small_groups"
     if "epsilon" in strata:
         own = ", ".join(f"{label} {epsilon:g}" for label, epsilon in strata["epsilon"].items())
         yield f"Epsilon of    {own}; the guarantee states the largest"

@@ -1,0 +1,78 @@
+"""Whether something that is handed in as public is the private table itself.
+
+Paths, inodes and objects are compared at the door, which reads nothing. Contents are compared under a key that is
+thrown away, where the ledger compares the table with its own fingerprint: before the reservation. Either refusal says
+one thing about the rows: that they are the very file that was handed in twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.sources import ArrowSource, FrameSource, Source
+from stratsynth.errors import WeightsError
+
+if TYPE_CHECKING:
+    from stratsynth.data.backends import Backend
+
+REFUSED = (
+    "{what} is the private table itself: shares from it would be exact counts of confidential rows, released without "
+    "noise. Take published figures, Weights.private (noisy counts, paid from the budget), or a sample of other people."
+)
+KEY_BYTES = 32
+
+
+def refuse_same(private: Source, others: Iterable[Any], what: str = "weights: their source") -> None:
+    """Refuse the same file, under whatever name, and the same frame or table object.
+
+    Args:
+        private: Where the private rows are.
+        others: Paths, frames, Arrow tables and sources that are taken for public, or for other people.
+        what: What the message calls them.
+
+    Raises:
+        WeightsError: One of them is the private table.
+    """
+    if any(_same(private, other) for other in others):
+        raise WeightsError(REFUSED.format(what=what))
+
+
+def refuse_same_content(private: Backend, others: Iterable[Any], what: str = "weights: their source") -> None:
+    """Refuse sources with the very content of the private table, as a copy of its file has. This reads both.
+
+    Raises:
+        WeightsError: One of them has the content of the private table.
+    """
+    from stratsynth.noise import SystemEntropy
+
+    sources = [other for other in others if isinstance(other, Source)]
+    if not sources:
+        return
+    key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")
+    mine = private.fingerprint(key)
+    if any(fingerprint(source, key) == mine for source in sources):
+        raise WeightsError(REFUSED.format(what=what))
+
+
+def _same(private: Source, other: Any) -> bool:
+    path = other.path if isinstance(other, Source) else other
+    if private.path is not None and isinstance(path, str | os.PathLike):
+        try:
+            return Path(path).samefile(private.path)  # follows links of both kinds
+        except (OSError, ValueError):
+            return False
+    mine, theirs = _held(private), _held(other)
+    return mine is not None and mine is theirs
+
+
+def _held(data: Any) -> Any:
+    """The object in memory; None for a file."""
+    if isinstance(data, FrameSource):
+        return data.frame
+    if isinstance(data, ArrowSource):
+        return data.table
+    return None if isinstance(data, Source | str | os.PathLike) else data

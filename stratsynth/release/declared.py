@@ -1,0 +1,176 @@
+"""What was paid for, beside what was declared: noisy numbers of records against the declared size and shares.
+
+Post-processing of answers that were charged: nothing more is read or spent. It shows a reader, and the curator, that
+a fit did not see the people it was meant to see, or that shares given as public fit the private rows too well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.schema.weight import ONE
+from stratsynth.strata import StratumPath, label
+
+if TYPE_CHECKING:
+    from stratsynth.driver.private import Counted
+    from stratsynth.mechanisms import Prepared
+
+CHANCE = 0.001
+"""The probability that some comparison of a fit finds a difference where there is none (Bonferroni)."""
+ABOUT = 0.1
+"""How far off a declared size may be, as a part of it: it is said to be about the number of records."""
+ABOUT_SHARE = 0.25
+"""The same of a group's size by a declared share, which is often that of another year."""
+TOO_CLOSE = 1e-6
+"""Independent shares would be as near the noisy totals as this with at most this probability."""
+NORMAL_95 = NormalDist().inv_cdf(0.975)
+
+DECLARED_SIZE = "declared_size"
+SHARE = "share"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A number of records that was measured, with the standard deviation of its noise."""
+
+    value: float
+    noise_sd: float
+
+    def __str__(self) -> str:
+        """`4,985 give or take 12`, in 95 of 100 cases."""
+        return f"{max(self.value, 0.0):,.0f} give or take {NORMAL_95 * self.noise_sd:,.0f}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One declared figure beside what was measured, in records."""
+
+    what: str
+    """DECLARED_SIZE, or SHARE: the declared size, or the total that was measured, times the group's share."""
+    stratum: str
+    """The group's levels joined by `|`; empty for everybody."""
+    declared: float | None
+    """None where no size was declared."""
+    measured: float
+    """The best combination of all tables and counts that were paid for; it may be below 0 by the noise."""
+    noise_sd: float
+    z: float | None
+    """Measured less declared, in standard deviations: of the noise, and for a share of sampling too."""
+    verdict: str
+    """agrees, fewer, more, far fewer (less than half), far more (more than twice), cannot tell, or nothing."""
+
+    @property
+    def estimate(self) -> Measured:
+        """What was measured."""
+        return Measured(self.measured, self.noise_sd)
+
+
+def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
+    """Everybody first, then the strata in order; empty where nothing that was asked counts records.
+
+    Rows of different weights are not compared: their tables count weight, and a size counts records.
+    """
+    if prepared.public.schema.row_weight != ONE:
+        return []
+    layout, direct = prepared.strata, _measured(counted)
+    strata = () if layout is None else layout.strata
+    groups = {s: direct[(s,)] for s in strata if (s,) in direct}
+    ways = [direct[()]] if () in direct else []
+    if strata and len(groups) == len(strata):
+        noise = math.sqrt(math.fsum(m.noise_sd**2 for m in groups.values()))
+        ways.append(Measured(math.fsum(m.value for m in groups.values()), noise))
+    if not ways:
+        return []
+    whole, size = _together(ways), prepared.public.size
+    # private weights are measured themselves, and exact counts of the rows are no declaration of their number
+    said = layout is not None and not layout.weights.asked
+    z = -NormalDist().inv_cdf(CHANCE / 2 / (1 + (len(groups) if said else 0)))
+    found = [_compared(DECLARED_SIZE, "", None if size is None else float(size), whole, z, sampled=False)]
+    if layout is None or not said:
+        return found
+    people = max(whole.value, 0.0) if size is None else float(size)
+    for stratum, measured in groups.items():
+        expected = people * layout.shares[stratum]
+        found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=True))
+    return found
+
+
+def to_dicts(found: Iterable[Comparison]) -> list[dict[str, Any]]:
+    """For the certificate."""
+    return [asdict(one) for one in found]
+
+
+def from_certificate(certificate: Mapping[str, Any]) -> list[Comparison]:
+    """What a certificate says; nothing in those of 0.1.0."""
+    return [Comparison(**record) for record in certificate.get("declared_and_measured", ())]
+
+
+def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
+    """Whether shares that are given as other people's fit the noisy totals better than other people's could.
+
+    Were the rows independent of the shares, a group's noisy total would miss its share of everybody by the noise and
+    by the sampling of the rows: sum of (n_g - N p_g)^2 / (N p_g + sigma_g^2) follows chi-square with one degree less
+    than there are groups. Shares that were counted in these very rows leave the noise alone, a far smaller sum.
+    """
+    from scipy.special import gammainc
+
+    layout = prepared.strata
+    if layout is None or layout.weights.asked or layout.weights.worst == "invariant":
+        return False
+    shares = {stratum.label: share for stratum, share in layout.shares.items() if share > 0}
+    groups = [c for c in found if c.what == SHARE and c.stratum in shares]
+    people = math.fsum(c.measured for c in groups)
+    if len(groups) < 2 or not people > 0:
+        return False
+    total = math.fsum(shares[c.stratum] for c in groups)
+    expected = [people * shares[c.stratum] / total for c in groups]
+    away = math.fsum((c.measured - e) ** 2 / (e + c.noise_sd**2) for c, e in zip(groups, expected, strict=True))
+    return bool(gammainc((len(groups) - 1) / 2, away / 2) < TOO_CLOSE)
+
+
+def _measured(counted: Sequence[Counted]) -> dict[StratumPath, Measured]:
+    """The numbers of records by path, each the combination of all tables and counts that were asked there."""
+    ways: dict[StratumPath, list[Measured]] = {}
+    for one in counted:
+        ways.setdefault(one.path, []).append(Measured(one.records, one.noise_sd))
+    return {path: _together(several) for path, several in ways.items()}
+
+
+def _together(ways: Sequence[Measured]) -> Measured:
+    """The mean of independent measurements, each weighted by the inverse of its variance."""
+    exact = [way for way in ways if not way.noise_sd > 0]
+    if exact:
+        return exact[0]
+    weights = [way.noise_sd**-2 for way in ways]
+    total = math.fsum(weights)
+    return Measured(math.fsum(w * way.value for w, way in zip(weights, ways, strict=True)) / total, total**-0.5)
+
+
+def _compared(
+    what: str, stratum: str, declared: float | None, measured: Measured, z: float, *, sampled: bool
+) -> Comparison:
+    """`z` is how many standard deviations are no difference yet; with `sampled`, rows are a sample of the declared."""
+    noise, value = measured.noise_sd, measured.value
+    sd = math.hypot(noise, math.sqrt(declared or 0.0)) if sampled else noise
+    away = None if declared is None or not sd > 0 else (value - declared) / sd
+    return Comparison(
+        what, stratum, declared, value, noise, away, _verdict(declared, measured, z * sd, sampled=sampled)
+    )
+
+
+def _verdict(declared: float | None, measured: Measured, slack: float, *, sampled: bool) -> str:
+    value, noise = measured.value, measured.noise_sd
+    least = max(3 * noise, 1.0)
+    if not sampled and value < least and (declared is None or not value + least > declared > least):
+        return "nothing"
+    if declared is None:
+        return "agrees"
+    if abs(value - declared) <= slack + (ABOUT_SHARE if sampled else ABOUT) * declared:
+        return "cannot tell" if slack > declared / 2 else "agrees"
+    if value < declared:
+        return "far fewer" if value + slack < declared / 2 else "fewer"
+    return "far more" if value - slack > 2 * declared else "more"

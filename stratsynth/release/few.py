@@ -1,0 +1,112 @@
+"""Groups of very few people, and groups that were merged: listed in certificates, named where their rows are drawn.
+
+A sample has as many rows of a group as somebody asks for, however few people it was learned from. Which groups these
+are follows from declared sizes, shares and merges, which are public, and from the noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.errors import FewPeopleWarning
+from stratsynth.release.declared import NORMAL_95, SHARE, Comparison
+from stratsynth.strata import Cell
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Prepared
+    from stratsynth.models import Where
+    from stratsynth.schema import Schema
+
+FEW = 50
+"""A group of fewer people, by its public size, is very small."""
+NAMED = 5
+"""As many groups as a warning names."""
+LISTED = 1000
+"""As many groups as a certificate lists, the smallest first."""
+
+
+def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[str, Any]]:
+    """Each group whose public size is below FEW or below its noise, or that was fitted as a part of a merge.
+
+    Groups that cannot occur are left out. The size is None where none is public.
+    """
+    layout, size = prepared.strata, prepared.public.size
+    if layout is None:
+        return []
+    noise = {c.stratum: NORMAL_95 * c.noise_sd for c in found if c.what == SHARE}
+    known = size is not None and layout.weights.informative
+    listed: list[tuple[float, dict[str, Any]]] = []
+    for group in layout.groups:
+        for member in group.members:
+            share = layout.declared_shares.get(member, 0.0)
+            people = size * share if size is not None and known else None
+            least = max(FEW, noise.get(group.stratum.label, 0.0))
+            few = people is not None and people < least
+            if (few or group.stratum.is_merge) and share > 0:
+                record = {
+                    "levels": {column: list(levels) for column, levels in member.items},
+                    "people": people,
+                    "fitted_in": group.stratum.label if group.stratum.is_merge else None,
+                    "few": few,
+                }
+                listed.append((math.inf if people is None else people, record))
+    return [record for _, record in sorted(listed, key=operator.itemgetter(0))[:LISTED]]
+
+
+def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[tuple[Where, int]]) -> None:
+    """Warn where rows are drawn, by name, of groups that a certificate lists. `parts`: conditions and numbers."""
+    listed = certificate.get("small_groups", ())
+    by = certificate.get("strata", {}).get("by", ())
+    if not listed or not all(column in schema.columns for column in by):
+        return
+    order, cells = sorted(by), dict[Cell, Mapping[str, Any]]()
+    for group in listed:
+        for cell in itertools.product(*(group["levels"][column] for column in order)):
+            cells[cell] = group
+    named = dict.fromkeys(
+        text
+        for where, number in parts
+        if number and any(column in where for column in by)
+        for text in _said(where, schema, order, cells)
+    )
+    if named:
+        more = f"; and {len(named) - NAMED} more groups" if len(named) > NAMED else ""
+        warnings.warn(
+            f"rows are drawn of {'; '.join(list(named)[:NAMED])}{more}. However many rows: they say no more than that.",
+            FewPeopleWarning,
+            stacklevel=4,
+        )
+
+
+def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cell, Mapping[str, Any]]) -> Iterator[str]:
+    """What is to be said of a condition, where all that it asks for of the strata's columns are listed groups."""
+    allowed = {c: [schema.levels(c)[code] for code in sorted(where[c])] for c in order if c in where}
+    asked = [
+        group
+        for cell, group in cells.items()
+        if all(level in allowed.get(column, (level,)) for column, level in zip(order, cell, strict=True))
+    ]
+    if len(asked) < math.prod(len(allowed.get(column, schema.levels(column))) for column in order):
+        return
+    groups = list(unique(asked))
+    people = [group["people"] for group in groups]
+    total = None if None in people else math.fsum(people)
+    merged, of = Counter(g["fitted_in"] for g in groups), Counter(g["fitted_in"] for g in unique(cells.values()))
+    split = [label for label, number in merged.items() if label is not None and number < of[label]]
+    few = total is not None and (total < FEW or all(group["few"] for group in groups))
+    if few or split:
+        name = " ".join(f"{column}={'|'.join(levels)}" for column, levels in allowed.items())
+        size = "" if total is None else f", about {total:,.0f} people by declared figures"
+        merge = f", who were fitted only together with others, as {', '.join(split)}" if split else ""
+        yield f"{name}{size}{merge}"
+
+
+def unique(groups: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """Each group once, though it may have several cells."""
+    return {id(group): group for group in groups}.values()

@@ -1,0 +1,84 @@
+"""What a reader has to know before a release is used, each in a sentence or two: in the certificate and printed first.
+
+Every notice follows from public facts and paid answers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.release.declared import DECLARED_SIZE, SHARE, Comparison, from_certificate
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Prepared
+
+CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
+NAMED = 5
+"""As many groups as a notice names."""
+FAR = ("far fewer", "far more")
+
+
+def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
+    """A kind and a text each. `close`: whether the declared shares fit the noisy totals too well to be true."""
+    everybody = [c for c in found if c.what == DECLARED_SIZE]
+    said = [{"kind": "declared_size", "text": text} for c in everybody for text in _size(c)]
+    if any(c.verdict == "nothing" for c in everybody):
+        said[0]["kind"] = "empty"
+    elif far := [c for c in found if c.what == SHARE and c.verdict in FAR]:
+        said.append({"kind": "declared_shares", "text": _shares(far, sum(c.what == SHARE for c in found))})
+    if close:
+        source = "" if prepared.strata is None else prepared.strata.weights.citation
+        said.append({"kind": "shares_too_close", "text": _close(source)})
+    return said
+
+
+def measured_line(certificate: Mapping[str, Any]) -> str:
+    """Declared and measured in one line; empty where nothing was compared."""
+    found = from_certificate(certificate)
+    whole = [c for c in found if c.what == DECLARED_SIZE]
+    if not whole:
+        return ""
+    first, groups = whole[0], [c for c in found if c.what == SHARE]
+    declared = "no size was declared" if first.declared is None else f"declared {first.declared:,.0f}"
+    other = [c for c in groups if c.verdict not in ("agrees", "cannot tell")]
+    unclear = sum(c.verdict == "cannot tell" for c in groups)
+    parts = [f"{len(groups) - len(other) - unclear} of {len(groups)} groups agree with their shares"] * bool(groups)
+    parts += [f"{len(other)} differ"] * bool(other) + [f"noise hides {unclear}"] * bool(unclear)
+    return f"{declared}; measured {first.estimate}" + (f"; {', '.join(parts)}" if parts else "")
+
+
+def _size(c: Comparison) -> Iterator[str]:
+    declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
+    if c.verdict == "nothing":
+        yield (
+            f"NOTHING IN IT: {declared}measured {c.estimate}, which noise alone would give. Perhaps the schema rejects "
+            f"the rows: {CHECK}; or epsilon is too small for so few people."
+        )
+    elif c.verdict in ("fewer", "far fewer"):
+        yield (
+            f"{declared}measured {c.estimate}: {c.verdict} people were read than declared. Perhaps the schema rejects "
+            f"them: {CHECK}; or the declared size is wrong."
+        )
+    elif c.verdict in ("more", "far more"):
+        yield (
+            f"{declared}measured {c.estimate}: {c.verdict} people were read than declared. Perhaps the declared size "
+            "is wrong, or a person has several rows: then declare `unit` in the schema."
+        )
+
+
+def _shares(far: Sequence[Comparison], groups: int) -> str:
+    named = "; ".join(f"{c.stratum} (declared {c.declared:,.0f}, measured {c.estimate})" for c in far[:NAMED])
+    more = f"; and {len(far) - NAMED} more" if len(far) > NAMED else ""
+    return (
+        f"{len(far)} of {groups} groups are far from their declared shares: {named}{more}. Perhaps the shares are "
+        f"those of other people, or the schema rejects a group's rows: {CHECK}."
+    )
+
+
+def _close(source: str) -> str:
+    return (
+        f"the declared shares ({source}) fit the measured groups too well to be those of other people: figures that "
+        "were counted in these very rows are not public, and this release then discloses them without noise. Use "
+        "Weights.private, or declare them as Weights.invariant."
+    )
