@@ -1,6 +1,6 @@
 """A release's record for the OpenDP deployments registry: what the certificate knows, and what a person has to say.
 
-https://registry.opendp.org. Nothing is invented: what is missing is asked for by name.
+Nothing is invented: what is missing is asked for by name.
 """
 
 from __future__ import annotations

@@ -397,6 +397,15 @@ def test_another_ledger_or_another_release_is_found(place, tmp_path, release):
         ss.verify(release, ledger=tmp_path / "nowhere")
 
 
+def test_another_ledger_with_the_same_guarantee_is_not_the_release_s(place, tmp_path, release):
+    """The same mechanism, budget and allotment; but strata by other columns, so other charges."""
+    small.edit(recipe_with_a_ledger(tmp_path / "other"), 'by = ["SEX", "GROUP"]', 'by = ["GROUP"]')
+    shares = tmp_path / "other" / "shares.csv"
+    shares.write_text("GROUP,share\na,0.9\nb,0.1\n")
+    assert cli.run(["fit", str(tmp_path / "other" / "recipe.toml"), "-o", str(tmp_path / "other" / "release")]) == 0
+    assert "holds no fit of this mechanism" in problems(release, ledger=ledger_of(tmp_path / "other"))
+
+
 def test_what_the_ledger_had_spent_before_cannot_be_left_out(tmp_path, monkeypatch):
     recipe_with_a_ledger(tmp_path)
     monkeypatch.chdir(tmp_path)
