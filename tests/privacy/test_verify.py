@@ -273,6 +273,15 @@ def test_strata_that_were_charged_more_than_their_own_budget_do_not_hold(tmp_pat
     assert "Stratum 1|b was charged epsilon 0.5" in problems(folder)
 
 
+@pytest.mark.parametrize("made_up", [{"AGE": "0-2"}, {"SEX": "1", "GROUP": "c"}, {"SEX": "1"}], ids=str)
+def test_charges_of_everybody_cannot_be_passed_off_as_those_of_strata(made_up, tmp_path):
+    """A maximum over strata is less than a sum: made-up strata would make a fit look cheaper than it was."""
+    folder = saved(Stratified(MST(), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP")), tmp_path / "release")
+    assert problems(folder) == ""
+    edited(folder, lambda record: next(c for c in record["charges"] if c["kind"] == "choose").update(path=[made_up]))
+    assert "no stratum of the columns and levels that are declared" in problems(folder)
+
+
 def test_the_dearest_course_of_an_adaptive_fit_cannot_be_made_cheaper(tmp_path):
     folder = saved(AIM(), tmp_path / "release")
     record = record_of(folder)
