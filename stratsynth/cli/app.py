@@ -75,15 +75,14 @@ def fit(
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, record = fit_recipe(recipe, out, workers)
-    done = f"The release in {folder} is complete."
+    folder, certificate = fit_recipe(recipe, out, workers)
     if as_json:
-        _print_json({"release": str(folder), "certificate": record}, done)
+        _print_json({"release": str(folder), "certificate": certificate}, _complete(folder))
         return
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    echo(f"Release written to {folder}\n\n{summary(record)}{describe_rules(folder)}", done=done)
+    echo(f"Release written to {folder}\n\n{summary(certificate)}{describe_rules(folder)}", done=_complete(folder))
 
 
 @app.command()
@@ -191,6 +190,10 @@ def ledger_show(
         _print_json(found)
     else:
         echo(describe_ledger(found))
+
+
+def _complete(folder: Path) -> str:
+    return f"The release in {folder} is complete."
 
 
 def _print_json(document: Any, done: str = "") -> None:
