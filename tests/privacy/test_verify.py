@@ -17,6 +17,7 @@ from stratsynth.adapters.means import ClippedMean, CoinPress
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.command import stratsynth
+from helpers.ledgers import chained, lines_of
 from helpers.releases import copied, edited, record_of, rewritten, saved, tied_again
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, StratumBudgets, cli
@@ -139,6 +140,16 @@ def test_the_ledger_that_was_charged_holds_the_fit(place):
     verdict = ss.verify(place / "release", ledger=ledger_of(place))
     assert verdict.ok, verdict.findings
     assert "is unbroken, and holds the reservation and all 4 charges" in " ".join(verdict.checked)
+    assert "of 1e-15 kept for them" in " ".join(verdict.checked)
+
+
+def test_tails_that_were_cut_off_too_soon_are_found(place, tmp_path):
+    """The ledger says of each answer how far its noise was from its law."""
+    lines = [line | ({"distance": 1e-15} if line["kind"] == "charge" else {}) for line in lines_of(ledger_of(place))]
+    (tmp_path / "people.ledger").write_bytes(chained(lines))
+    assert "cut-off tails of the noise take 3.72e-15 of delta; 1e-15" in problems(
+        place / "release", ledger=tmp_path / "people.ledger"
+    )
 
 
 def test_the_command_says_it_in_words_and_in_json_and_by_its_exit_code(place, release, capsys):
