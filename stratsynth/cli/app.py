@@ -81,20 +81,19 @@ def fit(
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, record = fit_recipe(recipe, out, workers, new_account)
-    done = f"The release in {folder} is complete."
+    folder, certificate = fit_recipe(recipe, out, workers, new_account)
     if as_json:
-        _print_json({"release": str(folder), "certificate": record}, done)
+        _print_json({"release": str(folder), "certificate": certificate}, _complete(folder))
         return
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
 
-    empty = any(notice["kind"] == "empty" for notice in record.get("notices", ()))
+    empty = any(notice["kind"] == "empty" for notice in certificate.get("notices", ()))
     echo(
         f"{'A release with NOTHING IN IT was' if empty else 'Release'} written to {folder}\n\n"
-        f"{summary(record, brief=True)}{describe_rules(folder)}\n\n"
+        f"{summary(certificate, brief=True)}{describe_rules(folder)}\n\n"
         f"What is not protected, in full: stratsynth certificate {folder}",
-        done=done,
+        done=_complete(folder),
     )
 
 
@@ -209,6 +208,10 @@ def ledger_show(
         _print_json(found)
     else:
         echo(describe_ledger(found))
+
+
+def _complete(folder: Path) -> str:
+    return f"The release in {folder} is complete."
 
 
 def _print_json(document: Any, done: str = "") -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import zipfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import open_regular
+from stratsynth.files.untrusted import parse_json
 from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
@@ -40,18 +42,27 @@ def write(path: Path, state: State, mode: int = 0o666) -> None:
         np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
 
 
-def read(path: Path) -> State:
-    """Read a state back; anything but a sound file is a ReleaseError."""
+def read(path: Path, *, outside: bool = False) -> State:
+    """Read a state back; anything but a sound file is a ReleaseError.
+
+    Args:
+        path: Where it is.
+        outside: Whether somebody else may have written it: then its facts have at most so many values.
+    """
     import numpy as np
 
     try:
-        with open_regular(path, error=ReleaseError) as file, zipfile.ZipFile(file) as archive:
-            size = sum(info.file_size for info in archive.infolist())
-        _refuse_large(path, size)
-        with np.load(path, allow_pickle=False) as members:
-            document = json.loads(members[_FACTS].astype(np.uint8).tobytes())
-            arrays = {name: members[str(i)] for i, name in enumerate(document["names"])}
-            facts = document["facts"]
+        with open_regular(path, error=ReleaseError) as file:
+            with zipfile.ZipFile(file) as archive:
+                _refuse_large(path, sum(info.file_size for info in archive.infolist()))
+                for info in archive.infolist():
+                    _refuse_claims(archive, info)
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as members:
+                content = members[_FACTS].astype(np.uint8).tobytes()
+                document = parse_json(content) if outside else json.loads(content)
+                arrays = {name: members[str(i)] for i, name in enumerate(document["names"])}
+                facts = document["facts"]
     except FileNotFoundError:
         raise ReleaseError(f"{path} is missing.") from None
     except ReleaseError:
@@ -64,3 +75,14 @@ def read(path: Path) -> State:
 def _refuse_large(path: Path, size: int) -> None:
     if size > MAX_BYTES:
         raise ReleaseError(f"{path.name} would unpack to more than {MAX_BYTES:,} bytes.")
+
+
+def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:
+    """Refuse an array whose header claims more than is there, before room is made for it, and any but of numbers."""
+    from numpy.lib import format as npy
+
+    with archive.open(info) as member:
+        read_header = npy.read_array_header_1_0 if npy.read_magic(member) == (1, 0) else npy.read_array_header_2_0
+        shape, _, kind = read_header(member)
+        if kind.kind not in "?biuf" or math.prod(shape) * kind.itemsize + member.tell() > info.file_size:
+            raise ValueError("an array of something else than numbers, or larger than its file")

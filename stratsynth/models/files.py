@@ -42,7 +42,7 @@ def save(model: Model, folder: Path) -> None:
 
 def load(folder: Path) -> Model:
     """Read a model back; anything but a sound one is a ReleaseError."""
-    stored = npz.read(folder / "model.npz")
+    stored = npz.read(folder / "model.npz", outside=True)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
         raise ReleaseError(f"model: {folder} does not hold the format {FORMAT}.")

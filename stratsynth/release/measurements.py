@@ -117,5 +117,5 @@ def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
             if about.num_rows != sum(group.num_rows for group in groups):
                 raise ReleaseError(f"{folder}: {FILE} is damaged: its parts have other sizes than it says.")
             yield file
-    except (OSError, ValueError, ArithmeticError, pa.ArrowException) as error:
+    except (OSError, ValueError, LookupError, ArithmeticError, pa.ArrowException) as error:  # as pyarrow likes
         raise ReleaseError(f"{folder}: {FILE} is damaged or missing ({type(error).__name__}).") from None

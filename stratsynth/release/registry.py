@@ -1,6 +1,6 @@
 """A release's record for the OpenDP deployments registry: what the certificate knows, and what a person has to say.
 
-https://registry.opendp.org. Nothing is invented: what is missing is asked for by name.
+Nothing is invented: what is missing is asked for by name.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ def _document(folder: Path, release: Release, person: Person) -> dict[str, Any]:
             },
             "accounting": {
                 "composition": _composition(record),
-                "post_processing": "Models are fitted to the noisy answers, and rows or figures drawn from the models; "
-                f"groups are combined by shares, {words.weights(record)}",
+                "post_processing": "Models are fitted to the answers, and rows, estimates or predictions come from the "
+                f"models. Shares that combine groups: {words.weights(record)}",
             },
             "implementation": {
                 "preprocessing_and_hyperparameter_tuning": _preparation(record),
@@ -216,8 +216,8 @@ def _preparation(record: Mapping[str, Any]) -> str:
     reviewed = f", reviewed by {schema['reviewed_by']}" if schema["reviewed_by"] else ""
     return (
         "Values are clipped to declared bounds and put into declared categories, row by row. Columns, levels, bounds "
-        f"and groups were declared beforehand; their source: {schema['origin']}{reviewed}. Nothing else was computed "
-        "from the rows without a charge."
+        f"and groups were declared beforehand; their source: {schema['origin']}{reviewed}. What was disclosed without "
+        "noise is listed as unprotected. How settings were chosen, the certificate does not know."
     )
 
 
@@ -232,12 +232,10 @@ def _mechanisms(record: Mapping[str, Any]) -> str:
     }
     software = ", ".join(f"{name} {version}" for name, version in record["software"].items())
     unverified = f" Unverified: {listed(list(map(str, record['unverified'])))}." if record["unverified"] else ""
+    own = "Noise is integers added to integers, never floating point, from the operating system's randomness. "
+    own = own if kinds <= {"counts", "choose", "total"} else ""
     asked = listed([used.get(kind, kind) for kind in sorted(kinds)]) or "nothing was asked"
-    return (
-        f"{record['mechanism']['name']}: {asked}. "
-        "Noise is integers added to integers, never floating point, from the operating system's randomness. Timing is "
-        f"not protected. {software}.{unverified}"
-    )
+    return f"{record['mechanism']['name']}: {asked}. {own}Timing is not protected. {software}.{unverified}"
 
 
 def _yaml(value: Mapping[str, Any], indent: str = "") -> Iterator[str]:

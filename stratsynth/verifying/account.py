@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,10 @@ def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated
     if ledger is not None:
         _ledger(ledger, record, stated, notes)
     elif said["name"]:
-        notes.unchecked.append(f"the ledger {said['name']}: give it with --ledger, to see that it holds these charges")
+        notes.unchecked.append(
+            f"the ledger {said['name']}: give it with --ledger, to see that it holds these charges, and that delta "
+            "covers the cut-off tails of the noise"
+        )
     else:
         notes.unchecked.append("what else was spent on these data: the fit was charged to no ledger file")
 
@@ -58,6 +62,7 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
     notes.checked.append(
         f"{ledger.name} is unbroken, and holds the reservation and all {len(record['charges']):,} charges of this fit."
     )
+    _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     said = record["ledger"]
     if said["releases"] <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
@@ -70,6 +75,23 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
                 f"certificate.json says that epsilon {said['spent_epsilon']:.6g} was spent in all; by the ledger it "
                 f"was {found:.6g}."
             )
+
+
+def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
+    """The total variation between the noise of a fit as it was drawn, tails cut off, and as it was priced."""
+    return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
+
+
+def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
+    """Within t of what is (epsilon, d)-DP is (epsilon, d + (1 + exp(epsilon)) t)-DP: a part of delta is kept for it."""
+    kept = stated.budget.truncation_delta
+    found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
+    if found > kept * (1 + TOLERANCE):
+        notes.findings.append(
+            f"The cut-off tails of the noise take {found:.3g} of delta; {kept:.3g} was kept for them."
+        )
+    elif found:
+        notes.checked.append(f"The cut-off tails of the noise take {found:.3g} of delta, of {kept:.3g} kept for them.")
 
 
 def _is_it(

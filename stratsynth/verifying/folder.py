@@ -9,12 +9,14 @@ from typing import Any
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
+from stratsynth.release.stated import Stated
 from stratsynth.schema import Schema
+from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
 
 
-def check_folder(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
-    """Hashes, files that are missing, files that are not part of the release; then the schema."""
+def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Hashes, files that are missing, files that are not part of the release; then the schema, and strata by it."""
     try:
         listed, present = hashes_of(record), names(folder)
     except (ValueError, OSError, ReleaseError) as error:
@@ -29,7 +31,7 @@ def check_folder(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
             "that model, tables and report are those that were made: an older version wrote the certificate, which "
             "lists no hashes of files"
         )
-    _schema(folder, record, notes)
+    _schema(folder, record, stated, notes)
     for name in SIGNATURES:
         if name in present:
             notes.unchecked.append(
@@ -59,15 +61,35 @@ def _is(path: Path, wanted: str) -> bool:
         return False
 
 
-def _schema(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
+def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     try:
-        found = Schema.from_toml(folder / "model" / "schema.toml").sha256
+        schema = Schema.from_toml(folder / "model" / "schema.toml")
     except UsageError as error:
         notes.findings.append(f"model/schema.toml is damaged: {error}")
         return
-    if found == schema_of(record):
+    if schema.sha256 == schema_of(record):
         notes.checked.append("model/schema.toml is the schema that the certificate states.")
+        _strata(schema, record, stated, notes)
     else:
         notes.findings.append(
             "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
         )
+
+
+def _strata(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Charges add up as a maximum over strata only where these are groups of people: by declared columns and levels."""
+    by, paths = set(record["strata"]["by"]), dict.fromkeys(charge.path for charge in stated.spending.charges)
+    wrong = [path for path in paths if path and set(path[0].columns) != by]
+    wrong += [
+        path
+        for path in paths
+        for stratum in path
+        for column, levels in stratum.items
+        if column in schema.columns and not set(levels) <= set(schema.levels(column))
+    ]
+    if wrong:
+        notes.findings.append(
+            f"Charges were made in {label(wrong[0])}, which is no stratum of the columns and levels that are declared."
+        )
+    elif any(paths):
+        notes.checked.append(f"Strata that were charged are groups by {' x '.join(record['strata']['by'])}.")

@@ -46,7 +46,7 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
     else:
         _guarded(notes, lambda: check_guarantee(record, stated, notes))
         _guarded(notes, lambda: check_noise(record, stated, folder, notes))
-        _guarded(notes, lambda: check_folder(folder, record, notes))
+        _guarded(notes, lambda: check_folder(folder, record, stated, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
 

@@ -17,6 +17,7 @@ from stratsynth.adapters.means import ClippedMean, CoinPress
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.command import stratsynth
+from helpers.ledgers import chained, lines_of
 from helpers.releases import copied, edited, record_of, rewritten, saved, tied_again
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, StratumBudgets, cli
@@ -139,6 +140,16 @@ def test_the_ledger_that_was_charged_holds_the_fit(place):
     verdict = ss.verify(place / "release", ledger=ledger_of(place))
     assert verdict.ok, verdict.findings
     assert "is unbroken, and holds the reservation and all 4 charges" in " ".join(verdict.checked)
+    assert "of 1e-15 kept for them" in " ".join(verdict.checked)
+
+
+def test_tails_that_were_cut_off_too_soon_are_found(place, tmp_path):
+    """The ledger says of each answer how far its noise was from its law."""
+    lines = [line | ({"distance": 1e-15} if line["kind"] == "charge" else {}) for line in lines_of(ledger_of(place))]
+    (tmp_path / "people.ledger").write_bytes(chained(lines))
+    assert "cut-off tails of the noise take 3.72e-15 of delta; 1e-15" in problems(
+        place / "release", ledger=tmp_path / "people.ledger"
+    )
 
 
 def test_the_command_says_it_in_words_and_in_json_and_by_its_exit_code(place, release, capsys):
@@ -273,6 +284,15 @@ def test_strata_that_were_charged_more_than_their_own_budget_do_not_hold(tmp_pat
     assert "Stratum 1|b was charged epsilon 0.5" in problems(folder)
 
 
+@pytest.mark.parametrize("made_up", [{"AGE": "0-2"}, {"SEX": "1", "GROUP": "c"}, {"SEX": "1"}], ids=str)
+def test_charges_of_everybody_cannot_be_passed_off_as_those_of_strata(made_up, tmp_path):
+    """A maximum over strata is less than a sum: made-up strata would make a fit look cheaper than it was."""
+    folder = saved(Stratified(MST(), ["SEX", "GROUP"], small.even(small.SCHEMA, "SEX", "GROUP")), tmp_path / "release")
+    assert problems(folder) == ""
+    edited(folder, lambda record: next(c for c in record["charges"] if c["kind"] == "choose").update(path=[made_up]))
+    assert "no stratum of the columns and levels that are declared" in problems(folder)
+
+
 def test_the_dearest_course_of_an_adaptive_fit_cannot_be_made_cheaper(tmp_path):
     folder = saved(AIM(), tmp_path / "release")
     record = record_of(folder)
@@ -395,6 +415,15 @@ def test_another_ledger_or_another_release_is_found(place, tmp_path, release):
     assert "holds no fit of this mechanism" in problems(release, ledger=tmp_path / "empty")
     with pytest.raises(UsageError, match="no ledger"):
         ss.verify(release, ledger=tmp_path / "nowhere")
+
+
+def test_another_ledger_with_the_same_guarantee_is_not_the_release_s(place, tmp_path, release):
+    """The same mechanism, budget and allotment; but strata by other columns, so other charges."""
+    small.edit(recipe_with_a_ledger(tmp_path / "other"), 'by = ["SEX", "GROUP"]', 'by = ["GROUP"]')
+    shares = tmp_path / "other" / "shares.csv"
+    shares.write_text("GROUP,share\na,0.9\nb,0.1\n")
+    assert cli.run(["fit", str(tmp_path / "other" / "recipe.toml"), "-o", str(tmp_path / "other" / "release")]) == 0
+    assert "holds no fit of this mechanism" in problems(release, ledger=ledger_of(tmp_path / "other"))
 
 
 def test_what_the_ledger_had_spent_before_cannot_be_left_out(tmp_path, monkeypatch):
