@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from stratsynth.driver.lockstep import Asked
     from stratsynth.questions.handler import Exact
+    from stratsynth.schema import Schema
 
 Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
 """log P(answer on the neighbour) / P(answer on the first table), if the noise is these shares of what was declared."""
@@ -58,9 +59,9 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
     return lambda answer, shares: _gaussian(parts, answer) / shares**2
 
 
-def divergence(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> float:
+def divergence(question: Choose, schema: Schema, here: Exact, there: Exact, neighbours: Neighbours) -> float:
     """The Kullback-Leibler divergence of a choice between two tables, from its exact law."""
-    one, two = (log_law(asked.question, exact, asked.schema, neighbours) for exact in (here, there))
+    one, two = (log_law(question, exact, schema, neighbours) for exact in (here, there))
     return float(np.sum(np.exp(two) * (two - one)))
 
 

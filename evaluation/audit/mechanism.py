@@ -110,11 +110,11 @@ def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experi
         points = claims if pair.currency == Currency.SAMPLED else tuned(claims, scores)
         return points, seen(points, scores)
 
-    def fault(name: str, share: float, part: float) -> Fault:
+    def fault(name: str, share: float) -> Fault:
         points, rates = pilot(share, Quieter(share))
-        return Fault(name, Quieter(share), rates, part, points, must=everything and share == 0.5)
+        return Fault(name, Quieter(share), rates, points=points, must=everything and share == 0.5)
 
-    faults = fault(HALF, 0.5, 0.3 if gaussian and not claims[0].rho else 1.0), fault(THREE_QUARTERS, 0.75, 1.0)
+    faults = fault(HALF, 0.5), fault(THREE_QUARTERS, 0.75)
     return Experiment(name, pilot(1.0, None)[0], pair.draw, faults, note=pair.note())
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -92,11 +91,13 @@ class Pair:
             rows = load_rows(world.schema, open_source(_neighbour(world, base, rng, neighbours)))
             found = list(zip(asked, exact, exact_answers(rows, asked), answers, strict=True))
             costs = [moved(a, one, two, neighbours, answer) for a, one, two, answer in found]
-            picks = [isinstance(a.question, Choose) for a in asked]
-            noisy = math.fsum(float(cost) for cost, pick in zip(costs, picks, strict=True) if not pick)
-            tells = noisy + math.fsum(
-                divergence(a, one, two, neighbours) for (a, one, two, _), pick in zip(found, picks, strict=True) if pick
-            )
+            noisy, tells = 0.0, 0.0
+            for (a, one, two, _), cost in zip(found, costs, strict=True):
+                if isinstance(a.question, Choose):
+                    tells += divergence(a.question, a.schema, one, two, neighbours)
+                else:
+                    noisy += float(cost)
+            tells += noisy
             if tells > told:
                 most, told, noise, there = sum(costs, Fraction(0)), tells, noisy, rows
         transcript = Transcript.of(asked, exact, exact_answers(there, asked), neighbours)

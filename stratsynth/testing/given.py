@@ -19,20 +19,21 @@ ROWS = 40
 
 def given_out(model: Model) -> list[Any]:
     """What a release, its report and a reader get of a model; of what it refuses, the refusal."""
+    returns = _tried(lambda: model.returns)
     asked: list[Callable[[], Any]] = [
-        lambda: [str(model.returns), model.kind, model.schema.sha256],
+        lambda: [str(returns), model.kind, model.schema.sha256],
         lambda: model.rows_to_draw(None, ROWS),
         lambda: model.foretell(()),
         lambda: model.sections(str),
         lambda: model.mixture().weights,
     ]
-    if model.returns == Returns.ROWS:
+    if returns == Returns.ROWS:
         asked.extend([lambda: _masses(model.table_model()), lambda: _drawn(model.table_model())])
     else:
         asked.append(lambda: model.product(None))
-    if model.returns == Returns.ESTIMATES:
+    if returns == Returns.ESTIMATES:
         asked.append(model.estimates)
-    if model.returns == Returns.PREDICTIONS:
+    if returns == Returns.PREDICTIONS:
         asked.append(lambda: _predicted(model.predictor()))
     return [_tried(one) for one in asked]
 

@@ -7,8 +7,9 @@ import pytest
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.handlers import handler
+from stratsynth.driver.rows import MemoryRows
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Design, Moments, Total
+from stratsynth.questions import Columns, Design, Moments, Total
 from stratsynth.questions.handler import Exact, Setting
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -37,3 +38,29 @@ def test_the_noise_that_is_drawn_is_the_noise_that_is_stated():
     answers = [handler(QUESTION).answer(QUESTION, SETTING, still, entropy, {}) for _ in range(3000)]
     drawn = [[part.values[0] / part.sigma for part in answer] for answer in answers]
     assert np.mean(np.square(drawn), axis=0) == pytest.approx(np.ones(len(BLOCKS)), rel=0.15)
+
+
+def test_each_row_takes_part_by_a_coin_of_its_own():
+    """Amplification is claimed for Poisson samples: their sizes vary, and no row's presence says anything of others."""
+    rows, rate, times = 40, 0.3, 3000
+    numbers = {"PAY": np.full(rows, 10.0)}
+    codes = {name: np.zeros(rows, np.uint8) for name in SCHEMA.names}
+    query, entropy = Columns(("PAY",), (0.0,), (1.0,), clip=1.0), SeededEntropy(3)
+    table = MemoryRows(SCHEMA, codes, numbers, rows)
+    drawn = [table.sums([((), query, rate)], entropy)[0][0][0] / GRID for _ in range(times)]
+    assert np.mean(drawn) == pytest.approx(rows * rate, rel=0.03)
+    assert np.var(drawn) == pytest.approx(rows * rate * (1 - rate), rel=0.2)  # 0 for batches of one size
+    assert table.sums([((), query, 1.0)], entropy)[0][0][0] == rows * GRID
+
+
+def test_a_new_sample_is_drawn_for_every_step():
+    assert len({tuple(one) for one in _samples(60)}) > 50
+
+
+def _samples(times):
+    rows, entropy = 30, SeededEntropy(4)
+    # a sum of powers of 2 tells which rows took part
+    numbers = {"PAY": np.array([10.0 * 2.0 ** -(i + 1) for i in range(rows)])}
+    table = MemoryRows(SCHEMA, {name: np.zeros(rows, np.uint8) for name in SCHEMA.names}, numbers, rows)
+    query = Columns(("PAY",), (0.0,), (1.0,), clip=10.0)
+    return [table.sums([((), query, 0.5)], entropy)[0][0] for _ in range(times)]

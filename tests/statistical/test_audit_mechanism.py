@@ -119,7 +119,9 @@ def test_a_stratified_mechanism_passes_and_its_loss_is_seen():
 
 def test_choices_and_tables_together():
     found = check(audit_mechanism(Picky(), runs=8_000, tables=3), 8_000)
-    assert found.unit.startswith("epsilon at")
+    assert found.unit == "sqrt(2 rho)"
+    assert found.lower > 0.5 * found.claim
+    assert "as epsilon at 1e-06" in found.note
 
 
 def test_gaussian_sums():
