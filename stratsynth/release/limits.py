@@ -13,6 +13,8 @@ from typing import Any
 ALWAYS = {
     "Several rows of one person": "Unless the schema's `unit` names the column of persons and how many rows each may "
     "have, one record is protected, and not all records of a person together.",
+    "Records over several lines": "In a CSV file a record is one physical line. Whoever has several lines, or line "
+    "breaks within a field, is protected line by line.",
     "Households and other circles": "The guarantee is for one unit, a record or a person. What all members of a "
     "household, a family or a firm have in common is protected less, the less the larger the circle is.",
     "Other releases about the same people": "Every release about them, whoever made it and with whatever software, "
