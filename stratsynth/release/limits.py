@@ -19,8 +19,8 @@ ALWAYS = {
     "family or a firm is, the less is hidden of what all its members have in common.",
     "Other releases about the same people": "Every release about them, whoever made it and with whatever software, "
     "adds to what can be learned. Only those of the account that the certificate names are added up.",
-    "Other accounts": "The same people in another data file, or under another ledger, have another budget, of which the "
-    "account that the certificate names does not know.",
+    "Other accounts": "The same people in another data file, or under another ledger, have another budget, of which "
+    "the account that the certificate names does not know.",
     "Inputs declared public": "The schema with its levels, bounds and rules, the list of groups, the declared size, "
     "the settings, and weights and citations were taken as they were given. If one was read off the confidential "
     "data, what it says of them is not protected.",
