@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by the other scripts. Needs bash and a Python with venv; makes environments under .venv/.
+# Sourced by scripts/demo, lock and test. Needs bash and a Python with venv; makes environments under .venv/.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

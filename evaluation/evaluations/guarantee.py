@@ -29,7 +29,7 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
             ("Groups", words.strata(certificate)),
             ("Their shares", words.weights(certificate)),
             ("Spent on these data", words.account(certificate)),
-            ("Not protected", " ".join(words.unprotected(certificate)) or "Nothing was declared."),
+            ("Disclosed without noise", " ".join(words.unprotected(certificate)) or "Nothing was declared."),
             *([("Warning", str(certificate.get("warning", "NOT PRIVATE")))] if not certificate["private"] else []),
         ],
     )

@@ -54,7 +54,7 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
-        return sampled_prices(spending, budget, allot)
+        return sampled_prices(spending, budget, allot, only_strata=worst is None or worst.only_strata)
     amounts = _amounts(spending, allot, worst)
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}

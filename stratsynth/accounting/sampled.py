@@ -13,12 +13,14 @@ is below 1e-10. Multipliers are therefore computed for s (1 - 1e-9).
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from functools import lru_cache
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.checks import number, whole
 from stratsynth.errors import UsageError
+from stratsynth.strata import StratumPath, disjoint
 
 _NARROWER = 1 - 1e-9
 
@@ -71,15 +73,35 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     return math.ceil(high * 1e6) / 1e6
 
 
-def sampled_prices(spending: Spending, budget: Budget, allot: Allotment) -> dict[str, float | None]:
-    """Epsilon at the budget's delta for the steps reserved; a move takes part in two strata's steps."""
+def sampled_prices(
+    spending: Spending, budget: Budget, allot: Allotment, *, only_strata: bool = True
+) -> dict[str, float | None]:
+    """Epsilon at the budget's delta for the steps reserved; a move takes part in two strata's steps.
+
+    Whoever moves is taken out of the steps of one stratum and put into those of another. That is all where the strata
+    of one split alone are asked; where everybody is asked too, where strata are divided again, or where there is
+    another split, some steps may see an exchange, and all of both courses are priced as one.
+
+    Args:
+        spending: The steps that were charged.
+        budget: What was promised.
+        allot: What was reserved.
+        only_strata: Whether no other course of the fit would have asked anything but the strata of one split.
+    """
     if allot.noise is None or allot.rate is None:
         raise UsageError("sampled: the allotment lacks its noise or rate.")
     delta, steps = budget.delta - budget.truncation_delta, round(allot.amount)
-    strata = any(charge.path for charge in spending.charges)
+    paths = {charge.path for charge in spending.charges}
+    strata = any(paths)
     one = epsilon_sampled(allot.noise, allot.rate, steps, delta)
     exchanged = epsilon_sampled(allot.noise, allot.rate, steps, delta, Neighbours.REPLACE)
     moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta) if strata else exchanged
-    if strata and any(not charge.path for charge in spending.charges):  # everybody's steps see an exchange as well
+    if strata and not (only_strata and _one_split(paths)):
         moved = epsilon_sampled(allot.noise, allot.rate, 2 * steps, delta, Neighbours.REPLACE)
     return {"add-remove": one, "move": moved, "replace-within-group": exchanged, "replace": max(moved, exchanged)}
+
+
+def _one_split(paths: Collection[StratumPath]) -> bool:
+    """Whether these are strata of one split, not divided again: of a record's two strata each sees it whole."""
+    columns = {frozenset(stratum.columns) for path in paths for stratum in path}
+    return all(len(path) == 1 for path in paths) and len(columns) == 1 and disjoint(path[0] for path in paths)

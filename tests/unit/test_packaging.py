@@ -113,14 +113,6 @@ def test_the_lock_is_pinned_hashed_and_names_no_place(lock: str):
     assert "find-links" not in text
 
 
-def test_the_audit_is_locked_as_declared():
-    groups = PROJECT["dependency-groups"]
-    wanted = {canonical(line) for line in [*groups["audit"], *groups["build"]]}
-    assert wanted <= {canonical(pin) for pin in pins("audit.txt")}, "run scripts/lock"
-    build = {pin for pin in pins("test.txt") if canonical(pin) in {"setuptools", "wheel"}}
-    assert build <= pins("audit.txt"), "the wheel of scripts/wheel is built with what the tested one is built with"
-
-
 def test_the_tests_run_on_what_users_get():
     assert pins("run.txt") <= pins("test.txt"), "run scripts/lock"
 
@@ -130,17 +122,7 @@ def test_the_build_is_locked_as_declared():
 
 
 @pytest.mark.parametrize(
-    "script",
-    [
-        "scripts/audit",
-        "scripts/demo",
-        "scripts/lock",
-        "scripts/mutants",
-        "scripts/reproduce_means",
-        "scripts/test",
-        "scripts/wheel",
-        ".ci/run",
-    ],
+    "script", ["scripts/demo", "scripts/lock", "scripts/mutants", "scripts/reproduce_means", "scripts/test", ".ci/run"]
 )
 def test_the_scripts_can_be_run(script: str):
     assert os.access(ROOT / script, os.X_OK)

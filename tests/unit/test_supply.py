@@ -3,10 +3,12 @@
 import hashlib
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -120,3 +122,26 @@ def test_the_audit_runs_in_continuous_integration():
 
 def test_what_is_installed_is_what_the_locks_name():
     assert "install --require-hashes --only-binary :all: -r" in (ROOT / "scripts" / "_env.sh").read_text("utf-8")
+
+
+def test_the_audit_and_the_wheel_are_locked_as_declared():
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    audit, test = ((ROOT / "locks" / name).read_text(encoding="utf-8") for name in ("audit.txt", "test.txt"))
+    for wanted in (*groups["audit"], *groups["build"]):
+        assert f"\n{wanted.split('>=')[0]}==" in audit, "run scripts/lock"
+    for wanted in groups["build"]:  # the wheel of scripts/wheel is built with what the tested one is built with
+        (pin,) = re.findall(rf"^{wanted.split('>=')[0]}==\S+", test, re.MULTILINE)
+        assert f"\n{pin} " in audit, "run scripts/lock"
+
+
+@pytest.mark.parametrize("script", ["scripts/audit", "scripts/wheel"])
+def test_the_scripts_can_be_run(script):
+    assert os.access(ROOT / script, os.X_OK)
+
+
+def test_a_source_distribution_holds_what_its_checks_need():
+    lines = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
+    assert {f"graft {folder}" for folder in ("docs", "locks", "scripts", "tests", "adapters", "evaluation")} <= set(
+        lines
+    )
+    assert "SECURITY.md" in next(line for line in lines if line.startswith("include "))
