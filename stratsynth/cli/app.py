@@ -30,7 +30,7 @@ app.add_typer(ledger_app, name="ledger")
 app.add_typer(weights_app, name="weights")
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file.")]
 
 
 @app.callback(invoke_without_command=True)

@@ -14,6 +14,7 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.codec import decode, encode
 from stratsynth.schema.narrow import narrow
+from stratsynth.schema.text import figure
 
 TABLE = pa.table({"A": ["x", None, "y"], "B": [1, 2, 3], "C": [0.5, None, 1.5]})
 SCHEMA = Schema({"B": Categorical(levels=("1", "2", "3")), "A": Categorical(levels=("x", "y"), outside="y")})
@@ -84,6 +85,20 @@ def test_a_damaged_arrow_file_is_refused_without_quoting_it(damage, tmp_path):
     with pytest.raises(UsageError, match=r"t\.arrow: cannot be read") as caught:
         open_source(tmp_path / "t.arrow").columns()
     assert "SECRET" not in str(caught.value)
+
+
+def test_names_that_are_no_unicode_are_refused(tmp_path):
+    with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema({"NAME": pa.string()})):
+        pass
+    (tmp_path / "t.arrow").write_bytes((tmp_path / "t.arrow").read_bytes().replace(b"NAME", b"NA\xffE"))
+    with pytest.raises(UsageError, match=r"t\.arrow: cannot be read"):
+        open_source(tmp_path / "t.arrow").columns()
+
+
+@pytest.mark.parametrize("spelt", ["1_0", "١", "nan", "inf", "", "0x1", True, None, "1e999"])
+def test_figures_of_small_tables_are_numbers(spelt):
+    assert np.isnan(figure(spelt))
+    assert [figure(x) for x in ("0.5", " 1e-1 ", 2, np.float64(0.25), "-0")] == [0.5, 0.1, 2, 0.25, 0]
 
 
 def test_a_packed_file_is_known_by_its_content(tmp_path):
