@@ -109,16 +109,16 @@ def test_a_packed_file_is_known_by_its_content(tmp_path):
         open_source(tmp_path / "t.gz")
 
 
-def test_columns_of_a_hundred_thousand_levels_take_no_time():
-    start = time.monotonic()
-    levels = tuple(str(i) for i in range(100_000))
+def test_columns_of_very_many_levels_take_no_time():
+    start = time.process_time()
+    levels = tuple(str(i) for i in range(60_000))
     for dtype in ("int64", "string"):
         schema = Schema({"a": Categorical(levels=levels, outside="missing", dtype=dtype)})
-        table = decode(schema, {"a": np.arange(100_001)}, np.random.default_rng(0))
+        table = decode(schema, {"a": np.arange(60_001)}, np.random.default_rng(0))
         assert table.column("a").null_count == 1
         assert str(table.column("a")[7].as_py()) == "7"
-        assert narrow(schema.columns["a"], levels[:50_000]).size == 50_000
-    assert time.monotonic() - start < 8  # it was minutes
+        assert narrow(schema.columns["a"], levels[:30_000]).size == 30_000
+    assert time.process_time() - start < 4
 
 
 def test_a_level_called_missing_is_a_level_and_an_added_one_is_null():
@@ -136,13 +136,13 @@ def test_numbers_have_western_digits_and_nothing_between(spelt):
         assert encode(schema, open_source(column).read(["a"])).codes["a"].tolist() == [2]
 
 
-def test_offsets_that_point_beyond_the_file_are_refused_before_they_are_followed(tmp_path):
+@pytest.mark.parametrize("wrong", [[0, 1, 3, 2**31 - 1], [0, 2**30, 3, 6], [0, 3, 1, 6], [-(2**30), 1, 3, 6]])
+def test_offsets_that_point_beyond_the_file_are_refused_before_they_are_followed(wrong, tmp_path):
     """Arrow's own reader follows them."""
     with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema({"A": pa.string()})) as writer:
         writer.write_table(pa.table({"A": ["x", "yy", "zzz"]}))
     content, offsets = (tmp_path / "t.arrow").read_bytes(), np.array([0, 1, 3, 6], np.int32).tobytes()
     assert content.count(offsets) == 1
-    wrong = np.array([0, 1, 3, 2**31 - 1], np.int32).tobytes()
-    (tmp_path / "t.arrow").write_bytes(content.replace(offsets, wrong))
+    (tmp_path / "t.arrow").write_bytes(content.replace(offsets, np.array(wrong, np.int32).tobytes()))
     with pytest.raises(UsageError, match=r"t\.arrow: cannot be read"):
         open_source(tmp_path / "t.arrow").read(["A"])
