@@ -52,7 +52,7 @@ def audit(
 
 
 def evaluate(
-    real: Annotated[Path, typer.Option(metavar="R", help="The private table: a .csv, .csv.gz or .parquet file.")],
+    real: Annotated[Path, typer.Option(metavar="R", help="The private table: a .csv, .parquet or .feather file.")],
     synthetic: Annotated[Path, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")],
     schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema file of both.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],

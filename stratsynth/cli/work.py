@@ -204,9 +204,11 @@ def describe_check(found: Mapping[str, Any]) -> str:
     """The check for a reader."""
     stamp = "INTERNAL: computed from the data without a charge; not for publication."
     if "absent" in found:
+        header = ", ".join(found["header"])
+        printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
         return (
             f"{stamp}\nNot in the data, or more than once: {', '.join(found['absent'])}.\n"
-            f"The data's header: {', '.join(found['header'])}"
+            f"The data's header: {printable}"
         )
     lines = [
         stamp,

@@ -169,7 +169,7 @@ class FileSource(Source):
                 yield file
         except FileNotFoundError:
             raise UsageError(f"{self.path}: there is no such file") from None
-        except (OSError, EOFError, zlib.error, pa.ArrowException) as error:
+        except (OSError, EOFError, zlib.error, pa.ArrowException, UnicodeDecodeError) as error:
             raise UsageError(
                 f"{self.path}: cannot be read ({type(error).__name__}); is the file whole and of the kind it is named?"
             ) from None
@@ -181,7 +181,8 @@ class ParquetSource(FileSource):
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, from the file's footer."""
-        return tuple(self.types().names)
+        with self.open() as file:
+            return tuple(pq.read_schema(file).names)
 
     def types(self) -> pa.Schema:
         """The types in the file's footer."""
@@ -201,7 +202,8 @@ class FeatherSource(FileSource):
 
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, from the file's schema."""
-        return tuple(self.types().names)
+        with self.open() as file:
+            return tuple(self._reader(file).schema.names)
 
     def types(self) -> pa.Schema:
         """The types in the file's schema."""

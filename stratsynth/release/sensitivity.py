@@ -20,6 +20,7 @@ from stratsynth.files.records import level, records
 from stratsynth.models.rules import draw_allowed, forbidden
 from stratsynth.release.reweigh import Quotient, extreme, root, spread, together
 from stratsynth.schema import Numeric
+from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,10 +222,9 @@ def _intervals(given: Any, strata: Sequence[Stratum], shares: Floats) -> tuple[F
         if place is None or place in seen:
             raise WeightsError(f"weights: {name} {'has two intervals' if place is not None else 'is no stratum'}.")
         seen.add(place)
-        try:
-            low[place], high[place] = float(line["low"]), float(line["high"])
-        except (TypeError, ValueError):
-            raise WeightsError(f"weights: the interval of {name} is not two numbers.") from None
+        low[place], high[place] = figure(line["low"]), figure(line["high"])
+        if np.isnan(low[place]) or np.isnan(high[place]):
+            raise WeightsError(f"weights: the interval of {name} is not two numbers.")
         if not 0 <= low[place] <= high[place] <= 1:
             raise WeightsError(f"weights: the interval of {name} must be 0 <= low <= high <= 1.")
     if not low.sum() <= 1 + 1e-9 or not high.sum() >= 1 - 1e-9:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 from stratsynth.errors import SchemaError
 
@@ -28,6 +30,17 @@ def number(text: str) -> float | None:
         return None
     value = float(text)
     return value + 0.0 if abs(value) != float("inf") else None  # + 0.0 turns -0.0 into 0.0
+
+
+def figure(value: Any) -> float:
+    """The number that a cell of a small table holds, or spells as `number` reads it; NaN where it is none."""
+    if isinstance(value, str | bool):
+        found = number(str(value))
+        return math.nan if found is None else found
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def truth(text: str) -> float:

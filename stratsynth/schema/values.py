@@ -97,8 +97,11 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
     if not pieces:
         return np.empty(0, np.int64)
     whole = pa.chunked_array(pieces).combine_chunks().dictionary_encode()
-    units = _units(_texts(whole.dictionary)).dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
-    where = whole.indices.cast(pa.int64()).fill_null(len(units)).to_numpy()
+    where = whole.indices.cast(pa.int64()).fill_null(len(whole.dictionary)).to_numpy()
+    if pa.types.is_integer(whole.dictionary.type):
+        units = np.arange(len(whole.dictionary))
+    else:
+        units = _units(_texts(whole.dictionary)).dictionary_encode().indices.cast(pa.int64()).fill_null(-1).to_numpy()
     found: NDArray[np.int64] = np.append(units, -1)[where]
     return found
 
@@ -106,6 +109,7 @@ def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
 def _units(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     """Each text, or one text for all that spell the same number; null where it tells nobody apart."""
     texts = pc.if_else(pc.equal(pc.binary_length(texts), 0), None, texts)
+    texts = pc.replace_substring_regex(texts, r"^[ \t]*\+?0*([1-9][0-9]{0,17})[ \t]*$", r"\1")
     plain = pc.match_substring_regex(texts, r"^-?[1-9][0-9]{0,17}$")
     spells = pc.match_substring_regex(texts, r"^[ \t]*([-+.0-9]|[tT][rR]|[fF][aA])")
     numbers = np.flatnonzero(pc.and_not(spells, plain).fill_null(False).to_numpy(zero_copy_only=False))

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from stratsynth.errors import WeightsError, nearest
 from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
+from stratsynth.schema.text import figure
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.resolved import Range, Resolved
 
@@ -145,10 +146,7 @@ def called(items: Sequence[tuple[str, str]]) -> str:
 
 def figure_of(value: Any, line: int, what: str) -> float:
     """A figure of a table: a finite number that is not below 0."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
+    number = figure(value)
     if not 0 <= number <= LARGEST:
         raise WeightsError(f"{what} in line {line} is not a number from 0 to {LARGEST:g}.")
     return number

@@ -173,13 +173,13 @@ def test_schema_check_counts_what_is_left_out_and_warns(tmp_path):
 
 
 def test_schema_check_shows_the_header_where_columns_are_absent(tmp_path):
-    (tmp_path / "people.csv").write_text("SX,NOTE\n1,a\n", encoding="utf-8")
+    (tmp_path / "people.csv").write_text("SX,NOTE,\x1b[31mred\n1,a,b\n", encoding="utf-8")
     SEX.write_toml(tmp_path / "schema.toml")
     run = stratsynth("schema", "check", "people.csv", "--schema", "schema.toml", cwd=tmp_path)
     assert run.returncode == 2
     assert run.stdout.splitlines()[0].startswith("INTERNAL")
     assert "Not in the data, or more than once: SEX." in run.stdout
-    assert "header: SX, NOTE" in run.stdout
+    assert "header: SX, NOTE, \ufffd[31mred" in run.stdout
 
 
 def test_a_draft_says_that_lines_were_left_out(tmp_path):

@@ -14,6 +14,7 @@ from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.codec import decode, encode
 from stratsynth.schema.narrow import narrow
+from stratsynth.schema.text import figure
 
 TABLE = pa.table({"A": ["x", None, "y"], "B": [1, 2, 3], "C": [0.5, None, 1.5]})
 SCHEMA = Schema({"B": Categorical(levels=("1", "2", "3")), "A": Categorical(levels=("x", "y"), outside="y")})
@@ -86,6 +87,20 @@ def test_a_damaged_arrow_file_is_refused_without_quoting_it(damage, tmp_path):
     assert "SECRET" not in str(caught.value)
 
 
+def test_names_that_are_no_unicode_are_refused(tmp_path):
+    with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema({"NAME": pa.string()})):
+        pass
+    (tmp_path / "t.arrow").write_bytes((tmp_path / "t.arrow").read_bytes().replace(b"NAME", b"NA\xffE"))
+    with pytest.raises(UsageError, match=r"t\.arrow: cannot be read"):
+        open_source(tmp_path / "t.arrow").columns()
+
+
+@pytest.mark.parametrize("spelt", ["1_0", "١", "nan", "inf", "", "0x1", True, None, "1e999"])
+def test_figures_of_small_tables_are_numbers(spelt):
+    assert np.isnan(figure(spelt))
+    assert [figure(x) for x in ("0.5", " 1e-1 ", 2, np.float64(0.25), "-0")] == [0.5, 0.1, 2, 0.25, 0]
+
+
 def test_a_packed_file_is_known_by_its_content(tmp_path):
     (tmp_path / "t.csv").write_bytes(gzip.compress(b"A,B\nx,1\n"))
     assert open_source(tmp_path / "t.csv").read(["B"]).to_pydict() == {"B": ["1"]}
@@ -94,16 +109,16 @@ def test_a_packed_file_is_known_by_its_content(tmp_path):
         open_source(tmp_path / "t.gz")
 
 
-def test_columns_of_a_hundred_thousand_levels_take_no_time():
-    start = time.monotonic()
-    levels = tuple(str(i) for i in range(100_000))
+def test_columns_of_very_many_levels_take_no_time():
+    start = time.process_time()
+    levels = tuple(str(i) for i in range(60_000))
     for dtype in ("int64", "string"):
         schema = Schema({"a": Categorical(levels=levels, outside="missing", dtype=dtype)})
-        table = decode(schema, {"a": np.arange(100_001)}, np.random.default_rng(0))
+        table = decode(schema, {"a": np.arange(60_001)}, np.random.default_rng(0))
         assert table.column("a").null_count == 1
         assert str(table.column("a")[7].as_py()) == "7"
-        assert narrow(schema.columns["a"], levels[:50_000]).size == 50_000
-    assert time.monotonic() - start < 8  # it was minutes
+        assert narrow(schema.columns["a"], levels[:30_000]).size == 30_000
+    assert time.process_time() - start < 4
 
 
 def test_a_level_called_missing_is_a_level_and_an_added_one_is_null():
@@ -121,13 +136,13 @@ def test_numbers_have_western_digits_and_nothing_between(spelt):
         assert encode(schema, open_source(column).read(["a"])).codes["a"].tolist() == [2]
 
 
-def test_offsets_that_point_beyond_the_file_are_refused_before_they_are_followed(tmp_path):
+@pytest.mark.parametrize("wrong", [[0, 1, 3, 2**31 - 1], [0, 2**30, 3, 6], [0, 3, 1, 6], [-(2**30), 1, 3, 6]])
+def test_offsets_that_point_beyond_the_file_are_refused_before_they_are_followed(wrong, tmp_path):
     """Arrow's own reader follows them."""
     with pa.ipc.new_file(tmp_path / "t.arrow", pa.schema({"A": pa.string()})) as writer:
         writer.write_table(pa.table({"A": ["x", "yy", "zzz"]}))
     content, offsets = (tmp_path / "t.arrow").read_bytes(), np.array([0, 1, 3, 6], np.int32).tobytes()
     assert content.count(offsets) == 1
-    wrong = np.array([0, 1, 3, 2**31 - 1], np.int32).tobytes()
-    (tmp_path / "t.arrow").write_bytes(content.replace(offsets, wrong))
+    (tmp_path / "t.arrow").write_bytes(content.replace(offsets, np.array(wrong, np.int32).tobytes()))
     with pytest.raises(UsageError, match=r"t\.arrow: cannot be read"):
         open_source(tmp_path / "t.arrow").read(["A"])
