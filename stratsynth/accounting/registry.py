@@ -61,10 +61,10 @@ class Registry:
         """Refuse a new ledger, or none at all, where these data have one, unless somebody says why."""
         known = self.known()
         if known and reason is None and (ledger is None or self._place(ledger) not in {k["ledger"] for k in known}):
-            what = "to be fitted without one" if ledger is None else f"for {ledger.name} to be begun beside it"
+            what = "a fit without it" if ledger is None else f"another one, {ledger.name},"
             raise UsageError(
-                f"{self.data.name} has an account already, {known[0]['ledger']}, and would have to be spent on twice "
-                f'{what}. Use that ledger, or say why another budget is due: new_account = "reason".'
+                f"{self.data.name} has an account already, {known[0]['ledger']}: {what} would give the same people a "
+                "second budget. Use that ledger; or say why, by --new-account REASON or new_account=."
             )
 
     def note(self, ledger: Path, account: str | None, reason: str | None, *, new: bool) -> str:

@@ -197,7 +197,15 @@ def test_32_threads_are_granted_what_there_is_and_no_more(monkeypatch):
     assert sum(in_threads(32, lambda: granted(5, lambda: ledger.open(request)))) == most
 
 
-def test_32_threads_of_one_fit_are_charged_what_there_is_and_no_more(hurried):
+def test_32_threads_of_one_fit_are_charged_what_there_is_and_no_more(hurried, monkeypatch):
+    """Each is held up after it was found to fit."""
+    proper = Account.refuse
+
+    def slow(self, charges, distance):
+        proper(self, charges, distance)
+        time.sleep(0.001)
+
+    monkeypatch.setattr(Account, "refuse", slow)
     account = Account(rho=84 / 128)
     asked = [charge(1 / 128)]
     assert sum(in_threads(32, lambda: granted(5, lambda: account.charge(asked)))) == 84

@@ -56,6 +56,7 @@ def test_neither_key_nor_fingerprint_is_published(tmp_path, capsys):
 def test_two_ledgers_of_the_same_data_know_them_by_different_fingerprints(data, tmp_path):
     """A plain hash would let anybody who guesses a table confirm the guess."""
     for name in ("one", "two"):
-        ss.fit(Independent(), ss.open_table(data, schema=small.SCHEMA, ledger=tmp_path / name), BUDGET)
+        table = ss.open_table(data, schema=small.SCHEMA, ledger=tmp_path / name, new_account="to compare the two")
+        ss.fit(Independent(), table, BUDGET)
     one, two = (lines_of(tmp_path / name)[0]["data"] for name in ("one", "two"))
     assert one != two
