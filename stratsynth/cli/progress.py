@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release:
-    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere nothing is printed."""
+    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere a fit of hours says so, and nothing else."""
     if not sys.stderr.isatty():
-        return recipe.run(folder, workers=workers)
+        return recipe.run(folder, foretold=lambda rehearsal: _warn(recipe, rehearsal), workers=workers)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -24,6 +24,19 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1) -> Release
         task = bar.add_task("fitting", total=None)
 
         def foretold(rehearsal: Rehearsal) -> None:
+            _warn(recipe, rehearsal)
             bar.update(task, total=rehearsal.moments)
 
         return recipe.run(folder, tick=lambda: bar.advance(task), foretold=foretold, workers=workers)
+
+
+def _warn(recipe: Recipe, rehearsal: Rehearsal) -> None:
+    """Say before anything is reserved that a fit will take hours."""
+    from stratsynth.planning.effort import LONG, about, seconds
+
+    estimate = seconds(recipe.prepared, rehearsal)
+    if estimate > LONG:
+        sys.stderr.write(
+            f"stratsynth: note: this fit takes {about(estimate)} on one core, by a rough model. Nothing is "
+            "charged yet; interrupted later, it goes on from there.\n"
+        )

@@ -96,11 +96,16 @@ class PrivateAnswers:
 
 def invoice(asked: Sequence[Asked], budget: Budget) -> tuple[str, list[Charge], float]:
     """What one moment's questions are known by, what they cost a whole unit, and how far noise is from its law."""
+    charges, distance = bill(asked, budget)
+    return digest([(a.path, a.question) for a in asked]), charges, distance
+
+
+def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
+    """What one moment's questions cost a whole unit, and how far noise is from its law."""
     for a in asked:
         handler(a.question)  # what no handler knows is refused before anything is charged
     charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours)]
-    name = digest([(a.path, a.question) for a in asked])
-    return name, for_units(charges, budget), tv_error(asked, budget.neighbours)
+    return for_units(charges, budget), tv_error(asked, budget.neighbours)
 
 
 def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
 
@@ -15,7 +16,8 @@ def describe(plan: Plan) -> str:
         *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
         *_weights(plan),
         *_small(plan),
-        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",
+        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows",
+        f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
         "",
         *_merged(plan),
     ]
