@@ -97,6 +97,7 @@ def fitted(
     from stratsynth.driver.solving import check_workers, solving
     from stratsynth.models import Model
     from stratsynth.noise import SystemEntropy
+    from stratsynth.planning.effort import check_effort, seconds
     from stratsynth.planning.rehearsal import rehearse
     from stratsynth.questions import Raw
     from stratsynth.release import Release
@@ -108,7 +109,9 @@ def fitted(
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
     if Raw not in prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
-        foretold(rehearse(prepared))
+        rehearsal = rehearse(prepared)
+        check_effort(seconds(prepared, rehearsal))
+        foretold(rehearsal)
     account = table.ledger.open(request)
     try:
         answers = PrivateAnswers(table.backend.rows, account, source)

@@ -99,10 +99,11 @@ def usual_questions(
 ) -> Program[None]:
     """What `adapt` usually asks, with made-up choices among `starters` and fits that are none: for plans."""
     scores = [Distance(clique, np.zeros(schema.shape(clique)), weight) for clique, weight in starters.items()]
-    left = rho
+    left, asked = rho, scores
     for after in range(max(1, round(USUAL * rounds)) - 1 if scores else -1, -1, -1):
         price = down(left / (after + 1))
-        yield from choose(scores, rho=price - MEASURE * price)
+        yield from choose(asked, rho=price - MEASURE * price)
+        asked = [max(scores, key=lambda score: score.weight)]  # which costs the same, without a word on all of them
         yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
         left -= Fraction(price)
         yield from work(PRETENDED, None)

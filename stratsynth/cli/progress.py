@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 
 
 def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_account: str | None = None) -> Release:
-    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere nothing is printed."""
+    """Run a recipe; on a terminal, with a bar on stderr. Elsewhere a fit of hours says so, and nothing else."""
     if not sys.stderr.isatty():
-        return recipe.run(folder, workers=workers, new_account=new_account)
+        warn = partial(_warn, recipe)
+        return recipe.run(folder, foretold=warn, workers=workers, new_account=new_account)
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -26,6 +27,19 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_accoun
         tick = partial(bar.advance, task)
 
         def foretold(rehearsal: Rehearsal) -> None:
+            _warn(recipe, rehearsal)
             bar.update(task, total=rehearsal.moments)
 
         return recipe.run(folder, tick=tick, foretold=foretold, workers=workers, new_account=new_account)
+
+
+def _warn(recipe: Recipe, rehearsal: Rehearsal) -> None:
+    """Say before anything is reserved that a fit will take hours."""
+    from stratsynth.planning.effort import LONG, about, seconds
+
+    estimate = seconds(recipe.prepared, rehearsal)
+    if estimate > LONG:
+        sys.stderr.write(
+            f"stratsynth: note: this fit takes {about(estimate)} on one core, by a rough model. Nothing is "
+            "charged yet; interrupted later, it goes on from there.\n"
+        )

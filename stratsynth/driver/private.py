@@ -98,11 +98,16 @@ class PrivateAnswers:
 
 def invoice(asked: Sequence[Asked], budget: Budget) -> tuple[str, list[Charge], float]:
     """What one moment's questions are known by, what they cost a whole unit, and how far noise is from its law."""
+    charges, distance = bill(asked, budget)
+    return shape(asked, charges), charges, distance
+
+
+def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
+    """What one moment's questions cost a whole unit, and how far noise is from its law."""
     for a in asked:
         handler(a.question)  # what no handler knows is refused before anything is charged
     charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours)]
-    charges = for_units(charges, budget)
-    return shape(asked, charges), charges, tv_error(asked, budget.neighbours)
+    return for_units(charges, budget), tv_error(asked, budget.neighbours)
 
 
 def shape(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:

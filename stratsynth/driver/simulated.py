@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.private import invoice
+from stratsynth.driver.private import bill
 from stratsynth.questions import Answer
 from stratsynth.questions.handler import Seen, Setting
 from stratsynth.strata import StratumPath
@@ -31,7 +31,7 @@ class SimulatedAnswers:
 
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """One made-up answer a question."""
-        self._account.charge(self.moments, *invoice(asked, self._account.budget))
+        self._account.charge(self.moments, "", *bill(asked, self._account.budget))
         self.moments += 1
         return [self._answer(a) for a in asked]
 

@@ -17,6 +17,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.planning.effort import check_effort, megabytes, seconds
 from stratsynth.planning.rehearsal import rehearse, size_of
 from stratsynth.strata import StratumPath, label
 
@@ -99,6 +100,10 @@ class Plan:
     """Whether answers decide what is asked; other steps are then priced for the dearest course."""
     account: dict[str, Any] | None = None
     """What the ledger will say of it, and the largest epsilon that fits; None where no ledger is named."""
+    seconds: float = 0.0
+    """About how long the fit will take on one core, right within a factor of a few."""
+    rows_megabytes: float = 0.0
+    """About how much memory the rows will take."""
 
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""
@@ -154,6 +159,8 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         by_kind(spending.charges),
         bool(paths[0]) and _pooled(answers.seen, paths[0]),
         prepared.worst is not None,
+        check_effort(seconds(prepared, found)),
+        megabytes(prepared),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
 
@@ -21,7 +22,8 @@ def describe(plan: Plan) -> str:
         *_account(plan.account),
         *_weights(plan),
         *_small(plan),
-        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers",
+        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows",
+        f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
         "",
         *_merged(plan),
     ]

@@ -104,7 +104,8 @@ def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cel
         name = " ".join(f"{column}={'|'.join(levels)}" for column, levels in allowed.items())
         size = "" if total is None else f", about {total:,.0f} people by declared figures"
         merge = f", who were fitted only together with others, as {', '.join(split)}" if split else ""
-        yield f"{name}{size}{merge}"
+        noise = ", fewer than the noise of a count" if few and total is not None and total >= FEW else ""
+        yield f"{name}{size}{noise}{merge}"
 
 
 def unique(groups: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:

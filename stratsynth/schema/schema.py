@@ -126,7 +126,12 @@ class Schema:
 
     def shape(self, clique: Iterable[str]) -> tuple[int, ...]:
         """The sizes of the columns of a clique."""
-        return tuple(self.size(name) for name in clique)
+        sizes = self._sizes
+        return tuple([sizes[name] if name in sizes else self.size(name) for name in clique])
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        return {name: column.size for name, column in self.columns.items()}
 
     def cells(self, clique: Iterable[str]) -> int:
         """The number of cells of a clique's contingency table."""

@@ -133,6 +133,9 @@ def test_what_was_charged_before_a_refusal_stays_charged_and_the_fit_fails():
         def steps(self, public, allot, rng):
             return Twice.steps(self, public, scaled(allot, 1.5), rng)
 
+        def rehearsal(self, public, allot, rng):
+            return Twice.steps(self, public, allot, rng)
+
     spy, table = watched()
     with pytest.raises(BudgetRefused, match="before reading"):
         fit(GreedyLater(), table, small.BUDGET)
@@ -173,6 +176,10 @@ class Greedy(Independent):
     def steps(self, public, allot, rng):
         return Independent.steps(self, public, scaled(allot, 1 + 1e-9), rng)
 
+    def rehearsal(self, public, allot, rng):
+        """No more than it was allotted: it is the driver that must refuse."""
+        return Independent.steps(self, public, allot, rng)
+
 
 def test_a_question_beyond_the_allotment_is_refused_before_the_rows_are_read():
     spy, table = watched()
@@ -185,6 +192,9 @@ def test_a_malformed_question_is_refused_before_the_rows_are_read():
     class Confused(Independent):
         def steps(self, public, allot, rng):
             return (yield from counts([("NOBODY",)], rho=allot.rho))
+
+        def rehearsal(self, public, allot, rng):
+            return Independent.steps(self, public, allot, rng)
 
     spy, table = watched()
     with pytest.raises(StratsynthError, match="NOBODY"):
@@ -241,3 +251,15 @@ def test_the_order_of_the_rows_leaves_no_trace():
     assert one.measurements.equals(other.measurements)
     assert one.sample(50, seed=2).equals(other.sample(50, seed=2))
     assert without_account(one) == without_account(other)
+
+
+def test_what_the_rehearsal_cannot_pay_reserves_nothing():
+    class GreedyLater(Twice):
+        def steps(self, public, allot, rng):
+            return Twice.steps(self, public, scaled(allot, 1.5), rng)
+
+    spy, table = watched()
+    with pytest.raises(BudgetRefused, match="before reading"):
+        fit(GreedyLater(), table, small.BUDGET)
+    assert spy.reads == []
+    assert releases(spy.ledger) == 0

@@ -79,6 +79,16 @@ def test_what_raked_and_private_weights_are_made_of_is_looked_at(file):
     refused(file, Weights.private(share=0.1, prior=sample))
 
 
+def test_what_raked_and_private_weights_are_made_of_is_looked_at_by_path(file, monkeypatch):
+    """At the door: nothing is read, so that the check of the contents has no say."""
+    monkeypatch.setattr("stratsynth.data.same.fingerprint", lambda *_: "another")
+    os.link(file, file.with_name("survey.csv"))
+    sample = Weights.holdout(file.with_name("survey.csv"), citation="a survey")
+    refused(file, sample)
+    refused(file, Weights.raked(sample))
+    refused(file, Weights.private(share=0.1, prior=sample))
+
+
 def test_strata_within_strata_are_looked_at(file):
     inner = Stratified(Independent(), by=["GROUP"], weights=Weights.holdout(file, citation="a survey"))
     table = open_table(file, schema=SCHEMA, declared_size=100)

@@ -144,3 +144,13 @@ def test_a_recipe_and_a_fit_agree_on_what_is_refused(tmp_path):
     said = [complaint(stratsynth(command, recipe, cwd=tmp_path), 2) for command in ("plan", "fit")]
     assert said[0] == said[1]
     assert Recipe.read(recipe).budget() == replace(BUDGET, delta=0.01)
+
+
+def test_a_mechanism_that_takes_the_row_count_is_not_fitted_in_strata():
+    """Under add-remove the number of rows is private: inside strata it would publish the size of every group."""
+
+    class Counting(Independent):
+        takes_row_count = True
+
+    with pytest.raises(Unsupported, match="publish the size of every group"):
+        Stratified(Counting(), by=BY, weights=Weights.private(share=0.1))

@@ -1,0 +1,107 @@
+"""A plan says how long a fit will take, and ends in time itself; a fit of hours says so before it reserves."""
+
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+from stratsynth.adapters import AIM, MST, Independent
+
+from helpers.small import BUDGET, SCHEMA, write_recipe
+from stratsynth import Categorical, Schema, fit, open_table
+from stratsynth.cli import progress
+from stratsynth.errors import Unsupported
+from stratsynth.mechanisms import prepare
+from stratsynth.planning import effort, plan
+from stratsynth.planning.effort import about, check_effort, seconds
+from stratsynth.planning.rehearsal import rehearse
+from stratsynth.planning.text import describe
+from stratsynth.recipes.recipe import Recipe
+
+
+def world(columns, levels=3, rows=50):
+    names = [f"C{i}" for i in range(columns)]
+    schema = Schema({name: Categorical(levels=tuple(map(str, range(levels)))) for name in names})
+    rng = np.random.default_rng(0)
+    return schema, pd.DataFrame({name: rng.integers(0, levels, rows).astype(str) for name in names})
+
+
+def foreseen(how, columns, size=20_000):
+    prepared = prepare(how, world(columns)[0], BUDGET, size)
+    return seconds(prepared, rehearse(prepared))
+
+
+def test_more_columns_more_rows_and_more_work_take_longer():
+    assert foreseen(Independent(), 10) < 1
+    assert foreseen(MST(), 60) > 8 * foreseen(MST(), 20)
+    assert foreseen(MST(), 10, 10**8) > 100 * foreseen(MST(), 10, 10**5)
+    assert foreseen(AIM("all 2-way"), 30) > foreseen(Independent(), 30)
+
+
+def test_a_fit_is_of_the_foreseen_order():
+    schema, frame = world(40, rows=2000)
+    prepared = prepare(MST(), schema, BUDGET, 2000)
+    estimate = seconds(prepared, rehearse(prepared))
+    start = time.process_time()
+    fit(MST(), open_table(frame, schema=schema, declared_size=2000), BUDGET)
+    assert estimate / 30 < time.process_time() - start < 30 * estimate
+
+
+def test_the_rehearsal_of_a_tree_asks_what_a_fit_asks():
+    """The same charges, so the same plan, though most candidates are left out of all choices but the first."""
+    schema, frame = world(12)
+    release = fit(MST(), open_table(frame, schema=schema, declared_size=50), BUDGET)
+    found = rehearse(prepare(MST(), schema, BUDGET, 50))
+    charges = [charge.to_dict() for charge in found.account.spending.charges]
+    assert len(charges) == len(release.certificate["charges"])
+    for foreseen_, made in zip(charges, release.certificate["charges"], strict=True):
+        assert {**foreseen_, "candidates": 0} == {**made, "candidates": 0}
+
+
+@pytest.mark.parametrize("how", [MST(), AIM("all 2-way")], ids=["mst", "aim"])
+def test_the_work_of_a_rehearsal_is_not_that_of_the_fit(how, monkeypatch):
+    """Candidates that are looked at: each once or twice, not once a choice."""
+    from stratsynth.questions import Distance
+
+    looked, check = [], Distance.check
+
+    def counted(self, schema):
+        looked.append(self.clique)
+        check(self, schema)
+
+    monkeypatch.setattr(Distance, "check", counted)
+    rehearse(prepare(how, world(60)[0], BUDGET, 10**6))
+    pairs = 60 * 59 // 2
+    assert pairs <= len(looked) <= 3 * pairs
+
+
+def test_the_plan_says_it_in_words():
+    assert "Time       less than a minute on one core" in describe(plan(MST(), SCHEMA, BUDGET, declared_size=100))
+    words = [about(s) for s in (1, 61, 400, 4000, 86400 * 3, 86400 * 4000)]
+    assert words == [
+        "less than a minute", "about 1 minute", "about 7 minutes", "about 1 hour", "about 3 days", "about 4,000 days"
+    ]  # fmt: skip
+
+
+def test_a_fit_of_hours_says_so_before_it_reserves(tmp_path, monkeypatch, capsys):
+    recipe = Recipe.read(write_recipe(tmp_path))
+    monkeypatch.setattr(effort, "seconds", lambda *_: 7300.0)
+    progress.fit_with_progress(recipe, tmp_path / "release")
+    assert "note: this fit takes about 2 hours on one core" in capsys.readouterr().err
+    progress._warn(recipe, SimpleNamespace())
+    assert sys.stderr is not None
+
+
+def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monkeypatch):
+    monkeypatch.setattr(effort, "MOST_DAYS", 1e-9)
+    schema, frame = world(5)
+    table = open_table(frame, schema=schema, declared_size=50)
+    with pytest.raises(Unsupported, match="fit fewer columns"):
+        fit(MST(), table, BUDGET)
+    with pytest.raises(Unsupported, match="fit fewer columns"):
+        plan(MST(), schema, BUDGET, declared_size=50)
+    assert table.ledger._made == []
+    with pytest.raises(Unsupported, match="about 200 days"):
+        check_effort(86400 * 203)
