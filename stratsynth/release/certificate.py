@@ -41,6 +41,8 @@ _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,
 }
+ADDED = 10_000
+"""The most charges that are added up whenever a certificate is read; more take seconds, and `verify` adds them up."""
 PUBLIC = "NOT A PRIVATE RELEASE: the data were declared public, and nothing was charged."
 SEEDED = "NOT PRIVATE: the noise was seeded, for testing."
 COMPOSITION = "sum along a path, maximum over the strata of a split"
@@ -164,8 +166,9 @@ def read_certificate(folder: Path) -> dict[str, Any]:
         ReleaseError: None, a damaged one, or one whose numbers contradict each other: it was edited.
     """
     record = read_record(folder)
+    added = record if len(record["charges"]) <= ADDED else {**record, "charges": []}
     try:
-        wrong = next(contradictions(read_stated(record), record["prices"]), None)
+        wrong = next(contradictions(read_stated(added), record["prices"]), None)
     except ValueError as error:
         raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
     if wrong is not None:
