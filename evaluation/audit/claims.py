@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.audit.estimators import errors
+from stratsynth.evaluation.audit.estimators import errors, upper
 from stratsynth.evaluation.audit.harness import LIKELY, Point, Rates
 
 from stratsynth.accounting.budget import Budget, Currency
@@ -76,6 +76,6 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
 
 
 def seen(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.float64]]) -> Rates:
-    """The error rates that a pilot shows."""
+    """The error rates that a pilot shows, at their upper bounds: the thresholds were chosen by the same pilot."""
     found = [errors(pilot[0][point.score], pilot[1][point.score], point.threshold) for point in points]
-    return tuple((e.positives / e.runs, e.negatives / e.runs) for e in found)
+    return tuple((float(upper(e.positives, e.runs, LIKELY)), float(upper(e.negatives, e.runs, LIKELY))) for e in found)
