@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 ALWAYS = {
-    "Several rows of one person": "Unless the schema's `unit` names the column of persons and how many rows each may "
+    "Several rows of one person": "Unless the schema's unit names the column of persons and how many rows each may "
     "have, one record is protected, and not all records of a person together.",
     "Records over several lines": "In a CSV file a record is one physical line. Whoever has several lines, or line "
     "breaks within a field, is protected line by line.",
-    "Households and other circles": "The guarantee is for one unit, a record or a person. What all members of a "
-    "household, a family or a firm have in common is protected less, the less the larger the circle is.",
+    "Households and other circles": "The guarantee is for one unit, a record or a person. The larger a household, a "
+    "family or a firm is, the less is hidden of what all its members have in common.",
     "Other releases about the same people": "Every release about them, whoever made it and with whatever software, "
     "adds to what can be learned. Only those of the account that the certificate names are added up.",
-    "Other accounts": "The same people in another data file, or under another ledger, have an account of their own, "
-    "which the certificate's does not know.",
+    "Other accounts": "The same people in another data file, or under another ledger, have another budget, of which "
+    "the account that the certificate names does not know.",
     "Inputs declared public": "The schema with its levels, bounds and rules, the list of groups, the declared size, "
     "the settings, and weights and citations were taken as they were given. If one was read off the confidential "
     "data, what it says of them is not protected.",
