@@ -137,3 +137,11 @@ def test_the_audit_and_the_wheel_are_locked_as_declared():
 @pytest.mark.parametrize("script", ["scripts/audit", "scripts/wheel"])
 def test_the_scripts_can_be_run(script):
     assert os.access(ROOT / script, os.X_OK)
+
+
+def test_a_source_distribution_holds_what_its_checks_need():
+    lines = (ROOT / "MANIFEST.in").read_text(encoding="utf-8").splitlines()
+    assert {f"graft {folder}" for folder in ("docs", "locks", "scripts", "tests", "adapters", "evaluation")} <= set(
+        lines
+    )
+    assert "SECURITY.md" in next(line for line in lines if line.startswith("include "))
