@@ -159,8 +159,8 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         by_kind(spending.charges),
         bool(paths[0]) and _pooled(answers.seen, paths[0]),
         prepared.worst is not None,
-        check_effort(seconds(prepared, found)),
-        megabytes(prepared),
+        seconds=check_effort(seconds(prepared, found)),
+        rows_megabytes=megabytes(prepared),
     )
 
 
