@@ -129,8 +129,6 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     marks = [table.backend.fingerprint(key)]
     if scoring.holdout is not None:
         marks.append(fingerprint(open_source(scoring.holdout), key))
-        if marks[0] == marks[1]:
-            raise UsageError("[compare] holdout: this is the table itself; give rows that nothing is fitted to.")
     shared = digest(
         FORMAT, version("stratsynth"), table.schema.sha256, table.declared_size, table.public, recipe.rows, marks,
         plain(scoring),

@@ -206,14 +206,16 @@ class Recipe:
             raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")
         if rows < 0:
             raise RecipeError("[release] rows must be at least 0.")
-        from stratsynth.release.release import check_rows
-
-        check_rows(rows, self.schema())
         return rows
 
     def drawn(self) -> int | None:
         """How many rows the release will hold; None for one that draws none. A plan refuses what a fit would."""
-        return self.rows if self.how().returns == Returns.ROWS else None
+        from stratsynth.release.release import check_rows
+
+        if self.how().returns != Returns.ROWS:
+            return None
+        check_rows(self.rows, self.schema())
+        return self.rows
 
 
 def _parse(path: Path) -> dict[str, Any]:

@@ -97,7 +97,7 @@ def _said(where: Where, schema: Schema, order: Sequence[str], cells: Mapping[Cel
     groups = list(unique(asked))
     people = [group["people"] for group in groups]
     total = None if None in people else math.fsum(people)
-    merged, of = Counter(g["fitted_in"] for g in groups), Counter(g["fitted_in"] for g in unique(cells.values()))
+    merged, of = (Counter(group["fitted_in"] for group in several) for several in (asked, cells.values()))
     split = [label for label, number in merged.items() if label is not None and number < of[label]]
     few = total is not None and (total < FEW or all(group["few"] for group in groups))
     if few or split:

@@ -11,6 +11,7 @@ import pytest
 from helpers import recompute
 from helpers.command import python
 from stratsynth import census, cli
+from stratsynth.cli import run
 from stratsynth.schema import Rule
 
 CHECKER = Path(__file__).parents[3] / "shared" / "tools" / "check_release.py"
@@ -177,7 +178,10 @@ def test_a_named_merge(place, capsys):
     measured = pd.read_parquet("release/measurements.parquet")
     native = measured[(measured.stratum == "1|Native") & (measured.clique == "RAC1P")]
     assert list(native.cell) == [0, 1, 2, 3]
-    ask(capsys, "sample", "release", "-n", 20, "--where", "RAC1P=7", "--where", "RAC1P=4", "-o", "few.csv")
+    assert run(["sample", "release", "-n", "20", "--where", "RAC1P=7", "--where", "RAC1P=4", "-o", "few.csv"]) == 0
+    note = capsys.readouterr().err
+    assert note.startswith("stratsynth: note: rows are drawn of RAC1P=4|7")
+    assert "fitted only together with others, as 1|Native, 2|Native" in note
     assert set(pd.read_csv("few.csv", dtype=str).RAC1P) <= {"4", "7"}
 
 
