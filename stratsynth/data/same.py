@@ -49,7 +49,7 @@ def refuse_same_content(private: Backend, others: Iterable[Any], what: str = "we
     """
     from stratsynth.noise import SystemEntropy
 
-    sources = [other for other in others if isinstance(other, Source)]
+    sources = {id(other): other for other in others if isinstance(other, Source)}.values()  # each once
     if not sources:
         return
     key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")

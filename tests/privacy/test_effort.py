@@ -102,6 +102,6 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
         fit(MST(), table, BUDGET)
     with pytest.raises(Unsupported, match="fit fewer columns"):
         plan(MST(), schema, BUDGET, declared_size=50)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
     with pytest.raises(Unsupported, match="about 200 days"):
         check_effort(86400 * 203)

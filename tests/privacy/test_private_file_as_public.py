@@ -23,7 +23,7 @@ def refused(data, weights):
     table = open_table(data, schema=SCHEMA, declared_size=100)
     with pytest.raises(WeightsError, match="is the private table itself"):
         fit(Stratified(Independent(), by=BY, weights=weights), table, BUDGET)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
 
 
 @pytest.fixture

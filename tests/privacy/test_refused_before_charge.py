@@ -24,7 +24,7 @@ def refused(how, budget, error, match, schema=SCHEMA):
         fit(how, table, budget)
     with pytest.raises(error) as second:
         plan(how, schema, budget, declared_size=100)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
     assert str(first.value) == str(second.value)
 
 

@@ -99,7 +99,7 @@ def test_rules_that_contradict_each_other_are_refused_before_the_charge(mechanis
         fit(mechanism, table, BUDGET)
     with pytest.raises(SchemaError, match="contradict each other"):
         plan(mechanism, schema, BUDGET, declared_size=100)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
 
 
 def test_shares_of_forbidden_groups_alone_are_refused_before_the_charge():
@@ -107,7 +107,7 @@ def test_shares_of_forbidden_groups_alone_are_refused_before_the_charge():
     how = Stratified(Independent(), by=BY, weights=Weights.public(joint(0, 1, 0, 0), citation="a yearbook"))
     with pytest.raises(WeightsError, match="forbid every group that has a share"):
         fit(how, table, BUDGET)
-    assert table.ledger._made == []
+    assert table.ledger.reserved == ()
 
 
 def test_rules_that_together_empty_a_group_are_seen():
