@@ -124,6 +124,7 @@ class Mechanism(ABC, Generic[R_co]):
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """A program that asks what an ordinary fit asks, on made-up answers: what a plan goes by.
 
+        Every fit runs it too, before it reserves, so that what cannot be paid is refused while nothing is charged.
         By default the fit itself; a mechanism whose fits take time leaves them out, and returns nothing of use.
         """
         return self.steps(public, allot, rng)

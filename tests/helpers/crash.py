@@ -38,6 +38,10 @@ class Ladder(Toy):
     rungs: int = 6
     trace: str = ""
 
+    def rehearsal(self, public, allot, rng):
+        """Without a trace, and without whatever a class made of this one does."""
+        return Ladder(rungs=self.rungs).steps(public, allot, rng)
+
     def steps(self, public, allot, rng):
         from stratsynth.adapters.independent import Product
 

@@ -57,10 +57,6 @@ class Watched(Ladder):
         if self.stop == len(self.seen):
             raise KeyboardInterrupt
 
-    def rehearsal(self, public, allot, rng):
-        """Without a stop: it is the fit that is interrupted."""
-        return Ladder.steps(self, public, allot, rng)
-
     def steps(self, public, allot, rng):
         asked = Ladder.steps(self, public, allot, rng)
         question = next(asked)
