@@ -20,6 +20,7 @@ from stratsynth.release import limits
 from stratsynth.release.declared import comparisons, to_dicts, too_close
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE, written_by
+from stratsynth.release.meaning import malformed
 from stratsynth.release.notices import notices
 from stratsynth.release.stated import contradictions, read_stated
 from stratsynth.strata import impossible
@@ -194,6 +195,7 @@ def read_record(folder: Path) -> dict[str, Any]:
     if lacking:
         raise ReleaseError(f"{folder}: certificate.json lacks {lacking[0]}.")
     wrong = [key for keys, kind in _SHAPES.items() for key in keys if not isinstance(record[key], kind)]
+    wrong.extend(key for key in (malformed(record),) if key is not None)
     if wrong or not isinstance(record["schema"].get("sha256"), str):
         raise ReleaseError(f"{folder}: certificate.json is damaged: its {(wrong or ['schema'])[0]} is none.")
     return record

@@ -63,7 +63,9 @@ def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[
     """Warn where rows are drawn, by name, of groups that a certificate lists. `parts`: conditions and numbers."""
     listed = certificate.get("small_groups", ())
     by = certificate.get("strata", {}).get("by", ())
-    if not listed or not all(column in schema.columns for column in by):
+    if not listed or not isinstance(by, list) or any(group["levels"].keys() != {*by} for group in listed):
+        return
+    if not all(column in schema.columns for column in by):  # a certificate of another model
         return
     order, cells = sorted(by), dict[Cell, Mapping[str, Any]]()
     for group in listed:

@@ -164,11 +164,11 @@ def test_strata_that_a_wrapper_keeps_quiet_about_are_refused(wrapper):
 
 
 def test_one_that_hides_that_it_splits_is_refused_before_it_is_charged(tmp_path):
-    """That shows when it asks: the reservation stands, and nothing was charged or read."""
+    """That shows in its rehearsal: nothing was reserved, charged or read."""
     opened = with_a_ledger(tmp_path)
     with pytest.raises(MechanismError, match=r"asks stratum 1\|a, which it does not declare"):
         ss.fit(Shy(strata()), opened, ADDED)
-    assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
+    assert not (tmp_path / "people.ledger").exists()
 
 
 @pytest.mark.parametrize("wrapper", [Thin, Eager])
@@ -272,6 +272,11 @@ class Elsewhere(Toy):
         yield from split(programs)
 
 
+def innocent(self, public, allot, rng):
+    """A rehearsal that asks nothing wrong, so that the fit itself has to be refused."""
+    return split({s: Independent().steps(public.within(s, 0.5), allot, rng) for s in crossing(public.schema, ["SEX"])})
+
+
 def with_a_ledger(folder):
     small.people().to_csv(folder / "people.csv", index=False)
     return ss.open_table(
@@ -281,6 +286,10 @@ def with_a_ledger(folder):
 
 def test_a_kind_of_question_that_is_not_declared_is_refused_before_it_is_charged(tmp_path, monkeypatch):
     opened = with_a_ledger(tmp_path)
+    with pytest.raises(MechanismError, match="asks Choose, which it does not declare in `needs`"):
+        ss.fit(Understated(), opened, ADDED)
+    assert not (tmp_path / "people.ledger").exists(), "its rehearsal asks it too"
+    monkeypatch.setattr(Understated, "rehearsal", lambda *given: Independent().steps(*given[1:]), raising=False)
     with pytest.raises(MechanismError, match="asks Choose, which it does not declare in `needs`"):
         ss.fit(Understated(), opened, ADDED)
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", "charge"], "the tables, and not the choice"
@@ -301,6 +310,10 @@ OTHERS = {
 @pytest.mark.parametrize("asked", OTHERS.values(), ids=OTHERS)
 def test_strata_that_are_not_declared_are_refused_before_they_are_charged(asked, tmp_path, monkeypatch):
     monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    with pytest.raises(MechanismError, match="which it does not declare in `strata`"):
+        ss.fit(Elsewhere(asked), with_a_ledger(tmp_path), ADDED)
+    assert not (tmp_path / "people.ledger").exists()
+    monkeypatch.setattr(Elsewhere, "rehearsal", innocent)
     with pytest.raises(MechanismError, match="which it does not declare in `strata`"):
         ss.fit(Elsewhere(asked), with_a_ledger(tmp_path), ADDED)
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
@@ -331,8 +344,12 @@ class StrataAlone(Elsewhere):
 
 
 @pytest.mark.parametrize(("deeper", "where"), [(False, "asks everybody"), (True, "asks strata within")])
-def test_who_declares_to_ask_strata_alone_is_kept_to_it(deeper, where, tmp_path):
+def test_who_declares_to_ask_strata_alone_is_kept_to_it(deeper, where, tmp_path, monkeypatch):
     """A move between strata is priced as two records added or removed, which holds for strata alone."""
+    with pytest.raises(MechanismError, match=where):
+        ss.fit(StrataAlone(BOTH, deeper), with_a_ledger(tmp_path), ADDED)
+    assert not (tmp_path / "people.ledger").exists()
+    monkeypatch.setattr(Elsewhere, "rehearsal", innocent)
     with pytest.raises(MechanismError, match=where):
         ss.fit(StrataAlone(BOTH, deeper), with_a_ledger(tmp_path), ADDED)
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve"]
