@@ -69,7 +69,7 @@ def objects(values):
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-@pytest.mark.parametrize("stranger", STRANGERS, ids=repr)
+@pytest.mark.parametrize("stranger", STRANGERS, ids=lambda value: repr(value).split(" at ")[0])
 def test_one_more_row_of_any_kind_changes_nothing_about_the_others(kind, stranger):
     values = COLUMNS[kind]
     alone = codes(values)
