@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.data.sources import Data
     from stratsynth.report.page import Section
     from stratsynth.schema import Schema
     from stratsynth.weights import Resolved
@@ -71,6 +72,12 @@ class Predictor(Model):
     def predictor(self) -> Predictor:
         """Itself."""
         return self
+
+    def shown(self, data: Data) -> Codes:
+        """The rows of a file, a frame or an Arrow table, as `predict` takes them; other columns are not read."""
+        from stratsynth.data.sources import open_source
+
+        return self.encoded(open_source(data).read(self.inputs))
 
     def encoded(self, data: pa.Table) -> Codes:
         """The level numbers of `inputs`, row by row, and the numbers of those that are numeric.

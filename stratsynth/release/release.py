@@ -176,10 +176,15 @@ class Release:
             UsageError: A release that does not predict, or rows with a value that its schema does not admit.
             SchemaError: A column that is not there.
         """
-        from stratsynth.data.sources import open_source
+        model = self.model.predictor()
+        return model.predict(model.shown(data))
+
+    def predictions(self, data: Data) -> pa.Table:
+        """As `predict`, as an Arrow table: `prediction`, and the probability of each level where there are levels."""
+        import pyarrow as pa
 
         model = self.model.predictor()
-        return model.predict(model.encoded(open_source(data).read(model.inputs)))
+        return pa.table({name: pa.array(values) for name, values in model.table(model.shown(data)).items()})
 
     def save(
         self,
