@@ -24,7 +24,7 @@ from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_t
 from stratsynth.adapters.predictors.task import Task, task_of
 
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.layout.layout import Layout, lay_out
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
@@ -188,6 +188,10 @@ class GroupRegression(Mechanism[Regression]):
     @once
     def _layout(self, public: Public) -> Layout | None:
         """The groups with their sizes: as published, or to be counted."""
+        for name in (*self.features, *self.groups):
+            if name not in public.schema.columns and name not in public.constant:
+                close = nearest(name, public.schema.columns)
+                raise Unsupported(f"{self.name}: column {name!r} is not in the schema{close}.")
         groups = tuple(name for name in self.groups if name not in public.constant)
         if not groups:
             return None

@@ -126,14 +126,12 @@ def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]
     """The task, or a refusal that names the column and the remedy."""
     schema, who = public.schema, settings.name
     target = _target(settings, public)
-    for name in (*settings.features, *settings.groups):
-        if name not in schema.columns and name not in public.constant:
-            raise UsageError(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
     named = settings.features or [n for n in schema.names if n not in settings.groups and n not in public.constant]
-    columns = tuple(n for n in schema.names if n in named and n != target and schema.size(n) > 1)
-    for name in settings.reference:
-        if name not in columns and name not in public.constant:
-            raise UsageError(f"{who}: reference names {name!r}, which is not a feature.")
+    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
+    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
+    for name, level in settings.reference.items():
+        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
     for name in (name for pair in settings.interactions for name in pair):
         if name not in columns and name not in public.constant:
             raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
@@ -154,7 +152,9 @@ def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]
         )
     design = Coded(
         columns,
-        reference=tuple((n, level) for n, level in settings.reference.items() if n in columns),
+        reference=tuple(
+            (n, level) for n, level in settings.reference.items() if n in columns and level in schema.levels(n)
+        ),
         interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
     )
     if set(settings.sizes) and len(settings.sizes) < len(groups):
@@ -195,8 +195,9 @@ def _target(settings: GroupRegression, public: Public) -> str:
     what = "a numeric column" if linear else "a categorical column of two levels"
     if settings.target:
         if settings.target in public.constant or settings.target not in schema.columns:
-            why = "defines the strata" if settings.target in public.constant else "is not in the schema"
-            raise UsageError(f"{settings.name}: the target {settings.target!r} {why}.")
+            close = nearest(settings.target, schema.columns)
+            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
+            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
         if not fits(settings.target):
             raise Unsupported(
                 f"{settings.name}: {settings.model} needs {what} as its target; {settings.target} is none."
