@@ -79,12 +79,13 @@ def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Pro
 def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Program[First]:
     """Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
 
-    Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves.
+    Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves. Where nothing is
+    tailored, the residuals are asked of everybody for the intervals alone, for a tenth.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
-    part = rho / (groups + 1) if alone else rho / 2
-    rest = divided("paper" if alone else "parallel", part * (groups if alone else 1), [1.0] * groups)
+    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9)
+    rest = divided("parallel", part if alone else rho - part, [1.0] * groups)
     moments = None
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=part)

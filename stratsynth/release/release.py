@@ -180,11 +180,13 @@ class Release:
         return model.predict(model.shown(data))
 
     def predictions(self, data: Data) -> pa.Table:
-        """As `predict`, as an Arrow table: `prediction`, and the probability of each level where there are levels."""
+        """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it."""
         import pyarrow as pa
 
         model = self.model.predictor()
-        return pa.table({name: pa.array(values) for name, values in model.table(model.shown(data)).items()})
+        told = model.table(model.shown(data))
+        rows = np.arange(len(told["prediction"]))
+        return pa.table({"row": rows, **{name: pa.array(values) for name, values in told.items()}})
 
     def save(
         self,
