@@ -13,7 +13,7 @@ from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
-    "group_regression": {"iterations": 5},
+    "group_regression": {"iterations": 2},
     "pooled": {"base": "mst", "share": 0.5},
 }
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
