@@ -16,28 +16,28 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-import pandas as pd
 from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
+from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
 
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
-from stratsynth.errors import Unsupported, UsageError, nearest
-from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.errors import UsageError
+from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, Program, Question, Split, Total, counts
-from stratsynth.strata import crossing
-from stratsynth.strata.groups import Groups
-from stratsynth.weights import Weights
 from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
+
+    Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,8 +50,9 @@ class GroupRegression(Mechanism[Regression]):
     """What is predicted: a numeric column, or one of two levels for `logistic`; the last such column by default."""
     features: Sequence[str] = ()
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
-    groups: Sequence[str] = ()
-    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    groups: Sequence[str] | Sequence[Sequence[str]] = ()
+    """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
+    declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
     model: Literal["linear", "logistic"] = "linear"
     """`linear` predicts a number, `logistic` the second of two levels."""
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
@@ -104,12 +105,17 @@ class GroupRegression(Mechanism[Regression]):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
-        for key in ("features", "groups"):
-            names = getattr(self, key)
-            if not is_texts(names) or len(set(names)) < len(names):
-                raise UsageError(f'{self.name}: {key} is a list of different column names, such as ["AGEP"].')
-            object.__setattr__(self, key, tuple(names))
-        if not isinstance(self.target, str) or self.target in (*self.features, *self.groups):
+        if not _different(self.features):
+            raise UsageError(f'{self.name}: features is a list of different column names, such as ["AGEP"].')
+        object.__setattr__(self, "features", tuple(self.features))
+        nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
+        if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
+            raise UsageError(
+                f'{self.name}: groups is a list of different columns, such as ["SEX"], or of such lists where groups '
+                'overlap, as [["SEX"], ["RAC1P"]].'
+            )
+        object.__setattr__(self, "groups", tuple(tuple(f) if nested else f for f in self.groups))
+        if not isinstance(self.target, str) or self.target in (*self.features, *self.group_columns):
             raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
         if not is_list(self.interactions) or not all(is_texts(p) and len(p) == 2 for p in self.interactions):
             raise UsageError(f'{self.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
@@ -140,6 +146,17 @@ class GroupRegression(Mechanism[Regression]):
             number(f"{self.name}: the size of {label}", size, above=0)
         if bool(self.sizes) != bool(self.sizes_citation):
             raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+
+    @property
+    def families(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each family of groups."""
+        plain = tuple(name for name in self.groups if isinstance(name, str))
+        return (plain,) if plain else tuple(tuple(family) for family in self.groups)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns of all families."""
+        return tuple(dict.fromkeys(name for family in self.families for name in family))
 
     @property
     def needs(self) -> frozenset[type[Question]]:
@@ -183,42 +200,22 @@ class GroupRegression(Mechanism[Regression]):
 
     def strata(self, public: Public, budget: Budget) -> Layout | None:
         """The groups, where they are asked by themselves or their sizes matter; None for everybody together."""
-        return self._layout(public) if self.by_group else None
+        return self.families_here(public).declared if self.by_group else None
 
     @once
-    def _layout(self, public: Public) -> Layout | None:
-        """The groups with their sizes: as published, or to be counted."""
-        for name in (*self.features, *self.groups):
-            if name not in public.schema.columns and name not in public.constant:
-                close = nearest(name, public.schema.columns)
-                raise Unsupported(f"{self.name}: column {name!r} is not in the schema{close}.")
-        groups = tuple(name for name in self.groups if name not in public.constant)
-        if not groups:
-            return None
-        weights = Weights.private(share=self.count_share)
-        if self.sizes:
-            labels = {s.label: s for s in crossing(public.schema, groups)}
-            for label in self.sizes:
-                if label not in labels:
-                    raise UsageError(
-                        f"{self.name}: sizes names {label!r}, which is not a group of {', '.join(groups)}."
-                    )
-            table = [{**s.to_dict(), "count": self.sizes[label]} for label, s in labels.items() if label in self.sizes]
-            weights = Weights.public(pd.DataFrame(table), citation=self.sizes_citation)
-        return lay_out(public.schema, groups, Groups(), weights, None, public.size, 1.0)
+    def families_here(self, public: Public) -> Families:
+        """The groups with their sizes."""
+        return families_of(self, public)
 
     @once
     def task(self, public: Public) -> Task:
         """Everything that the schema decides; refuses what it does not allow."""
-        layout = self._layout(public)
-        return task_of(self, public, layout.strata if layout is not None else ())
+        return task_of(self, public, self.families_here(public))
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
         """Sizes, stage 1 and stage 2; no randomness of our own is needed."""
-        task, layout = self.task(public), self._layout(public)
-        rho = allot.rho * (1 - 1e-9)
-        total, shares, rho = yield from self._sizes(public, layout, rho)
-        sizes = np.maximum(np.array(shares) * total, 1.0)
+        task = self.task(public)
+        sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
         start, errors, estimated = np.zeros(len(task.names)), None, None
         if self.tau:
             first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
@@ -228,19 +225,19 @@ class GroupRegression(Mechanism[Regression]):
         facts = {**task.facts(tailored, noise), "described": task.described(tailored)}
         return Regression(public.schema, task.design, task.target, self.model, theta, estimated, facts)
 
-    def _sizes(
-        self, public: Public, layout: Layout | None, rho: float
-    ) -> Program[tuple[float, Sequence[float], float]]:
-        """The number of records, the groups' shares, and the rho that is left."""
-        if layout is None and public.size is not None:
-            return float(max(public.size, 1)), [1.0], rho
-        if layout is None or (self.sizes and public.size is None):
-            raise Unsupported(
-                f"{self.name}: gradients are divided by the number of records; declare a size, or name groups without "
-                "sizes, which are then counted with noise."
-            )
-        if self.sizes:
-            return float(max(public.size or 1, 1)), [layout.shares[s] for s in layout.strata], rho
-        (table,) = yield from counts([layout.by], rho=rho * self.count_share)
-        resolved, found = counted(table, layout.strata, public.schema)
-        return max(found, 1.0), [resolved.shares[s] for s in layout.strata], rho * (1 - self.count_share)
+    def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
+        """The groups' sizes in records, at least 1 each, and the rho that is left."""
+        if not self.counts_groups or not families.layouts:
+            shares = [layout.shares[group] for layout in families.layouts for group in layout.strata] or [1.0]
+            return np.maximum(np.array(shares) * float(public.size or 1), 1.0), rho
+        tables = yield from counts([layout.by for layout in families.layouts], rho=rho * self.count_share)
+        found = []
+        for layout, table in zip(families.layouts, tables, strict=True):
+            resolved, total = counted(table, layout.strata, public.schema)
+            found += [resolved.shares[group] * (public.size or total) for group in layout.strata]
+        return np.maximum(np.array(found), 1.0), rho * (1 - self.count_share)
+
+
+def _different(names: object) -> bool:
+    """Whether these are different texts in a list."""
+    return is_texts(names) and len(set(names)) == len(names)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.adapters.predictors.accounting import divided
+from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
 
 from stratsynth.questions import Gradients, Moments, NoisySum, Program, Query, split, total
@@ -71,9 +71,21 @@ def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Pro
     """Each group's noisy sum; everybody's where there are no groups."""
     if not task.groups:
         return [(yield from ask(queries[0], rhos[0]))]
-    programs = {group: ask(*pair) for group, pair in zip(task.groups, zip(queries, rhos, strict=True), strict=True)}
-    answers = yield from split(programs)
-    return [answers[group] for group in task.groups]
+    asked, found = iter(zip(queries, rhos, strict=True)), list[NoisySum]()
+    for layout in task.families.layouts:
+        answers = yield from split({group: ask(*next(asked)) for group in layout.strata})
+        found += [answers[group] for group in layout.strata]
+    return found
+
+
+def shared(task: Task, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
+    """Each group's rho: families that overlap divide it alike, unless all groups do."""
+    return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
+
+
+def records(task: Task, sizes: Floats) -> float:
+    """The number of records: each lies in one group of every family."""
+    return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
 def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Program[First]:
@@ -85,14 +97,19 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
     part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9)
-    rest = divided("parallel", part if alone else rho - part, [1.0] * groups)
+    if alone:
+        rest = [part] * groups
+    elif tailored:
+        rest = shared(task, "parallel", rho - part, [1.0] * groups)
+    else:
+        rest = [rho - part]
     moments = None
     if task.link == "linear":
         square, product = yield from total(Moments(task.design, task.target, task.norm), rho=part)
         moments = NoisyMoments.of(square, product)
         theta = moments.theta
     else:
-        theta = yield from _precursor(task, part if tailored else rho * (1 - 1e-9), float(sizes.sum()))
+        theta = yield from _precursor(task, part if tailored else rho * (1 - 1e-9), records(task, sizes))
         if not tailored:
             return First(theta, None, None)
     region = task.descent(theta).region
@@ -102,7 +119,7 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
         queries = [task.losses(region.project(theta), k, squared=True) for k in range(groups)]
         found = yield from by_group(task, queries, rest)
     squares = np.array([max(float(s.values[0]), s.sigma) for s in found])
-    estimated = None if moments is None else moments.estimated(float(squares.sum()), task.schema.most_rows)
+    estimated = None if moments is None else moments.estimated(records(task, squares), task.schema.most_rows)
     if not tailored:
         return First(theta, None, estimated)
     errors = squares / sizes
@@ -124,14 +141,16 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
     descent, noise, groups = task.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
     # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
-    most = task.settings.most_weight / float(tailored.sizes.sum())
+    most = task.settings.most_weight / records(task, tailored.sizes)
     accounting = task.settings.accounting
-    divide = "parallel" if accounting == "combined" else accounting
+    divide: Accounting = "parallel" if accounting == "combined" else accounting
     for _ in range(task.settings.iterations):
         losses = np.zeros(groups)
         if tailored.loss:
             asked = [task.losses(descent.theta, k if task.groups else None) for k in range(groups)]
-            rhos = divided(divide, tailored.loss, [1.0] * groups if accounting == "combined" else [*tailored.shares])
+            rhos = shared(
+                task, divide, tailored.loss, [1.0] * groups if accounting == "combined" else [*tailored.shares]
+            )
             found = yield from by_group(task, asked, rhos)
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
         slopes = task.objective.slopes(task.labels, parts, losses)
@@ -140,7 +159,7 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
             gradient, spread = yield from _together(task, descent.theta, v, tailored.gradient)
         else:
             queries = [task.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
-            found = yield from by_group(task, queries, divided(divide, tailored.gradient, [*tailored.shares]))
+            found = yield from by_group(task, queries, shared(task, divide, tailored.gradient, [*tailored.shares]))
             gradient = np.zeros(len(task.names))
             for k, (weight, answer) in enumerate(zip(v, found, strict=True)):
                 own = answer.values if not task.groups else task.local[k].share.T @ answer.values
@@ -153,13 +172,15 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
 
 def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
     """The weighted sum of all groups' gradients, with one noise."""
-    most = float(v.max())
-    query = task.gradients(theta)
-    if len(v) > 1 and not np.all(v == most):
-        by = task.groups[0].columns
+    most, query, by = float(v.max()), task.gradients(theta), task.families.columns
+    if by:
         table = np.zeros(task.schema.shape(by))
         for weight, group in zip(v, task.groups, strict=True):
-            table[tuple(task.schema.index(column, levels[0]) for column, levels in group.items)] = weight / most
-        query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, table)
+            codes = {column: task.schema.index(column, levels[0]) for column, levels in group.items}
+            table[tuple(codes.get(column, slice(None)) for column in by)] += weight
+        most = float(table.max())  # of a record's groups, one of each family, together
+        if not np.all(table == most):
+            parts = table / most
+            query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
     answer = yield from ask(query, rho * (1 - 1e-12))
     return answer.values * most, answer.sigma * most

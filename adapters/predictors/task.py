@@ -20,6 +20,7 @@ from stratsynth.strata import within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.families import Families
     from stratsynth.adapters.predictors.mechanism import GroupRegression
     from stratsynth.adapters.predictors.objective import Objective
     from stratsynth.adapters.predictors.tailored import Tailored
@@ -53,8 +54,8 @@ class Task:
     design: Coded
     names: tuple[str, ...]
     """The features."""
-    groups: tuple[Stratum, ...]
-    """Empty for one group of everybody."""
+    families: Families
+    """The groups."""
     local: tuple[Local, ...]
     """By group, where they are asked by themselves."""
     norm: float
@@ -65,7 +66,12 @@ class Task:
     @property
     def labels(self) -> tuple[str, ...]:
         """The groups' labels; that of everybody is empty."""
-        return tuple(group.label for group in self.groups) or ("",)
+        return self.families.labels or ("",)
+
+    @property
+    def groups(self) -> tuple[Stratum, ...]:
+        """The groups of all families; empty for one group of everybody."""
+        return self.families.groups
 
     @property
     def objective(self) -> Objective:
@@ -112,7 +118,7 @@ class Task:
         s = self.settings
         return {
             "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
-            "Groups": " x ".join(s.groups) or "none: everybody together",
+            "Groups": "; ".join(" x ".join(family) for family in s.families) or "none: everybody together",
             "Objective": s.objective
             + (f", bounded group losses (multiplier {s.multiplier:g})" if s.loss_bounds else ""),
             "Budget of groups": f"{s.mode}, accounting {s.accounting}",
@@ -122,11 +128,11 @@ class Task:
         }
 
 
-def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]) -> Task:
+def task_of(settings: GroupRegression, public: Public, families: Families) -> Task:
     """The task, or a refusal that names the column and the remedy."""
     schema, who = public.schema, settings.name
     target = _target(settings, public)
-    named = settings.features or [n for n in schema.names if n not in settings.groups and n not in public.constant]
+    named = settings.features or [n for n in schema.names if n not in (*settings.group_columns, *public.constant)]
     one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
     columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
     for name, level in settings.reference.items():
@@ -135,17 +141,17 @@ def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]
     for name in (name for pair in settings.interactions for name in pair):
         if name not in columns and name not in public.constant:
             raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
-        if name in settings.groups and settings.by_group:
+        if name in settings.group_columns and settings.by_group:
             raise Unsupported(
                 f"{who}: {name} defines groups that are asked by themselves, where it does not vary; leave its "
                 'interactions out, or take accounting = "combined".'
             )
-    numeric = [n for n in settings.groups if n in columns and isinstance(schema.column(n), Numeric)]
+    numeric = [n for n in settings.group_columns if n in columns and isinstance(schema.column(n), Numeric)]
     if numeric and settings.by_group:
         raise Unsupported(
             f"{who}: {numeric[0]} is numeric and defines groups, so it cannot be a feature; leave it out."
         )
-    if public.size is None and not settings.counts_groups:
+    if public.size is None and not (settings.counts_groups and families.layouts):
         raise Unsupported(
             f"{who}: gradients are divided by the number of records; declare a size, or name groups without sizes, "
             "which are then counted with noise."
@@ -157,15 +163,13 @@ def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]
         ),
         interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
     )
-    if set(settings.sizes) and len(settings.sizes) < len(groups):
-        raise UsageError(f"{who}: sizes names {len(settings.sizes)} of {len(groups)} groups; name all of them.")
-    settings.plan_of.check(who, [group.label for group in groups] or [""])
+    settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
     rate = settings.rate or 1 / (CURVATURE[settings.model] * norm**2 * bounded)
     clip = settings.clip or RESIDUAL[settings.model] * norm
     names = design.names(schema)
-    local = tuple(_local(design, names, schema, group) for group in groups) if settings.by_group else ()
+    local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
     task = Task(
         settings,
         schema,
@@ -174,7 +178,7 @@ def task_of(settings: GroupRegression, public: Public, groups: Sequence[Stratum]
         settings.model,
         design,
         names,
-        tuple(groups),
+        families,
         local,
         norm,
         clip,
@@ -203,7 +207,9 @@ def _target(settings: GroupRegression, public: Public) -> str:
                 f"{settings.name}: {settings.model} needs {what} as its target; {settings.target} is none."
             )
         return settings.target
-    free = [n for n in schema.names if fits(n) and n not in (*settings.features, *settings.groups, *public.constant)]
+    free = [
+        n for n in schema.names if fits(n) and n not in (*settings.features, *settings.group_columns, *public.constant)
+    ]
     if not free:
         raise Unsupported(f"{settings.name}: {settings.model} needs {what} as its target, and there is none.")
     return free[-1]

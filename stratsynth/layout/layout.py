@@ -38,6 +38,8 @@ class Layout:
     """The strata that are small, with what they lack. Under "one-way" they get one-way tables only."""
     only_strata: bool = False
     """Whether everybody together is asked nothing, and no stratum is divided again."""
+    families: tuple[tuple[str, ...], ...] = ()
+    """The columns of each split, where strata overlap: a record lies in one of each, and pays for all of them."""
 
     @cached_property
     def members(self) -> frozenset[Stratum]:

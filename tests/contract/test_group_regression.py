@@ -57,6 +57,12 @@ def test_logistic(way):
     assert checked({"model": "logistic", "target": "SEX", **LOGISTIC[way]}, BINARY) == []
 
 
+@pytest.mark.parametrize("accounting", ["combined", "parallel", "paper"])
+def test_groups_that_overlap(accounting):
+    settings = {"groups": [["GROUP"], ["SEX"]], "target": "AGE", "objective": "balanced", "accounting": accounting}
+    assert checked(settings, BINARY) == []
+
+
 def test_groups_within_strata():
     """Budgets tailored to groups inside each stratum."""
 

@@ -45,8 +45,8 @@ def exactly(mechanism, frame, *, schema=SCHEMA, declared=None, budget=None):
     def one(a):
         asked.append((a, a.question.charges(a.schema, a.path, budget.neighbours)))
         if not isinstance(a.question, Total):
-            ((table,),) = rows.counts([(a.path, a.question.cliques)])
-            return (NoisyTable(a.question.cliques[0], table, 0.0),)
+            (tables,) = rows.counts([(a.path, a.question.cliques)])
+            return tuple(NoisyTable(c, table, 0.0) for c, table in zip(a.question.cliques, tables, strict=True))
         blocks = a.question.query.blocks(a.schema)
         sums = rows.sums([(a.path, a.question.query, 1.0)], None)[0]
         scales = a.question.scales(a.schema, budget.neighbours)
