@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+GRID = 2.0**20
+"""Coefficients and weights are asked about to the nearest 1 / GRID: a resumed fit asks the same to the last bit."""
 CURVATURE = {"linear": 1.0, "logistic": 0.25}
 """The largest second derivative of a row's loss by its logit."""
 RESIDUAL = {"linear": 0.5, "logistic": 1.0}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.adapters.predictors.accounting import Accounting, divided
+from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
 
 from stratsynth.questions import Gradients, Moments, NoisySum, Program, Query, split, total
@@ -180,7 +181,7 @@ def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple
             table[tuple(codes.get(column, slice(None)) for column in by)] += weight
         most = float(table.max())  # of a record's groups, one of each family, together
         if not np.all(table == most):
-            parts = table / most
+            parts = np.floor(table / most * GRID) / GRID
             query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
     answer = yield from ask(query, rho * (1 - 1e-12))
     return answer.values * most, answer.sigma * most

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from stratsynth.adapters.predictors.descent import CURVATURE, RESIDUAL, Descent, Region, largest_norm
+from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
 
 from stratsynth.errors import Unsupported, UsageError, nearest
 from stratsynth.questions import Coded, Gradients, Losses
@@ -85,21 +85,23 @@ class Task:
         tail = max(1, round(number * self.settings.tail))
         return Descent(region, self.rate, self.settings.momentum, number, tail, start)
 
+    def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
+        """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
+        here = None if group is None else self.local[group]
+        own = theta if here is None else here.share @ theta
+        return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
+
     def gradients(self, theta: Floats, group: int | None = None) -> Gradients:
         """The query for a gradient of everybody, or of one group."""
-        if group is None:
-            return Gradients(self.design, self.target, self.link, theta[None], self.clip)
-        here = self.local[group]
-        return Gradients(here.design, self.target, self.link, (here.share @ theta)[None], self.clip)
+        design, thetas = self._asked(theta, group)
+        return Gradients(design, self.target, self.link, thetas, self.clip)
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
         """The query for the losses of everybody or of one group; residual errors are `squared` for `logistic` too."""
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
         clip = 1.0 if squared and self.link == "logistic" else self.settings.loss_clip
-        design, own = (
-            (self.design, theta) if group is None else (self.local[group].design, self.local[group].share @ theta)
-        )
-        return Losses(design, self.target, self.link, own[None], clip, measure)
+        design, thetas = self._asked(theta, group)
+        return Losses(design, self.target, self.link, thetas, clip, measure)
 
     def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
         """How it was fitted, for the model: all of it public numbers or noisy answers."""
