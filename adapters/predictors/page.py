@@ -10,7 +10,7 @@ from stratsynth.report.cells import drawn, figure
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
-from stratsynth.report.strip import Mark, Scale, axis, strip
+from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
     from stratsynth.adapters.predictors.regression import Regression
@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """What a reader is told of a coefficient's status."""
 SOUND = (
-    "Each coefficient lies in its interval in 95 of 100 cases: the interval allows for the noise and for who happens "
-    "to be in the data, if the residuals vary alike everywhere."
+    "Beside each coefficient of the model stands that of least squares on all records, from noisy moments. The "
+    "interval is of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the "
+    "data, if the residuals vary alike everywhere. A model with another objective, or of clipped gradients, need not "
+    "lie in it."
 )
 UNSOUND = (
     "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear model and a "
@@ -40,6 +42,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
         Figure(
             "Coefficients",
             table=_plot(rows, f"Coefficients of {model.target}."),
+            legend=legend([("model, which predicts", 0), ("least squares, with its interval", 1)]),
             numbers=Numbers(
                 f"coefficients of {model.target}",
                 ["feature", "level", *shown, "status"],
@@ -64,22 +67,25 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
-    """A line a coefficient: the value that predictions use, and the interval around the estimate."""
-    ends = [row[key] for row in rows for key in ("value", "lower", "upper") if row["feature"] != "1"]
+    """A line a coefficient: the value that predictions use, and the estimate in its interval."""
+    ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
     scale = Scale.over(ends)
     heads = [
-        Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)), Column("coefficient"),
+        Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)),
+        Column("model"), Column("least squares"),
         Column("interval of 95 %"), Column("status", "text"),
     ]  # fmt: skip
     lines = []
     for row in rows:
         name = f"{row['feature']} ({row['level']})" if row["level"] else row["feature"]
         known = math.isfinite(row["lower"])
-        lower, upper = (row["lower"], row["upper"]) if known else (None, None)
+        marks = [Mark("model", row["value"], series=0)]
+        marks += [Mark("least squares", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
         lines.append([
             text("intercept" if name == "1" else name),
-            drawn(strip(scale, [Mark("coefficient", row["value"], lower, upper, 1)], what=name), row["value"]),
-            figure(row["value"]), Cell(between, row["lower"] if known else None), text(STATUS[row["status"]]),
+            drawn(strip(scale, marks, joined=False, what=name), row["value"]), figure(row["value"]),
+            figure(row["estimate"] if known else None), Cell(between, row["lower"] if known else None),
+            text(STATUS[row["status"]]),
         ])  # fmt: skip
     return Table(caption, heads, lines)

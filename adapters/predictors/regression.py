@@ -123,7 +123,8 @@ class Regression(Predictor):
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """One row a feature, and for `softmax` a level of the target, in the unit of the data.
 
-        `value` is what predictions use. `estimate` is least squares by noisy moments, `std_error` its error with its
+        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, which a model with
+        another objective or of clipped gradients need not agree with, `std_error` its error with its
         parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds with probability `level`. Numbers count
         from the middle of their bounds: the intercept, `1`, is the mean there, at all reference levels.
 
