@@ -87,7 +87,7 @@ class Task:
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
         """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
-        here = None if group is None else self.local[group]
+        here = self.local[group] if group is not None and self.groups else None  # inside strata none may be left
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
 

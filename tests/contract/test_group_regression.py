@@ -73,6 +73,17 @@ def test_groups_within_strata():
     assert check_contract(build, among=BINARY, tables=4, neighbours=4) == []
 
 
+def test_groups_that_the_strata_have_used_up():
+    """Inside a stratum of GROUP there is one group left: everybody in it."""
+    for settings in (WAYS["tailored, in parallel"], WAYS["one noise for balanced groups"]):
+
+        def build(world, rows, settings=settings):
+            inner = {"iterations": 2, "groups": ["GROUP"], "target": "AGE", **settings}
+            return Stratified(make("group_regression", inner), ["GROUP"], even(world.schema, "GROUP"))
+
+        assert check_contract(build, among=BINARY[:1], tables=3, neighbours=3) == []
+
+
 def test_an_unclipped_gradient_is_caught(monkeypatch):
     """Rows' gradients are scaled to the clip as everywhere, but not those beyond it."""
     clipped = sums.into_ball
