@@ -226,16 +226,18 @@ class GroupRegression(Mechanism[Regression]):
         return Regression(public.schema, task.design, task.target, self.model, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
-        """The groups' sizes in records, at least 1 each, and the rho that is left."""
+        """The groups' sizes in records times their weight, as sums count them, and the rho that is left."""
+        weight = public.schema.row_weight.most
+        size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
             shares = [layout.shares[group] for layout in families.layouts for group in layout.strata] or [1.0]
-            return np.maximum(np.array(shares) * float(public.size or 1), 1.0), rho
+            return np.maximum(np.array(shares) * (size or 1.0), weight), rho
         tables = yield from counts([layout.by for layout in families.layouts], rho=rho * self.count_share)
         found = []
         for layout, table in zip(families.layouts, tables, strict=True):
             resolved, total = counted(table, layout.strata, public.schema)
-            found += [resolved.shares[group] * (public.size or total) for group in layout.strata]
-        return np.maximum(np.array(found), 1.0), rho * (1 - self.count_share)
+            found += [resolved.shares[group] * (size or total) for group in layout.strata]
+        return np.maximum(np.array(found), weight), rho * (1 - self.count_share)
 
 
 def _different(names: object) -> bool:

@@ -120,7 +120,8 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
         queries = [task.losses(region.project(theta), k, squared=True) for k in range(groups)]
         found = yield from by_group(task, queries, rest)
     squares = np.array([max(float(s.values[0]), s.sigma) for s in found])
-    estimated = None if moments is None else moments.estimated(records(task, squares), task.schema.most_rows)
+    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
+    estimated = None if moments is None else moments.estimated(records(task, squares), alike)
     if not tailored:
         return First(theta, None, estimated)
     errors = squares / sizes

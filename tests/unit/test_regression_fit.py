@@ -227,3 +227,14 @@ def test_where_the_noise_drowns_the_moments_no_interval_is_claimed():
     how = GroupRegression(target="Y", stage_one=0.5, iterations=1)
     release = fit(how, open_table(people(30), schema=SCHEMA, declared_size=30), Budget(0.1, 1e-6))
     assert set(release.model.coefficients().status) == {"not_estimable"}
+
+
+def test_persons_of_several_rows_are_protected_as_one():
+    from stratsynth.schema import Unit
+
+    schema = Schema(dict(SCHEMA.columns), unit=Unit(column="P", max_rows=2))
+    frame = people(200).assign(P=[str(i // 2) for i in range(200)])
+    how = GroupRegression(target="Y", groups=["G"], mode="DPSE", accounting="parallel", iterations=3)
+    release = fit(how, open_table(frame, schema=schema, declared_size=200), Budget(3, 1e-6))
+    assert release.certificate["unit"] == {"column": "P", "max_rows": 2}
+    assert np.isfinite(release.model.theta).all()

@@ -105,6 +105,21 @@ def test_one_row_moves_nothing_by_more_than_its_clip(theta):
                 assert 0 <= int(block[0]) <= GRID
 
 
+@pytest.mark.parametrize("kind", ["gradients", "parts", "losses", "log"])
+def test_a_rows_part_depends_on_that_row_alone_to_the_last_bit(kind):
+    """The sum over a table is the sum of the rows' own sums, in whatever order and company."""
+    frame = people(150)
+    query = {
+        "gradients": Gradients(CODED, "D", "logistic", THETAS, 0.3),
+        "parts": Gradients(CODED, "Y", "linear", THETAS, 0.3, ("G",), np.array([0.3, 1.0])),
+        "losses": Losses(CODED, "Y", "linear", THETAS, 0.3),
+        "log": Losses(CODED, "D", "logistic", THETAS, 0.3, "log"),
+    }[kind]
+    alone = [exact(query, frame.iloc[[i]]) for i in range(len(frame))]
+    for model, block in enumerate(exact(query, frame.sample(frac=1, random_state=1))):
+        assert (block == np.sum([one[model] for one in alone], axis=0)).all()
+
+
 def test_sensitivities_of_the_paper_corrected():
     """Moments of rows |x| <= U: U^2 and sqrt(2) U^2; a cut loss moves as far if exchanged as if added."""
     u = 1.7
