@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.strata import Stratum
 
+MOST_CELLS = 2**24
+"""The most crossings of all families' columns, each of which has a weight in the common gradient."""
+
 
 @dataclass(frozen=True)
 class Families:
@@ -74,6 +77,12 @@ def families_of(settings: GroupRegression, public: Public) -> Families:
             raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]
     families = [family for family in dict.fromkeys(varying) if family]
+    columns = tuple(dict.fromkeys(name for family in families for name in family))
+    if settings.accounting == "combined" and columns and schema.cells(columns) > MOST_CELLS:
+        raise Unsupported(
+            f"{who}: the groups' columns have {schema.cells(columns):,} crossings, too many for one weight each; take "
+            'fewer families, or accounting = "parallel".'
+        )
     asked = Weights.private(share=settings.count_share)
     plain = Families(tuple(_laid_out(public, family, asked) for family in families))
     if not settings.sizes or not families:

@@ -5,10 +5,11 @@ import pytest
 from stratsynth.adapters import GroupRegression
 
 from helpers.regressing import SCHEMA, exactly, people
-from stratsynth import Budget, fit, open_table
+from stratsynth import Budget, Categorical, Schema, fit, open_table
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.errors import UsageError
+from stratsynth.mechanisms import prepare
 from stratsynth.release.page.words import strata
 
 FAMILIES = [["G"], ["C"]]
@@ -70,3 +71,12 @@ def test_certificate_and_report_say_that_they_add_up():
 def test_what_is_no_list_of_families_is_refused(groups):
     with pytest.raises(UsageError, match="groups is a list"):
         GroupRegression(groups=groups)
+
+
+def test_more_crossings_than_weights_are_refused_before_anything_is_asked():
+    columns = {f"C{i}": Categorical(levels=tuple(map(str, range(100)))) for i in range(4)}
+    schema = Schema({**columns, "Y": SCHEMA.column("Y")})
+    groups = [[name] for name in columns]
+    with pytest.raises(UsageError, match="100,000,000 crossings"):
+        prepare(GroupRegression(groups=groups, iterations=1), schema, Budget(1, 1e-9), 100)
+    assert prepare(GroupRegression(groups=groups, accounting="parallel"), schema, Budget(1, 1e-9), 100).allot.rho > 0
