@@ -7,5 +7,6 @@ from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
+from stratsynth.adapters.predictors import GroupRegression
 
-__all__ = ["AIM", "GEM", "MST", "ClippedMean", "CoinPress", "External", "Independent", "Pooled"]
+__all__ = ["AIM", "GEM", "MST", "ClippedMean", "CoinPress", "External", "GroupRegression", "Independent", "Pooled"]

@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate")
+NAMES = ("door", "synth", "pooled", "evaluate", "predict")
 
 
 def main() -> int:
@@ -24,7 +24,7 @@ def main() -> int:
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
     )
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled: repetitions, 5 by default")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled, predict: repetitions, 5 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
@@ -40,6 +40,8 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "predict":
+        figures = module.run(seeds=arguments.seeds)
     else:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")

@@ -116,6 +116,16 @@ def sample_release(
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
 
 
+def predict_rows(folder: Path, data: Path, out: Path) -> int:
+    """Write what a release predicts of some rows; the number of rows."""
+    from stratsynth.data.sources import write_table
+    from stratsynth.release import Release
+
+    table = Release.load(folder).predictions(data)
+    write_table(table, out)
+    return int(table.num_rows)
+
+
 def describe_rules(folder: Path) -> str:
     """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
     from stratsynth.errors import ReleaseError

@@ -28,7 +28,7 @@ ROWS = 1 << 13
 
 def features(design: Design, rows: PathRows) -> NDArray[np.float64]:
     """The features, one a line in the order of `Design.names`, and one column a row."""
-    made = np.zeros((len(design.names(rows.schema)), rows.size))
+    made = np.zeros((len(design.plain(rows.schema)), rows.size))
     at = 0
     if design.intercept:
         made[0], at = 1.0, 1
@@ -42,7 +42,14 @@ def features(design: Design, rows: PathRows) -> NDArray[np.float64]:
         level = np.flatnonzero(codes >= first)
         made[at + codes[level] - first, level] = 1.0
         at += column.size - first
-    return made
+    products = design.products(rows.schema)
+    if products is None:
+        return made
+    found = np.ones((len(products), rows.size))
+    for i, factors in enumerate(products):
+        for factor in factors:
+            found[i] *= made[factor]
+    return found
 
 
 def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]:

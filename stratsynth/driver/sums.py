@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver import design
+from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.queries import Columns, Glm, Moments, Norm, Query, RowVectors
 from stratsynth.questions.total import GRID
@@ -185,19 +186,58 @@ def _glm(query: Glm, rows: PathRows, which: Which) -> list[Ints]:
     return [(x.T @ c.T).astype(np.int64).ravel()]
 
 
-def _logits(x: Floats, query: Glm) -> Floats:
-    """X . theta, one row a class, in units of 1 / (UNIT THETA) as exact integers.
+def _gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
+    """As `_glm`, the models side by side: one product gives all logits, and another all sums.
+
+    A row's c, which the clip has bounded, times a public number from 0 to 1 and cut towards zero, is no larger.
+    """
+    whole, reach = design.whole(query.design, rows, which)
+    x = whole.astype(np.float64)
+    residuals = _residuals(query, rows, which, _logits(x, query))
+    models = len(query.thetas)
+    c = (
+        into_ball((residuals * (GRID // design.UNIT) / query.clip).reshape(1, -1), np.tile(reach, models))
+        .reshape(models, -1)
+        .astype(np.float64)
+    )
+    if query.parts is not None:
+        cell = np.ravel_multi_index(
+            [rows.codes[name][which].astype(np.intp) for name in query.by], rows.schema.shape(query.by)
+        )
+        c = np.trunc(c * query.parts.ravel()[cell])
+    return list((x.T @ c.T).astype(np.int64).T)
+
+
+def _losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
+    """Each model's sum of losses, cut at the clip and to whole units."""
+    whole, _ = design.whole(query.design, rows, which)
+    logits = _logits(whole.astype(np.float64), query)
+    if query.measure == "log":
+        sign = 1 - 2.0 * rows.codes[query.target][which]
+        margin = logits * sign / (design.UNIT * THETA)  # of the wrong level over the right one
+        depth = np.minimum(np.rint(np.abs(margin) * STEPS), LAST).astype(np.intp)
+        losses = np.maximum(margin, 0.0) + _softplus()[depth] / GRID
+    else:
+        residuals = _residuals(query, rows, which, logits)
+        losses = residuals * residuals
+    share = np.clip(losses / query.clip, 0, 1)
+    units = np.trunc(np.where(np.isnan(share), 0.0, share) * GRID).astype(np.int64)
+    return [np.array([model.sum()]) for model in units]
+
+
+def _logits(x: Floats, query: Glm | Gradients | Losses) -> Floats:
+    """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
     all partial sums stay within 2^52.
     """
-    width = len(query.design.columns) + 1
+    width = query.design.most_features
     most = min(THETA_MOST, 2**40 // width)
     theta = np.rint(np.clip(np.asarray(query.theta, np.float64) * THETA, -most, most))
     return np.ascontiguousarray((x @ theta.reshape(x.shape[1], -1)).T)
 
 
-def _residuals(query: Glm, rows: PathRows, which: Which, logits: Floats) -> Floats:
+def _residuals(query: Glm | Gradients | Losses, rows: PathRows, which: Which, logits: Floats) -> Floats:
     """The derivative of the loss by the logit of each class: NaN where a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if query.link == "linear":
@@ -224,10 +264,18 @@ def _table() -> Ints:
     return np.array([round(math.exp(-i / STEPS) * GRID) for i in range(LAST + 1)], np.int64)
 
 
+@cache
+def _softplus() -> Ints:
+    """log(1 + exp(-i / STEPS)) in units of 1 / GRID."""
+    return np.array([round(math.log1p(math.exp(-i / STEPS)) * GRID) for i in range(LAST + 1)], np.int64)
+
+
 SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Columns: _columns,
     Moments: _moments,
     Glm: _glm,
     RowVectors: _row_vectors,
+    Gradients: _gradients,
+    Losses: _losses,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

@@ -40,6 +40,8 @@ class Layout:
     """The shares of the groups as they were before any was merged because it is small."""
     only_strata: bool = False
     """Whether everybody together is asked nothing, and no stratum is divided again."""
+    families: tuple[tuple[str, ...], ...] = ()
+    """The columns of each split, where strata overlap: a record lies in one of each, and pays for all of them."""
 
     @cached_property
     def members(self) -> frozenset[Stratum]:

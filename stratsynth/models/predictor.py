@@ -18,9 +18,24 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.data.sources import Data
     from stratsynth.report.page import Section
     from stratsynth.schema import Schema
     from stratsynth.weights import Resolved
+
+
+class Shown(dict[str, "NDArray[np.integer[Any]]"]):
+    """Rows to predict, as level numbers by column; a numeric column's numbers too, which its levels blur to bins."""
+
+    def __init__(self, codes: Codes, numbers: Mapping[str, NDArray[np.float64]]) -> None:
+        """`numbers` are within their bounds, and NaN where a row has none."""
+        super().__init__(codes)
+        self.numbers = dict(numbers)
+
+
+def numbers_of(rows: Codes) -> Mapping[str, NDArray[np.float64]]:
+    """The numbers that were shown with the level numbers; none of rows that are level numbers alone."""
+    return rows.numbers if isinstance(rows, Shown) else {}
 
 
 class Predictor(Model):
@@ -41,8 +56,13 @@ class Predictor(Model):
         """Predictions, the first axis one entry a row, in the order of the rows.
 
         Args:
-            rows: At least one row, as the level numbers of `inputs` in this model's schema.
+            rows: At least one row, as the level numbers of `inputs` in this model's schema; with the numbers of numeric
+                columns (`numbers_of`) where a release is shown data.
         """
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """What `stratsynth predict` writes, one array a column: the predictions, and what a model adds to them."""
+        return {"prediction": self.predict(rows)}
 
     @classmethod
     def combined(cls, schema: Schema, parts: Mapping[Stratum, Any], weights: Resolved) -> Model:
@@ -53,15 +73,23 @@ class Predictor(Model):
         """Itself."""
         return self
 
+    def shown(self, data: Data) -> Codes:
+        """The rows of a file, a frame or an Arrow table, as `predict` takes them; other columns are not read."""
+        from stratsynth.data.sources import open_source
+
+        return self.encoded(open_source(data).read(self.inputs))
+
     def encoded(self, data: pa.Table) -> Codes:
-        """The level numbers of `inputs`, row by row.
+        """The level numbers of `inputs`, row by row, and the numbers of those that are numeric.
 
         Raises:
             UsageError: Rows with a value that the schema neither knows nor admits, or there is no row.
         """
+        from stratsynth.schema import Numeric
         from stratsynth.schema.codec import encode
 
-        coded = encode(self.schema.restrict(self.inputs), data)
+        numeric = [name for name in self.inputs if isinstance(self.schema.column(name), Numeric)]
+        coded = encode(self.schema.restrict(self.inputs), data, numeric)
         if coded.n < data.num_rows:
             raise UsageError(
                 f"predict: {data.num_rows - coded.n:,} of {data.num_rows:,} rows hold a value that the schema does "
@@ -69,7 +97,7 @@ class Predictor(Model):
             )
         if not coded.n:
             raise UsageError("predict: there are no rows; give at least one.")
-        return dict(coded.codes)
+        return Shown(dict(coded.codes), coded.numbers)
 
 
 @dataclass(frozen=True)
@@ -90,6 +118,16 @@ class ByGroup(Predictor):
 
     def predict(self, rows: Codes) -> NDArray[Any]:
         """Each stratum's rows by its own part, put back in the order of the rows."""
+        return self._by_part(rows, lambda part, own: {"": part.predict(own)})[""]
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """Each stratum's rows by its own part; all parts write the same columns."""
+        return self._by_part(rows, lambda part, own: part.table(own))
+
+    def _by_part(
+        self, rows: Codes, told: Callable[[Predictor, Codes], Mapping[str, NDArray[Any]]]
+    ) -> dict[str, NDArray[Any]]:
+        """What each stratum's part tells of its rows, put back in the order of the rows."""
         places, found = [], []
         for stratum, part in self.parts.items():
             numbers = level_numbers(self.schema, stratum)
@@ -98,9 +136,12 @@ class ByGroup(Predictor):
                 # inside a merge the part counts the merged levels from 0; they are in ascending order
                 own = {c: np.searchsorted(codes, rows[c][here]) for c, codes in numbers.items() if len(codes) > 1}
                 rest = {c: rows[c][here] for c in part.inputs if c not in numbers}
+                reals = {c: real[here] for c, real in numbers_of(rows).items() if c in part.inputs}
                 places.append(here)
-                found.append(part.predict({**rest, **{c: codes for c, codes in own.items() if c in part.inputs}}))
-        return np.concatenate(found)[np.argsort(np.concatenate(places))]
+                inside = {**rest, **{c: codes for c, codes in own.items() if c in part.inputs}}
+                found.append(told(part, Shown(inside, reals)))
+        order = np.argsort(np.concatenate(places))
+        return {name: np.concatenate([one[name] for one in found])[order] for name in found[0]}
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """Those of the parts, each as one chapter in which the reader chooses a group."""

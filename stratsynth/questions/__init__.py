@@ -9,6 +9,8 @@ from stratsynth.questions.base import Answer, Clique, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.counts import Counts, NoisyTable, counts
+from stratsynth.questions.designs import Coded
+from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -20,11 +22,14 @@ __all__ = [
     "Choose",
     "Claim",
     "Clique",
+    "Coded",
     "Columns",
     "Counts",
     "Design",
     "Distance",
     "Glm",
+    "Gradients",
+    "Losses",
     "Moments",
     "NoisySum",
     "NoisyTable",

@@ -89,6 +89,19 @@ class Design:
 
     def names(self, schema: Schema) -> tuple[str, ...]:
         """The features in order: `1`, a numeric column's name, or `column=level`."""
+        return self.plain(schema)
+
+    def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
+        """Each feature as the numbers of the plain features it is the product of; None where all are as they are."""
+        return None
+
+    @property
+    def most_features(self) -> int:
+        """The most features of one row that are not 0. None is beyond 1, so its square root bounds a row's norm."""
+        return len(self.columns) + 1
+
+    def plain(self, schema: Schema) -> tuple[str, ...]:
+        """The features that rows are first turned into."""
         from stratsynth.schema import Numeric
 
         found = ["1"] if self.intercept else []
@@ -277,7 +290,9 @@ MOST_COORDINATES = 2**24
 
 def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the queries above, by its exact class: another could restate its own sensitivity."""
-    if type(query) not in (Columns, Moments, Glm, RowVectors):
+    from stratsynth.questions.gradients import Gradients, Losses
+
+    if type(query) not in (Columns, Moments, Glm, RowVectors, Gradients, Losses):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))
@@ -300,8 +315,11 @@ def check_norm(what: str, norm: str) -> None:
 
 def check_target(what: str, design: Design, target: str, schema: Schema, *, numeric: bool = True) -> None:
     """A target of the right kind that is not among the features."""
+    from stratsynth.questions.designs import Coded
     from stratsynth.schema import Numeric
 
+    if type(design) not in (Design, Coded):  # another could say that its features are fewer or smaller
+        raise MechanismError(f"{what}: {type(design).__name__} is not one of the known designs.")
     design.check(what, schema)
     if target in design.columns:
         raise MechanismError(f"{what}: the target {target} is among the features.")

@@ -142,6 +142,9 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
             "threshold": layout.declared.threshold,
             "below": {stratum.label: why for stratum, why in layout.small.items()},
         }
+    if layout.families:
+        record["groups"] = len(layout.strata)
+        record["families"] = [list(family) for family in layout.families]
     if layout.own_budgets:
         record["epsilon"] = {stratum.label: epsilon for stratum, epsilon in layout.epsilons.items()}
     return record

@@ -197,10 +197,17 @@ class Release:
             UsageError: A release that does not predict, or rows with a value that its schema does not admit.
             SchemaError: A column that is not there.
         """
-        from stratsynth.data.sources import open_source
+        model = self.model.predictor()
+        return model.predict(model.shown(data))
+
+    def predictions(self, data: Data) -> pa.Table:
+        """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it."""
+        import pyarrow as pa
 
         model = self.model.predictor()
-        return model.predict(model.encoded(open_source(data).read(model.inputs)))
+        told = model.table(model.shown(data))
+        rows = np.arange(len(told["prediction"]))
+        return pa.table({"row": rows, **{name: pa.array(values) for name, values in told.items()}})
 
     def save(
         self,

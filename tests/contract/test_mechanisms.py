@@ -13,10 +13,11 @@ from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
+    "group_regression": {"iterations": 2},
     "pooled": {"base": "mst", "share": 0.5},
 }
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
-NUMBERS = {"clipped_mean", "coinpress"}
+NUMBERS = {"clipped_mean", "coinpress", "group_regression"}
 """Mechanisms that need a numeric column, in every stratum too."""
 
 

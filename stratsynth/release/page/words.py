@@ -139,6 +139,12 @@ def strata(certificate: Mapping[str, Any]) -> str:
             "None: everybody was measured together. Noise is shared by all, and small groups are whatever the "
             "common model makes of them."
         )
+    if "families" in found:
+        families = listed([" x ".join(family) for family in found["families"]])
+        return (
+            f"{several(groups(certificate), 'group')} that overlap: by {families}. A person is in one group of each of "
+            "these, and what each of them cost adds up."
+        )
     depths = {len(charge["path"]) for charge in certificate["charges"]}
     each = "as much of it as its own budget says" if "epsilon" in found else "the whole of it"
     spent = (

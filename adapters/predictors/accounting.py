@@ -1,0 +1,58 @@
+"""What a step of gradient descent costs that asks each group for its own noisy gradient, by three ways of counting.
+
+Group k is asked at rho_k, so its noise has the variance D^2 / (2 rho_k), D being the clip. Only sum_k v_k g_k is used.
+
+    paper      sum_k rho_k, as paper 000 counts. It charges a record for groups that it is not in.
+    parallel   max_k rho_k: a record lies in one group, and the next step depends on past answers alone.
+    combined   only the weighted sum is released, with noise of variance sum_k v_k^2 D^2 / (2 rho_k), and a record of
+               group k moves it by at most v_k D:  max_k v_k^2 / sum_j (v_j^2 / rho_j).
+
+All three are sound; the ledger records what was asked, whichever of them divided the budget: for `paper` that is less
+than the fit has reserved.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from stratsynth.errors import Unsupported
+
+Accounting = Literal["combined", "parallel", "paper"]
+ACCOUNTINGS: tuple[Accounting, ...] = ("combined", "parallel", "paper")
+UNSOUND = {
+    "smooth": "Algorithm 4 of the paper scales its noise by the smoothness of f and g, which is 0 for a sum of losses "
+    "and no constraint: nothing would be private",
+    "bounded": "the paper's Algorithm 3 protects an exchanged record with the noise for an added one, and such a "
+    "record costs four times the rho that is claimed",
+}
+"""What the paper intends and is not private, with the reason."""
+
+
+def check_accounting(who: str, accounting: str) -> None:
+    """Refuse what is not private, with the reason, and what nobody knows."""
+    if accounting in UNSOUND:
+        raise Unsupported(
+            f'{who}: accounting = "{accounting}" is not private: {UNSOUND[accounting]}. Take "parallel", or '
+            'neighbours = "replace" where records are exchanged.'
+        )
+    if accounting not in ACCOUNTINGS:
+        known = " or ".join(f'"{name}"' for name in ACCOUNTINGS)
+        raise Unsupported(f"{who}: accounting must be {known}.")
+
+
+def cost(accounting: Accounting, rhos: Sequence[float], weights: Sequence[float]) -> float:
+    """The rho of one step: the price of asking group k at rhos[k] and using the sum weighted by weights[k]."""
+    if accounting == "paper":
+        return math.fsum(rhos)
+    if accounting == "parallel":
+        return max(rhos)
+    noise = math.fsum(v * v / rho for v, rho in zip(weights, rhos, strict=True))
+    return max(v * v for v in weights) / noise
+
+
+def divided(accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
+    """Each group's rho, in proportion to its share, so that `paper` or `parallel` counts them as `rho` together."""
+    whole = math.fsum(shares) if accounting == "paper" else max(shares)
+    return [rho * (share / whole) * (1 - 1e-12) for share in shares]

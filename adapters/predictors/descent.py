@@ -1,0 +1,81 @@
+"""Projected gradient descent on noisy gradients: everything about it that answers do not decide.
+
+    theta <- P(theta - rate * direction)      direction <- momentum * direction + gradient
+
+The rate comes from public numbers alone: features lie between -1 and 1 and a row has at most R^2 of them, so the mean
+loss has a curvature of at most R^2 (linear) or R^2 / 4 (logistic), and the rate is one over that.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.questions import Design
+
+    Floats = NDArray[np.float64]
+
+GRID = 2.0**20
+"""Coefficients and weights are asked about to the nearest 1 / GRID: a resumed fit asks the same to the last bit."""
+CURVATURE = {"linear": 1.0, "logistic": 0.25}
+"""The largest second derivative of a row's loss by its logit."""
+RESIDUAL = {"linear": 0.5, "logistic": 1.0}
+"""The residual up to which no gradient is clipped by default: half of half the target's range; any for `logistic`."""
+
+
+def largest_norm(design: Design) -> float:
+    """R: the largest L2 norm of a row's features."""
+    return math.sqrt(design.most_features)
+
+
+@dataclass(frozen=True)
+class Region:
+    """Where coefficients, for scaled features, may lie: a box [-radius, radius]^P or a ball of that radius."""
+
+    shape: Literal["box", "ball"]
+    radius: float
+
+    def project(self, theta: Floats) -> Floats:
+        """The nearest point of the region."""
+        if self.shape == "box":
+            return np.clip(theta, -self.radius, self.radius)
+        length = float(np.linalg.norm(theta))
+        return theta * (self.radius / length) if length > self.radius else theta
+
+
+@dataclass
+class Descent:
+    """Where the descent is, and what it will return."""
+
+    region: Region
+    rate: float
+    momentum: float
+    steps: int
+    tail: int
+    """The number of last iterates whose mean is returned; 1 returns the last one."""
+    theta: Floats
+    taken: int = 0
+
+    def __post_init__(self) -> None:
+        """Start at rest."""
+        self.theta = self.region.project(self.theta)
+        self._direction, self._sum = np.zeros_like(self.theta), np.zeros_like(self.theta)
+
+    def step(self, gradient: Floats) -> None:
+        """Take one noisy gradient of the objective."""
+        self._direction = self.momentum * self._direction + gradient
+        self.theta = self.region.project(self.theta - self.rate * self._direction)
+        self.taken += 1
+        if self.taken > self.steps - self.tail:
+            self._sum += self.theta
+
+    @property
+    def result(self) -> Floats:
+        """The mean of the last iterates."""
+        return self._sum / self.tail

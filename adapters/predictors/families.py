@@ -1,0 +1,111 @@
+"""The groups of a regression: one family of them, or several that overlap.
+
+A family is the crossing of some columns, and a record lies in one of its groups. With several families it lies in a
+group of each: what groups of one family are asked costs their maximum, and the families' costs add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.strata import crossing
+from stratsynth.strata.groups import Groups
+from stratsynth.weights import Resolved, Weights
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.predictors.mechanism import GroupRegression
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.strata import Stratum
+
+MOST_CELLS = 2**24
+"""The most crossings of all families' columns, each of which has a weight in the common gradient."""
+
+
+@dataclass(frozen=True)
+class Families:
+    """The groups with their sizes: as published, or to be counted. None at all is one group of everybody."""
+
+    layouts: tuple[Layout, ...]
+    """One for each family."""
+
+    @cached_property
+    def groups(self) -> tuple[Stratum, ...]:
+        """The groups of all families, one family after another."""
+        return tuple(group for layout in self.layouts for group in layout.strata)
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """What the groups are called: their levels, after their columns where there are several families."""
+        if len(self.layouts) < 2:
+            return tuple(group.label for group in self.groups)
+        return tuple(f"{'|'.join(group.columns)}={group.label}" for group in self.groups)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that define groups."""
+        return tuple(dict.fromkeys(column for layout in self.layouts for column in layout.by))
+
+    @property
+    def declared(self) -> Layout | None:
+        """The layout that a certificate goes by: the charges of overlapping families add up along a record's path."""
+        if len(self.layouts) < 2:
+            return self.layouts[0] if self.layouts else None
+        first = self.layouts[0]
+        return replace(
+            first,
+            by=self.columns,
+            groups=tuple(group for layout in self.layouts for group in layout.groups),
+            resolved=Resolved({s: share for layout in self.layouts for s, share in layout.shares.items()}),
+            epsilons={s: epsilon for layout in self.layouts for s, epsilon in layout.epsilons.items()},
+            families=tuple(layout.by for layout in self.layouts),
+        )
+
+
+def families_of(settings: GroupRegression, public: Public) -> Families:
+    """The families that vary here; refuses columns that nobody knows, and sizes of no group."""
+    schema, who = public.schema, settings.name
+    for name in (*settings.features, *settings.group_columns):
+        if name not in schema.columns and name not in public.constant:
+            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]
+    families = [family for family in dict.fromkeys(varying) if family]
+    columns = tuple(dict.fromkeys(name for family in families for name in family))
+    if settings.accounting == "combined" and columns and schema.cells(columns) > MOST_CELLS:
+        raise Unsupported(
+            f"{who}: the groups' columns have {schema.cells(columns):,} crossings, too many for one weight each; take "
+            'fewer families, or accounting = "parallel".'
+        )
+    asked = Weights.private(share=settings.count_share)
+    plain = Families(tuple(_laid_out(public, family, asked) for family in families))
+    if not settings.sizes or not families:
+        return plain
+    for label in settings.sizes:
+        if label not in plain.labels:
+            known = ", ".join(plain.labels[:5])
+            raise UsageError(f"{who}: sizes names {label!r}, which is not a group; groups are {known}.")
+    lacking = [label for label in plain.labels if label not in settings.sizes]
+    if lacking:
+        raise UsageError(f"{who}: sizes lacks {lacking[0]}; name every group.")
+    sizes = dict(zip(plain.groups, (settings.sizes[label] for label in plain.labels), strict=True))
+    return Families(
+        tuple(_laid_out(public, family, _published(settings, public, family, sizes)) for family in families)
+    )
+
+
+def _published(
+    settings: GroupRegression, public: Public, family: Sequence[str], sizes: dict[Stratum, float]
+) -> Weights:
+    table = [{**group.to_dict(), "count": sizes[group]} for group in crossing(public.schema, family)]
+    return Weights.public(pd.DataFrame(table), citation=settings.sizes_citation)
+
+
+def _laid_out(public: Public, family: Sequence[str], weights: Weights) -> Layout:
+    return lay_out(public.schema, family, Groups(), weights, None, public.size, 1.0)

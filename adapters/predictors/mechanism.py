@@ -1,0 +1,245 @@
+"""Group-aware private regression (paper 000, "Privacy Budget Tailoring in Private Data Analysis", corrected).
+
+Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's residual error; stage 2 (Algorithms 2 and
+3) descends on noisy gradients of the groups, each with a budget of its own.
+
+What is corrected: residuals r^2 cut at D are asked with noise D^2 / (2 rho), not D^4; gradients are sums, divided by
+public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k - bound_k), of
+losses divided by their clip. Where the paper gives up because X'X + E is not positive, its small eigenvalues are lifted
+to the noise. `stratsynth.adapters.predictors.accounting` says what is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+import numpy as np
+from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
+from stratsynth.adapters.predictors.families import Families, families_of
+from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
+from stratsynth.adapters.predictors.regression import Regression
+from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
+from stratsynth.adapters.predictors.task import Task, task_of
+
+from stratsynth.checks import is_list, is_texts, number, one_of, whole
+from stratsynth.errors import UsageError
+from stratsynth.layout.layout import Layout
+from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.models import Returns
+from stratsynth.questions import Counts, Program, Question, Split, Total, counts
+from stratsynth.weights.private import counted
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.accounting.budget import Allotment, Budget
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupRegression(Mechanism[Regression]):
+    """Linear or logistic regression that knows of groups: what each counts for, and what it is asked at."""
+
+    name: ClassVar[str] = "group_regression"
+    returns: ClassVar[Returns] = Returns.PREDICTIONS
+    target: str = ""
+    """What is predicted: a numeric column, or one of two levels for `logistic`; the last such column by default."""
+    features: Sequence[str] = ()
+    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    groups: Sequence[str] | Sequence[Sequence[str]] = ()
+    """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
+    declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
+    model: Literal["linear", "logistic"] = "linear"
+    """`linear` predicts a number, `logistic` the second of two levels."""
+    mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
+    """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` alike."""
+    accounting: Accounting = "combined"
+    """`combined` adds noise once to the weighted sum of the groups' gradients, the least noise. `parallel` asks each
+    group by itself and charges the dearest; `paper` does so and divides the budget among them, as the paper."""
+    objective: Literal["pooled", "balanced", "maximum", "smooth_maximum", "weights"] = "pooled"
+    """What is minimised: the mean loss of all records, of all groups alike, of the worst, or by `group_weights`."""
+    group_weights: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """With `objective = "weights"`: how much each group's mean loss counts, by label; 1 together."""
+    sharpness: float = 10.0
+    """How near the smooth maximum comes to the maximum."""
+    loss_bounds: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """The most that a group's mean loss should be, by label, as a part of `loss_clip`; the key "" is for all others."""
+    multiplier: float = 10.0
+    """How steeply a broken bound counts (G)."""
+    sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """The groups' public sizes or shares, by label; by default they are counted with noise, for `count_share`."""
+    sizes_citation: str = ""
+    """Where the public sizes were published."""
+    count_share: float = 0.02
+    """The part of the budget for noisy sizes, where there are no public ones."""
+    stage_one: float | None = None
+    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only. A linear model's
+    coefficients have intervals if this is above 0."""
+    iterations: int = 100
+    """The number of gradients."""
+    rate: float | None = None
+    """The learning rate; by default 1 over the largest curvature that features within their bounds can have."""
+    momentum: float = 0.9
+    """How much of the last direction is kept."""
+    tail: float = 0.5
+    """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
+    clip: float | None = None
+    """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
+    largest norm of a row's features; for `logistic` no gradient is longer."""
+    loss_clip: float = 1.0
+    """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
+    radius: float = 5.0
+    """How far coefficients of scaled features may be from 0."""
+    region: Literal["box", "ball"] = "box"
+    """Whether that holds for each coefficient or for the length of all."""
+    reference: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The reference level of categorical columns; the first level where none is given."""
+    interactions: Sequence[Sequence[str]] = ()
+    """Pairs of features that are multiplied."""
+    most_weight: float = 20.0
+    """The most that one record may count, in records of a table of equal groups: tiny groups count for less."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense for any table."""
+        if not _different(self.features):
+            raise UsageError(f'{self.name}: features is a list of different column names, such as ["AGEP"].')
+        object.__setattr__(self, "features", tuple(self.features))
+        nested = is_list(self.groups) and bool(self.groups) and all(is_list(family) for family in self.groups)
+        if not (all(_different(f) and f for f in self.groups) if nested else _different(self.groups)):
+            raise UsageError(
+                f'{self.name}: groups is a list of different columns, such as ["SEX"], or of such lists where groups '
+                'overlap, as [["SEX"], ["RAC1P"]].'
+            )
+        object.__setattr__(self, "groups", tuple(tuple(f) if nested else f for f in self.groups))
+        if not isinstance(self.target, str) or self.target in (*self.features, *self.group_columns):
+            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
+        if not is_list(self.interactions) or not all(is_texts(p) and len(p) == 2 for p in self.interactions):
+            raise UsageError(f'{self.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
+        object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
+        for key in ("group_weights", "loss_bounds", "sizes", "reference"):
+            if not isinstance(getattr(self, key), Mapping):
+                raise UsageError(f"{self.name}: {key} is a table.")
+        one_of(f"{self.name}: model", self.model, ("linear", "logistic"))
+        one_of(f"{self.name}: mode", self.mode, ("DPSE", "DPNoSE"))
+        one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
+        one_of(f"{self.name}: region", self.region, ("box", "ball"))
+        check_accounting(self.name, self.accounting)
+        whole(f"{self.name}: iterations", self.iterations, 1, 10_000)
+        for key in ("sharpness", "multiplier", "loss_clip", "rate", "clip"):
+            number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=key in {"rate", "clip"})
+        number(f"{self.name}: radius", self.radius, above=0, most=1000)
+        number(f"{self.name}: momentum", self.momentum, least=0, below=1)
+        number(f"{self.name}: tail", self.tail, least=0, most=1)
+        number(f"{self.name}: count_share", self.count_share, above=0, below=1)
+        number(f"{self.name}: stage_one", self.stage_one, least=0, below=1, optional=True)
+        number(f"{self.name}: most_weight", self.most_weight, least=1, most=1e9)
+        if self.mode == "DPSE" and (not self.groups or self.stage_one == 0 or self.accounting == "combined"):
+            raise UsageError(
+                f"{self.name}: DPSE tailors the groups' budgets by stage 1. It needs groups, a stage_one above 0, and "
+                'accounting "parallel" or "paper": one noise for all groups cannot be tailored.'
+            )
+        for label, size in self.sizes.items():
+            number(f"{self.name}: the size of {label}", size, above=0)
+        if bool(self.sizes) != bool(self.sizes_citation):
+            raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+
+    @property
+    def families(self) -> tuple[tuple[str, ...], ...]:
+        """The columns of each family of groups."""
+        plain = tuple(name for name in self.groups if isinstance(name, str))
+        return (plain,) if plain else tuple(tuple(family) for family in self.groups)
+
+    @property
+    def group_columns(self) -> tuple[str, ...]:
+        """The columns of all families."""
+        return tuple(dict.fromkeys(name for family in self.families for name in family))
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Sums; by groups where they are asked by themselves, and counts of them where no sizes are public."""
+        return frozenset({Total}) | ({Split} if self.by_group else set()) | ({Counts} if self.counts_groups else set())
+
+    @property
+    def by_group(self) -> bool:
+        """Whether any group is asked by itself."""
+        return bool(self.groups) and (self.accounting != "combined" or self.plan_of.asks_losses)
+
+    @property
+    def counts_groups(self) -> bool:
+        """Whether the number of rows is asked for: even one group needs it, where no size is declared."""
+        return bool(self.groups) and not self.sizes
+
+    @property
+    def plan_of(self) -> Objective:
+        """What is minimised."""
+        return Objective(self.objective, self.group_weights, self.sharpness, self.loss_bounds, self.multiplier)
+
+    @property
+    def adaptive(self) -> bool:
+        """Only under `DPSE` do answers decide what each group is asked at."""
+        return self.mode == "DPSE"
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """Nothing: public sizes are public."""
+        return ()
+
+    @property
+    def tau(self) -> float:
+        """The part of the budget for stage 1."""
+        return self.stage_one if self.stage_one is not None else 0.2 * (self.mode == "DPSE")
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole budget."""
+        self.task(public)
+        return budget.zcdp()
+
+    def strata(self, public: Public, budget: Budget) -> Layout | None:
+        """The groups, where they are asked by themselves or their sizes matter; None for everybody together."""
+        return self.families_here(public).declared if self.by_group else None
+
+    @once
+    def families_here(self, public: Public) -> Families:
+        """The groups with their sizes."""
+        return families_of(self, public)
+
+    @once
+    def task(self, public: Public) -> Task:
+        """Everything that the schema decides; refuses what it does not allow."""
+        return task_of(self, public, self.families_here(public))
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
+        """Sizes, stage 1 and stage 2; no randomness of our own is needed."""
+        task = self.task(public)
+        sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
+        start, errors, estimated = np.zeros(len(task.names)), None, None
+        if self.tau:
+            first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
+            start, errors, estimated = first.theta, first.errors, first.estimated
+        tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors)
+        theta, noise = yield from stage_two(task, tailored, start)
+        facts = {**task.facts(tailored, noise), "described": task.described(tailored)}
+        return Regression(public.schema, task.design, task.target, self.model, theta, estimated, facts)
+
+    def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
+        """The groups' sizes in records times their weight, as sums count them, and the rho that is left."""
+        weight = public.schema.row_weight.most
+        size = None if public.size is None else float(public.size) * weight
+        if not self.counts_groups or not families.layouts:
+            shares = [layout.shares[group] for layout in families.layouts for group in layout.strata] or [1.0]
+            return np.maximum(np.array(shares) * (size or 1.0), weight), rho
+        tables = yield from counts([layout.by for layout in families.layouts], rho=rho * self.count_share)
+        found = []
+        for layout, table in zip(families.layouts, tables, strict=True):
+            resolved, total = counted(table, layout.strata, public.schema)
+            found += [resolved.shares[group] * (size or total) for group in layout.strata]
+        return np.maximum(np.array(found), weight), rho * (1 - self.count_share)
+
+
+def _different(names: object) -> bool:
+    """Whether these are different texts in a list."""
+    return is_texts(names) and len(set(names)) == len(names)

@@ -1,0 +1,90 @@
+"""What a regression minimises over its groups: f of their mean losses, under a bound on each of them.
+
+    h(theta) = f(L) + G max(0, g(L))      L_k group k's mean loss, g(L) = max_k (L_k - bound_k)
+
+f is a weighted sum of the L_k (`pooled`: by the groups' sizes; `balanced`: all alike; or weights that are given), their
+maximum, or the smooth maximum log(sum_k exp(b L_k)) / b. The gradient of h is sum_k slope_k grad L_k, and the slopes
+come from noisy losses, where they are needed at all. (Paper 000 takes g(L) = max L_k <= 0, which no positive loss
+meets; and losses have to be divided by their clip to lie between 0 and 1.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.checks import number
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OBJECTIVES = ("pooled", "balanced", "maximum", "smooth_maximum", "weights")
+
+
+@dataclass(frozen=True)
+class Objective:
+    """f, and the bounds of g with their multiplier."""
+
+    kind: str = "pooled"
+    """One of `OBJECTIVES`."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """With `weights`: how much each group's mean loss counts, by label. They add up to 1."""
+    sharpness: float = 10.0
+    """With `smooth_maximum`: b. The larger it is, the nearer to the maximum, and the more noise moves the slopes."""
+    bounds: Mapping[str, float] = field(default_factory=dict)
+    """The most that a group's mean loss may be, as a part of a loss's clip, by label; the key "" is for all others."""
+    multiplier: float = 10.0
+    """G: how steeply a broken bound counts."""
+
+    def check(self, who: str, labels: Sequence[str]) -> None:
+        """Refuse groups that nobody declared, weights that do not add up to one, and bounds outside 0 and 1."""
+        if self.kind not in OBJECTIVES:
+            raise UsageError(f"{who}: objective must be one of {', '.join(OBJECTIVES)}.")
+        if bool(self.weights) != (self.kind == "weights"):
+            raise UsageError(f'{who}: group_weights go with objective = "weights".')
+        for what, given in (("group_weights", self.weights), ("loss_bounds", self.bounds)):
+            for label, value in given.items():
+                if label not in labels and not (what == "loss_bounds" and label == ""):
+                    raise UsageError(f"{who}: {what} names {label!r}, which is not a group.")
+                number(f"{who}: {what} of {label or 'all others'}", value, least=0, most=1)
+        if self.weights and (set(self.weights) != set(labels) or abs(sum(self.weights.values()) - 1) > 1e-3):
+            raise UsageError(f"{who}: group_weights names every group, and its numbers add up to 1.")
+
+    @property
+    def asks_losses(self) -> bool:
+        """Whether the slopes depend on the groups' losses, which have to be asked for at each step."""
+        return self.kind in {"maximum", "smooth_maximum"} or bool(self.bounds)
+
+    def slopes(
+        self, labels: Sequence[str], shares: NDArray[np.float64], losses: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """How much each group's mean gradient counts.
+
+        Args:
+            labels: The groups.
+            shares: Their parts of all records.
+            losses: Their noisy mean losses as parts of the clip; not looked at unless `asks_losses`.
+        """
+        found: NDArray[np.float64]
+        if self.kind == "pooled":
+            found = shares / shares.sum()
+        elif self.kind == "balanced":
+            found = np.full(len(labels), 1 / len(labels))
+        elif self.kind == "weights":
+            given = np.array([self.weights[label] for label in labels])
+            found = given / given.sum()
+        elif self.kind == "maximum":
+            found = (np.arange(len(labels)) == losses.argmax()).astype(np.float64)
+        else:
+            power = np.exp(self.sharpness * (losses - losses.max()))
+            found = power / power.sum()
+        if self.bounds:
+            others = self.bounds.get("", np.inf)
+            excess = losses - np.array([self.bounds.get(label, others) for label in labels])
+            worst = int(excess.argmax())
+            found = found + self.multiplier * (excess[worst] >= 0) * (np.arange(len(labels)) == worst)
+        return found

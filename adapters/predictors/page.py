@@ -1,0 +1,91 @@
+"""The chapter of a report that shows a regression: its coefficients as a plot, and how they were fitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.report.cells import drawn, figure
+from stratsynth.report.cells import words as text
+from stratsynth.report.numbers import Numbers, short
+from stratsynth.report.page import Cell, Column, Figure, Section, Table
+from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.predictors.regression import Regression
+
+STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
+"""What a reader is told of a coefficient's status."""
+SOUND = (
+    "Beside each coefficient of the model stands that of least squares on all records, from noisy moments. The "
+    "interval is of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the "
+    "data, if the residuals vary alike everywhere. A model with another objective, or of clipped gradients, need not "
+    "lie in it."
+)
+UNSOUND = (
+    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear model and a "
+    "part of the budget (`stage_one`)."
+)
+UNITS = (
+    "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
+    "coefficients.parquet has all figures."
+)
+
+
+def coefficients_section(model: Regression, named: Callable[[str], str]) -> Section:
+    """The coefficients of a model with intervals of 95 percent, and its groups."""
+    table = model.coefficients()
+    rows: list[dict[Any, Any]] = table.to_dict("records")
+    shown = ("value", "estimate", "std_error", "noise", "sampling", "lower", "upper")
+    figures = [
+        Figure(
+            "Coefficients",
+            table=_plot(rows, f"Coefficients of {model.target}."),
+            legend=legend([("model, which predicts", 0), ("least squares, with its interval", 1)]),
+            numbers=Numbers(
+                f"coefficients of {model.target}",
+                ["feature", "level", *shown, "status"],
+                [
+                    [row["feature"], row["level"], *(row[key] if math.isfinite(row[key]) else None for key in shown),
+                     row["status"]]
+                    for row in rows
+                ],
+            ),
+        )
+    ]  # fmt: skip
+    groups = model.facts.get("groups", [])
+    if len(groups) > 1:
+        heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
+        lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
+        figures.append(
+            Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))
+        )
+    facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]
+    note = SOUND if model.estimated is not None else UNSOUND
+    return Section("coefficients", "The coefficients", text=[note, UNITS], facts=facts, figures=figures)
+
+
+def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
+    """A line a coefficient: the value that predictions use, and the estimate in its interval."""
+    ends = [row[key] for row in rows for key in ("value", "lower", "upper")]
+    scale = Scale.over(ends)
+    heads = [
+        Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)),
+        Column("model"), Column("least squares"),
+        Column("interval of 95 %"), Column("status", "text"),
+    ]  # fmt: skip
+    lines = []
+    for row in rows:
+        name = f"{row['feature']} ({row['level']})" if row["level"] else row["feature"]
+        known = math.isfinite(row["lower"])
+        marks = [Mark("model", row["value"], series=0)]
+        marks += [Mark("least squares", row["estimate"], row["lower"], row["upper"], 1)] if known else []
+        between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
+        lines.append([
+            text("intercept" if name == "1" else name),
+            drawn(strip(scale, marks, joined=False, what=name), row["value"]), figure(row["value"]),
+            figure(row["estimate"] if known else None), Cell(between, row["lower"] if known else None),
+            text(STATUS[row["status"]]),
+        ])  # fmt: skip
+    return Table(caption, heads, lines)

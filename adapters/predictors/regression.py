@@ -1,0 +1,228 @@
+"""The model of a regression: coefficients on a design that the schema defines. Linear, logistic or softmax.
+
+Features are scaled from their public bounds to [-1, 1], and so is a numeric target; coefficients are kept for these,
+and shown in the unit of the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+
+import numpy as np
+from stratsynth.adapters.predictors.moments import Estimated
+
+from stratsynth.driver.design import features
+from stratsynth.driver.sums import PathRows
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models import Codes, Predictor, State
+from stratsynth.models.predictor import numbers_of
+from stratsynth.questions import Coded, Design
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.report.page import Section
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+    Floats = NDArray[np.float64]
+
+Link = Literal["linear", "logistic", "softmax"]
+LINKS: tuple[Link, ...] = ("linear", "logistic", "softmax")
+
+
+@dataclass(frozen=True, eq=False)
+class Regression(Predictor):
+    """A generalised linear model of one column by others."""
+
+    kind: ClassVar[str] = "regression"
+    schema: Schema
+    design: Coded
+    target: str
+    link: Link
+    theta: Floats
+    """One number a feature; for `softmax` one row a feature and one column a level of the target."""
+    estimated: Estimated | None = None
+    """The coefficients by noisy moments with their errors, where a linear fit bought these."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How it was fitted, in public numbers, for its readers."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the design; any one column where there is none, so that rows can be told."""
+        return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
+
+    @property
+    def _other(self) -> str:
+        return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
+
+    def logits(self, rows: Codes) -> Floats:
+        """The linear predictor of each row; one column a level for `softmax`."""
+        numbers = numbers_of(rows)
+        lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
+        if lacking:
+            raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
+        size = len(next(iter(rows.values())))
+        found: Floats = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.theta
+        return found
+
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """The target's mean in its own unit; for `logistic` and `softmax` its likeliest level, as a text."""
+        logits = self.logits(rows)
+        if self.link == "linear":
+            column = cast("Numeric", self.schema.column(self.target))
+            means: Floats = np.clip(self._middle + logits * self._half(column), column.lower, column.upper)
+            return means
+        chosen = logits.argmax(axis=1) if self.link == "softmax" else (logits > 0).astype(np.intp)
+        found: NDArray[Any] = np.array(self.schema.levels(self.target))[chosen]
+        return found
+
+    def probabilities(self, rows: Codes) -> Floats:
+        """The probability of each level of the target, one row a row of the data."""
+        logits = self.logits(rows)
+        if self.link == "linear":
+            raise UsageError("predict: a linear model has no probabilities.")
+        if self.link == "logistic":
+            logits = np.column_stack([np.zeros(len(logits)), logits])
+        power = np.exp(logits - logits.max(axis=1, keepdims=True))
+        found: Floats = power / power.sum(axis=1, keepdims=True)
+        return found
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """The prediction, and the probability of each level where the target has levels."""
+        if self.link == "linear":
+            return {"prediction": self.predict(rows)}
+        chances = self.probabilities(rows).T
+        named = zip(self.schema.levels(self.target), chances, strict=True)
+        return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
+
+    @staticmethod
+    def _half(column: Numeric) -> float:
+        return float(column.upper) / 2 - float(column.lower) / 2
+
+    @property
+    def _middle(self) -> float:
+        column = cast("Numeric", self.schema.column(self.target))
+        return float(column.upper) / 2 + float(column.lower) / 2
+
+    def _units(self) -> Floats:
+        """What each coefficient is multiplied with to be in the unit of the data."""
+        whole = self._half(cast("Numeric", self.schema.column(self.target))) if self.link == "linear" else 1.0
+        plain = [1.0]
+        for name in self.design.columns:
+            column = self.schema.column(name)
+            size = len(Design((name,), intercept=False).plain(self.schema))
+            plain += [self._half(column), *[1.0] * (size - 1)] if isinstance(column, Numeric) else [1.0] * size
+        return np.array([whole / np.prod([plain[i] for i in factors]) for factors in self.design.products(self.schema)])
+
+    def coefficients(self, level: float = 0.95) -> pd.DataFrame:
+        """One row a feature, and for `softmax` a level of the target, in the unit of the data.
+
+        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, which a model with
+        another objective or of clipped gradients need not agree with, `std_error` its error with its
+        parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds with probability `level`. Numbers count
+        from the middle of their bounds: the intercept, `1`, is the mean there, at all reference levels.
+
+        `status`: `ok`; `small`, where the noise is larger than the sampling error; `not_estimable`, where there are no
+        moments, or so noisy ones that the formula for their error does not hold.
+        """
+        import pandas as pd
+        from scipy.special import ndtri
+
+        units, names = self._units(), self.design.names(self.schema)
+        if self.theta.ndim == 2:
+            levels = self.schema.levels(self.target)
+            rows = [
+                {"feature": name, "level": level, "value": float(self.theta[i, k] * units[i])}
+                for i, name in enumerate(names)
+                for k, level in enumerate(levels)
+            ]
+        else:
+            rows = [
+                {"feature": name, "level": "", "value": float(theta * unit)}
+                for name, theta, unit in zip(names, self.theta, units, strict=True)
+            ]
+        table = pd.DataFrame(rows)
+        nothing = np.full(len(table), np.nan)
+        width = float(ndtri(0.5 + level / 2))
+        if self.estimated is None:
+            estimate = noise = sampling = nothing
+            status = ["not_estimable"] * len(table)
+        else:
+            e, known = self.estimated, np.where(self.estimated.sound, 1.0, np.nan)
+            estimate, noise, sampling = (part * units * known for part in (e.value, e.noise, e.sampling))
+            status = [
+                "not_estimable" if not sound else "small" if noise > sampling else "ok"
+                for sound, noise, sampling in zip(e.sound, e.noise, e.sampling, strict=True)
+            ]
+        error = np.hypot(noise, sampling)
+        return table.assign(
+            estimate=estimate, std_error=error, noise=noise, sampling=sampling, lower=estimate - width * error,
+            upper=estimate + width * error, status=status,
+        )  # fmt: skip
+
+    def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
+        """The coefficients with intervals of 95 percent."""
+        import pyarrow as pa
+
+        return {
+            "coefficients": pa.Table.from_pandas(self.coefficients(), preserve_index=False).replace_schema_metadata()
+        }
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """The coefficients, and how they were fitted."""
+        from stratsynth.adapters.predictors.page import coefficients_section
+
+        return [coefficients_section(self, named)]
+
+    def foretell(self, path: StratumPath) -> str:
+        """What the descent does, in public numbers, and how noisy its steps are."""
+        f = self.facts
+        if not f:
+            return ""
+        return (
+            f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
+            f"{f['step_noise']:.2g} a coordinate"
+        )
+
+    def state(self) -> State:
+        """Design and coefficients."""
+        arrays = {"theta": self.theta}
+        if self.estimated is not None:
+            arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
+        facts = {
+            "columns": list(self.design.columns), "reference": [list(pair) for pair in self.design.reference],
+            "interactions": [list(pair) for pair in self.design.interactions],
+            "target": self.target, "link": self.link, "fit": dict(self.facts),
+        }  # fmt: skip
+        return State(facts, arrays)
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Regression:
+        """Check what a file claims before believing it."""
+        facts, arrays = state.facts, {name: np.asarray(array) for name, array in state.arrays.items()}
+        design = Coded(
+            tuple(facts["columns"]),
+            reference=tuple((str(c), str(level)) for c, level in facts["reference"]),
+            interactions=tuple((str(a), str(b)) for a, b in facts["interactions"]),
+        )
+        target, link, theta = facts["target"], facts["link"], arrays["theta"]
+        if link not in LINKS or target not in schema.columns or not isinstance(facts["fit"], dict):
+            raise ReleaseError("model: the regression is damaged.")
+        design.check("model", schema)
+        size, levels = len(design.names(schema)), schema.size(target)
+        shape = (size, levels) if link == "softmax" else (size,)
+        fits = isinstance(schema.column(target), Numeric) == (link == "linear") and (link != "logistic" or levels == 2)
+        if not fits or theta.shape != shape or theta.dtype != np.float64 or not np.isfinite(theta).all():
+            raise ReleaseError("model: the regression's coefficients are damaged.")
+        estimated = None
+        if "estimated/value" in arrays:
+            parts = ("value", "noise", "sampling", "sound")
+            estimated = Estimated(*(arrays[f"estimated/{part}"] for part in parts))
+            estimated.check(size)
+        return cls(schema, design, target, link, theta, estimated, facts["fit"])

@@ -1,0 +1,188 @@
+"""The two stages as programs: residual errors and the budgets they make, then descent on noisy gradients."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.predictors.accounting import Accounting, divided
+from stratsynth.adapters.predictors.descent import GRID
+from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
+
+from stratsynth.questions import Gradients, Moments, NoisySum, Program, Query, split, total
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.task import Task
+
+    Floats = NDArray[np.float64]
+
+PRECURSOR = 5
+"""Stage 1 of `logistic` takes one step for this many of stage 2."""
+
+
+@dataclass(frozen=True)
+class First:
+    """What stage 1 found."""
+
+    theta: Floats
+    """The precursor."""
+    errors: Floats | None
+    """Each group's part of the mean squared residuals (s_k^2), 1 together; None where they were not asked."""
+    estimated: Estimated | None
+    """A linear precursor's coefficients with their errors."""
+
+
+@dataclass(frozen=True)
+class Tailored:
+    """The budgets of stage 2."""
+
+    sizes: Floats
+    """Of the groups, in records."""
+    shares: Floats
+    """In what proportion the groups' budgets stand."""
+    gradient: float
+    """The rho of one step's gradients: of the dearest group, or of all together under `paper`."""
+    loss: float
+    """The rho of one step's losses, likewise; 0 where none are asked."""
+    usual: Floats
+    """The slopes of the first step, from no loss at all."""
+
+    @classmethod
+    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None) -> Tailored:
+        """Divide what is left for stage 2 by its steps, and by the groups' errors."""
+        shares = np.ones(len(sizes)) if errors is None else errors
+        each = rho / task.settings.iterations
+        loss = each / 2 if task.objective.asks_losses else 0.0
+        usual = task.objective.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
+        return cls(sizes, shares / shares.sum(), each - loss, loss, usual)
+
+
+def ask(query: Query, rho: float) -> Program[NoisySum]:
+    """One block's noisy sum."""
+    (answer,) = yield from total(query, rho=rho)
+    return answer
+
+
+def by_group(task: Task, queries: Sequence[Query], rhos: Sequence[float]) -> Program[list[NoisySum]]:
+    """Each group's noisy sum; everybody's where there are no groups."""
+    if not task.groups:
+        return [(yield from ask(queries[0], rhos[0]))]
+    asked, found = iter(zip(queries, rhos, strict=True)), list[NoisySum]()
+    for layout in task.families.layouts:
+        answers = yield from split({group: ask(*next(asked)) for group in layout.strata})
+        found += [answers[group] for group in layout.strata]
+    return found
+
+
+def shared(task: Task, accounting: Accounting, rho: float, shares: Sequence[float]) -> list[float]:
+    """Each group's rho: families that overlap divide it alike, unless all groups do."""
+    return divided(accounting, rho if accounting == "paper" else rho / max(1, len(task.families.layouts)), shares)
+
+
+def records(task: Task, sizes: Floats) -> float:
+    """The number of records: each lies in one group of every family."""
+    return float(sizes.sum()) / max(1, len(task.families.layouts))
+
+
+def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Program[First]:
+    """Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
+
+    Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves. Where nothing is
+    tailored, the residuals are asked of everybody for the intervals alone, for a tenth.
+    """
+    groups = len(sizes)
+    alone = task.settings.accounting == "paper" and tailored
+    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9)
+    if alone:
+        rest = [part] * groups
+    elif tailored:
+        rest = shared(task, "parallel", rho - part, [1.0] * groups)
+    else:
+        rest = [rho - part]
+    moments = None
+    if task.link == "linear":
+        square, product = yield from total(Moments(task.design, task.target, task.norm), rho=part)
+        moments = NoisyMoments.of(square, product)
+        theta = moments.theta
+    else:
+        theta = yield from _precursor(task, part if tailored else rho * (1 - 1e-9), records(task, sizes))
+        if not tailored:
+            return First(theta, None, None)
+    region = task.descent(theta).region
+    if not tailored:
+        found = [(yield from ask(task.losses(region.project(theta), squared=True), rest[0]))]
+    else:
+        queries = [task.losses(region.project(theta), k, squared=True) for k in range(groups)]
+        found = yield from by_group(task, queries, rest)
+    squares = np.array([max(float(s.values[0]), s.sigma) for s in found])
+    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
+    estimated = None if moments is None else moments.estimated(records(task, squares), alike)
+    if not tailored:
+        return First(theta, None, estimated)
+    errors = squares / sizes
+    return First(theta, errors / errors.sum(), estimated)
+
+
+def _precursor(task: Task, rho: float, rows: float) -> Program[Floats]:
+    """A few steps on everybody's gradient."""
+    steps = max(1, task.settings.iterations // PRECURSOR)
+    descent = task.descent(np.zeros(len(task.names)), steps)
+    for _ in range(steps):
+        answer = yield from ask(task.gradients(descent.theta), rho / steps * (1 - 1e-12))
+        descent.step(answer.values / rows)
+    return descent.result
+
+
+def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
+    """Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
+    descent, noise, groups = task.descent(start), 0.0, len(tailored.sizes)
+    parts = tailored.sizes / tailored.sizes.sum()
+    # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
+    most = task.settings.most_weight / records(task, tailored.sizes)
+    accounting = task.settings.accounting
+    divide: Accounting = "parallel" if accounting == "combined" else accounting
+    for _ in range(task.settings.iterations):
+        losses = np.zeros(groups)
+        if tailored.loss:
+            asked = [task.losses(descent.theta, k if task.groups else None) for k in range(groups)]
+            rhos = shared(
+                task, divide, tailored.loss, [1.0] * groups if accounting == "combined" else [*tailored.shares]
+            )
+            found = yield from by_group(task, asked, rhos)
+            losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
+        slopes = task.objective.slopes(task.labels, parts, losses)
+        v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
+        if accounting == "combined":
+            gradient, spread = yield from _together(task, descent.theta, v, tailored.gradient)
+        else:
+            queries = [task.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
+            found = yield from by_group(task, queries, shared(task, divide, tailored.gradient, [*tailored.shares]))
+            gradient = np.zeros(len(task.names))
+            for k, (weight, answer) in enumerate(zip(v, found, strict=True)):
+                own = answer.values if not task.groups else task.local[k].share.T @ answer.values
+                gradient += weight * own
+            spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
+        noise = noise or spread
+        descent.step(gradient)
+    return descent.result, noise
+
+
+def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
+    """The weighted sum of all groups' gradients, with one noise."""
+    most, query, by = float(v.max()), task.gradients(theta), task.families.columns
+    if by:
+        table = np.zeros(task.schema.shape(by))
+        for weight, group in zip(v, task.groups, strict=True):
+            codes = {column: task.schema.index(column, levels[0]) for column, levels in group.items}
+            table[tuple(codes.get(column, slice(None)) for column in by)] += weight
+        most = float(table.max())  # of a record's groups, one of each family, together
+        if not np.all(table == most):
+            parts = np.floor(table / most * GRID) / GRID
+            query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
+    answer = yield from ask(query, rho * (1 - 1e-12))
+    return answer.values * most, answer.sigma * most

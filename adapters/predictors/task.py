@@ -1,0 +1,235 @@
+"""What a regression is of, as far as the schema and the settings decide it: design, groups, clip and learning rate.
+
+Inside a group the columns that define it are constant, and no longer among its columns. Where such a column is a
+feature all the same, a group's own design is without it, and its level's coefficient is added to the intercept there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Coded, Gradients, Losses
+from stratsynth.schema import Numeric
+from stratsynth.strata import within
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.families import Families
+    from stratsynth.adapters.predictors.mechanism import GroupRegression
+    from stratsynth.adapters.predictors.objective import Objective
+    from stratsynth.adapters.predictors.tailored import Tailored
+
+    from stratsynth.accounting.budget import Neighbours
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+    from stratsynth.strata import Stratum
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Local:
+    """The design inside one group."""
+
+    design: Coded
+    share: Floats
+    """From the coefficients of everybody's design to those of this one: zeros and ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Public facts only."""
+
+    settings: GroupRegression
+    schema: Schema
+    neighbours: Neighbours
+    target: str
+    link: Literal["linear", "logistic"]
+    design: Coded
+    names: tuple[str, ...]
+    """The features."""
+    families: Families
+    """The groups."""
+    local: tuple[Local, ...]
+    """By group, where they are asked by themselves."""
+    norm: float
+    """R: the largest norm of a row's features."""
+    clip: float
+    rate: float
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The groups' labels; that of everybody is empty."""
+        return self.families.labels or ("",)
+
+    @property
+    def groups(self) -> tuple[Stratum, ...]:
+        """The groups of all families; empty for one group of everybody."""
+        return self.families.groups
+
+    @property
+    def objective(self) -> Objective:
+        """What is minimised."""
+        return self.settings.plan_of
+
+    def descent(self, start: Floats, steps: int | None = None) -> Descent:
+        """A descent from here, with as many steps as the settings say or these."""
+        number = self.settings.iterations if steps is None else steps
+        region = Region(self.settings.region, self.settings.radius)
+        tail = max(1, round(number * self.settings.tail))
+        return Descent(region, self.rate, self.settings.momentum, number, tail, start)
+
+    def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
+        """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
+        here = self.local[group] if group is not None and self.groups else None  # inside strata none may be left
+        own = theta if here is None else here.share @ theta
+        return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
+
+    def gradients(self, theta: Floats, group: int | None = None) -> Gradients:
+        """The query for a gradient of everybody, or of one group."""
+        design, thetas = self._asked(theta, group)
+        return Gradients(design, self.target, self.link, thetas, self.clip)
+
+    def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
+        """The query for the losses of everybody or of one group; residual errors are `squared` for `logistic` too."""
+        measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
+        clip = 1.0 if squared and self.link == "logistic" else self.settings.loss_clip
+        design, thetas = self._asked(theta, group)
+        return Losses(design, self.target, self.link, thetas, clip, measure)
+
+    def facts(self, tailored: Tailored, noise: float) -> dict[str, Any]:
+        """How it was fitted, for the model: all of it public numbers or noisy answers."""
+        return {
+            "steps": self.settings.iterations, "rate": self.rate, "clip": self.clip, "step_noise": noise,
+            "groups": [
+                {"group": label, "size": float(size), "weight": float(weight), "share": float(share)}
+                for label, size, weight, share in zip(
+                    self.labels, tailored.sizes, tailored.usual, tailored.shares, strict=True
+                )
+            ],
+        }  # fmt: skip
+
+    def described(self, tailored: Tailored) -> dict[str, str]:
+        """The same in words, for a report."""
+        s = self.settings
+        return {
+            "Model": f"{s.model} regression of {self.target} on {len(self.names)} features",
+            "Groups": "; ".join(" x ".join(family) for family in s.families) or "none: everybody together",
+            "Objective": s.objective
+            + (f", bounded group losses (multiplier {s.multiplier:g})" if s.loss_bounds else ""),
+            "Budget of groups": f"{s.mode}, accounting {s.accounting}",
+            "Descent": f"{s.iterations} steps, learning rate {self.rate:.3g}, momentum {s.momentum:g}; "
+            + (f"the mean of the last {s.tail:.0%} of them" if s.tail else "the last one"),
+            "Clip": f"{self.clip:.3g}, for features of norm at most {self.norm:.3g}",
+        }
+
+
+def task_of(settings: GroupRegression, public: Public, families: Families) -> Task:
+    """The task, or a refusal that names the column and the remedy."""
+    schema, who = public.schema, settings.name
+    target = _target(settings, public)
+    named = settings.features or [n for n in schema.names if n not in (*settings.group_columns, *public.constant)]
+    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
+    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
+    for name, level in settings.reference.items():
+        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    for name in (name for pair in settings.interactions for name in pair):
+        if name not in columns and name not in public.constant:
+            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
+        if name in settings.group_columns and settings.by_group:
+            raise Unsupported(
+                f"{who}: {name} defines groups that are asked by themselves, where it does not vary; leave its "
+                'interactions out, or take accounting = "combined".'
+            )
+    numeric = [n for n in settings.group_columns if n in columns and isinstance(schema.column(n), Numeric)]
+    if numeric and settings.by_group:
+        raise Unsupported(
+            f"{who}: {numeric[0]} is numeric and defines groups, so it cannot be a feature; leave it out."
+        )
+    if public.size is None and not (settings.counts_groups and families.layouts):
+        raise Unsupported(
+            f"{who}: gradients are divided by the number of records; declare a size, or name groups without sizes, "
+            "which are then counted with noise."
+        )
+    design = Coded(
+        columns,
+        reference=tuple(
+            (n, level) for n, level in settings.reference.items() if n in columns and level in schema.levels(n)
+        ),
+        interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
+    )
+    settings.plan_of.check(who, families.labels or [""])
+    norm = largest_norm(design)
+    bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
+    rate = settings.rate or 1 / (CURVATURE[settings.model] * norm**2 * bounded)
+    clip = settings.clip or RESIDUAL[settings.model] * norm
+    names = design.names(schema)
+    local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
+    task = Task(
+        settings,
+        schema,
+        public.neighbours,
+        target,
+        settings.model,
+        design,
+        names,
+        families,
+        local,
+        norm,
+        clip,
+        rate,
+    )
+    task.gradients(np.zeros(len(names))).check(schema)
+    return task
+
+
+def _target(settings: GroupRegression, public: Public) -> str:
+    """The target; by default the last column that will do."""
+    schema, linear = public.schema, settings.model == "linear"
+
+    def fits(name: str) -> bool:
+        column = schema.column(name)
+        return isinstance(column, Numeric) if linear else not isinstance(column, Numeric) and column.size == 2
+
+    what = "a numeric column" if linear else "a categorical column of two levels"
+    if settings.target:
+        if settings.target in public.constant or settings.target not in schema.columns:
+            close = nearest(settings.target, schema.columns)
+            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
+            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
+        if not fits(settings.target):
+            raise Unsupported(
+                f"{settings.name}: {settings.model} needs {what} as its target; {settings.target} is none."
+            )
+        return settings.target
+    free = [
+        n for n in schema.names if fits(n) and n not in (*settings.features, *settings.group_columns, *public.constant)
+    ]
+    if not free:
+        raise Unsupported(f"{settings.name}: {settings.model} needs {what} as its target, and there is none.")
+    return free[-1]
+
+
+def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:
+    """A group's own design: its level's coefficient is part of its intercept."""
+    inner = within(schema, (group,))
+    columns = tuple(name for name in design.columns if name in inner.columns)
+    own = Coded(
+        columns,
+        reference=tuple(pair for pair in design.reference if pair[0] in columns),
+        interactions=design.interactions,
+    )
+    found = own.names(inner)
+    at = {name: i for i, name in enumerate(found)} | {f"{c}={levels[0]}": 0 for c, levels in group.items}
+    share = np.zeros((len(found), len(names)))
+    for j, name in enumerate(names):
+        if name in at:
+            share[at[name], j] = 1.0
+    return Local(own, share)

@@ -1,0 +1,113 @@
+"""What gradient descent asks of rows: clipped gradients of several models at once, and their losses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import check_clique
+from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+Link = Literal["linear", "logistic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Gradients(Query):
+    """The gradients of a generalised linear model's loss at several coefficient vectors, one block each.
+
+    `linear`: (x.theta - y) x, of half the squared error. `logistic`: (p - y) x, of the log loss, for a target of two
+    levels, y being the second. Each row's gradient is clipped, and then, where `by` names columns, multiplied by the
+    part that `parts` has for the row's cell: what a row can contribute never grows by that.
+    """
+
+    design: Design
+    target: str
+    link: Link
+    thetas: NDArray[np.float64]
+    """Coefficients: one row a model, one column a feature."""
+    clip: float
+    """The most L2 norm of a row's gradient, before `parts`."""
+    by: tuple[str, ...] = ()
+    """The columns whose levels, fully crossed, are the cells of `parts`; none where all rows count alike."""
+    parts: NDArray[np.float64] | None = None
+    """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
+
+    @property
+    def theta(self) -> NDArray[np.float64]:
+        """One row a feature, one column a model."""
+        return self.thetas.T
+
+    def check(self, schema: Schema) -> None:
+        """As for `Glm`, and parts that never make a row count for more."""
+        check_models("gradients", self, schema)
+        if (self.parts is None) != (not self.by):
+            raise MechanismError("gradients: `by` and `parts` go together.")
+        if self.parts is not None:
+            check_clique("gradients", self.by, schema)
+            sound = isinstance(self.parts, np.ndarray) and self.parts.dtype == np.float64
+            if (
+                not sound
+                or self.parts.shape != schema.shape(self.by)
+                or not np.all((self.parts >= 0) & (self.parts <= 1))
+            ):
+                raise MechanismError("gradients: `parts` are numbers from 0 to 1, one for each cell of `by`.")
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One block a model."""
+        return (Block(self.thetas.shape[1], self.clip),) * len(self.thetas)
+
+
+@dataclass(frozen=True, eq=False)
+class Losses(Query):
+    """The sum of each model's losses, a row's being cut at the clip: one number a model.
+
+    A loss lies between 0 and the clip, so exchanging a row moves the sum by no more than adding one.
+    """
+
+    design: Design
+    target: str
+    link: Link
+    thetas: NDArray[np.float64]
+    """Coefficients: one row a model, one column a feature."""
+    clip: float
+    """The most that a row's loss can be."""
+    measure: Literal["squared", "log"] = "squared"
+    """The squared residual, of a probability for `logistic`; or the log loss, for `logistic` only."""
+
+    @property
+    def theta(self) -> NDArray[np.float64]:
+        """One row a feature, one column a model."""
+        return self.thetas.T
+
+    def check(self, schema: Schema) -> None:
+        """As for `Glm`."""
+        check_models("losses", self, schema)
+        one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
+        if self.measure == "log" and self.link != "logistic":
+            raise MechanismError("losses: the log loss is that of a logistic model.")
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One number a model."""
+        return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
+
+
+def check_models(what: str, query: Gradients | Losses, schema: Schema) -> None:
+    """A sound design, a target of the right kind, a clip, and finite coefficients for each of its features."""
+    one_of(f"{what}: link", query.link, ("linear", "logistic"), error=MechanismError)
+    check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
+    check_clip(what, query.clip)
+    if query.link == "logistic" and schema.size(query.target) != 2:
+        raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
+    size, thetas = len(query.design.names(schema)), query.thetas
+    real = isinstance(thetas, np.ndarray) and thetas.dtype == np.float64
+    if not real or thetas.ndim != 2 or not len(thetas) or thetas.shape[1] != size or not np.isfinite(thetas).all():
+        raise MechanismError(f"{what}: thetas must be finite, one row a model and {size} columns.")

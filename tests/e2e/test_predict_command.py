@@ -1,0 +1,94 @@
+"""A regression from recipe to predictions, as a user starts it."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from helpers.command import complaint, stratsynth
+from helpers.regressing import SCHEMA, people
+from helpers.small import edit
+
+RECIPE = """\
+[data]
+path = "people.csv"
+schema = "schema.toml"
+declared_size = 800
+
+[mechanism]
+name = "group_regression"
+target = "D"
+features = ["G", "X", "C"]
+groups = ["G"]
+model = "logistic"
+mode = "DPSE"
+accounting = "parallel"
+iterations = 10
+
+[budget]
+epsilon = 2.0
+delta = 1e-6
+ledger = "people.ledger"
+ledger_epsilon = 4.0
+"""
+
+
+def run(folder, *arguments):
+    done = stratsynth(*arguments, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def written(folder):
+    people(800).to_csv(folder / "people.csv", index=False)
+    SCHEMA.write_toml(folder / "schema.toml")
+    (folder / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A folder with a release; no test changes it."""
+    folder = written(tmp_path_factory.mktemp("predict"))
+    run(folder, "fit", "recipe.toml", "-o", "release")
+    return folder
+
+
+def test_a_plan_reads_nothing_and_says_how_it_descends(tmp_path):
+    written(tmp_path).joinpath("people.csv").write_text("G,X,Z,C,Y,D\n", encoding="utf-8")
+    assert "10 steps, rate" in run(tmp_path, "plan", "recipe.toml")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_predictions_are_in_the_order_of_the_rows(made, ending):
+    out = made / f"predictions.{ending}"
+    assert "800 predictions" in run(made, "predict", "release", "people.csv", "-o", out)
+    found = pd.read_csv(out) if ending == "csv" else pd.read_parquet(out)
+    assert list(found.columns) == ["row", "prediction", "probability=no", "probability=yes"]
+    assert found.row.tolist() == list(range(800))
+    assert ((found.prediction == "yes") == (found["probability=yes"] > 0.5)).all()
+    assert (found.prediction == people(800).D).mean() > 0.6
+
+
+def test_the_certificate_says_what_was_asked(made):
+    certificate = json.loads(run(made, "certificate", "release", "--json"))
+    assert certificate["private"] is True
+    assert certificate["strata"]["by"] == ["G"]
+    assert certificate["mechanism"]["adaptive"] is True
+    kinds = {charge["kind"] for charge in certificate["charges"]}
+    assert kinds == {"counts", "total"}
+
+
+def test_what_cannot_be_predicted_is_said_in_a_line(made, tmp_path):
+    people(3).drop(columns="C").to_csv(tmp_path / "short.csv", index=False)
+    assert "column C" in complaint(stratsynth("predict", made / "release", "short.csv", "-o", "p.csv", cwd=tmp_path), 2)
+    people(3).assign(C="zebra").to_csv(tmp_path / "odd.csv", index=False)
+    said = complaint(stratsynth("predict", made / "release", "odd.csv", "-o", "p.csv", cwd=tmp_path), 2)
+    assert "zebra" not in said
+    assert not (tmp_path / "p.csv").exists()
+
+
+def test_a_refusal_leaves_no_ledger(tmp_path):
+    edit(written(tmp_path) / "recipe.toml", 'accounting = "parallel"', 'accounting = "smooth"')
+    assert "not private" in complaint(stratsynth("fit", "recipe.toml", cwd=tmp_path), 2)
+    assert not (tmp_path / "people.ledger").exists()

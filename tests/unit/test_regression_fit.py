@@ -1,0 +1,240 @@
+"""What group regression makes of answers: by hand, in direction, and against least squares."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.descent import Descent, Region
+from stratsynth.adapters.predictors.objective import Objective
+
+from helpers.regressing import SCHEMA, exactly, people
+from helpers.small import even
+from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
+from stratsynth.models import ByGroup
+from stratsynth.questions import Gradients, Losses
+
+PLAIN = {"iterations": 1, "momentum": 0.0, "tail": 0.0, "radius": 5.0}
+
+
+def test_a_step_of_two_groups_of_two_is_clipped_gradient_descent_by_hand():
+    schema = Schema({
+        "G": Categorical(levels=("a", "b")), "X": Numeric(lower=-1, upper=1, bins=1),
+        "Y": Numeric(lower=-1, upper=1, bins=1),
+    })  # fmt: skip
+    frame = pd.DataFrame({"G": ["a", "a", "b", "b"], "X": [0.5, -1.0, 1.0, 0.25], "Y": [1.0, 0.5, -1.0, 0.125]})
+    clip, rate, rows = 0.6, 0.3, {"a": [0, 1], "b": [2, 3]}
+    theta = np.zeros(2)
+    for objective, share in (("pooled", 1 / 4), ("balanced", 1 / 4)):
+        for accounting in ("combined", "parallel", "paper"):
+            expected = np.zeros(2)
+            for group in rows.values():
+                for i in group:
+                    x = np.array([1.0, frame.X[i]])
+                    gradient = (x @ theta - frame.Y[i]) * x
+                    expected -= rate * share * gradient * min(1, clip / np.linalg.norm(gradient))
+            how = GroupRegression(
+                target="Y", features=["X"], groups=["G"], sizes={"a": 2, "b": 2}, sizes_citation="by hand", clip=clip,
+                rate=rate, objective=objective, accounting=accounting, **PLAIN,
+            )  # fmt: skip
+            model, _ = exactly(how, frame, schema=schema)
+            assert np.allclose(model.theta, expected, atol=1e-3)
+
+
+def test_projection_to_a_box_and_to_a_ball():
+    far = np.array([3.0, -4.0])
+    assert Region("box", 3.5).project(far).tolist() == [3.0, -3.5]
+    assert np.allclose(Region("ball", 1.0).project(far), [0.6, -0.8])
+    assert Region("ball", 5.0).project(far).tolist() == [3.0, -4.0]
+
+
+def test_the_tail_is_averaged_and_momentum_keeps_the_direction():
+    descent = Descent(Region("box", 100), 1.0, 0.5, 4, 2, np.zeros(1))
+    seen = []
+    for _ in range(4):
+        descent.step(np.array([-1.0]))
+        seen.append(float(descent.theta[0]))
+    assert seen == [1.0, 2.5, 4.25, 6.125]
+    assert descent.result[0] == (4.25 + 6.125) / 2
+
+
+LABELS, SHARES = ("a", "b", "c"), np.array([0.7, 0.2, 0.1])
+LOSSES = np.array([0.1, 0.5, 0.4])
+
+
+@pytest.mark.parametrize(
+    ("objective", "slopes"),
+    [
+        (Objective("pooled"), [0.7, 0.2, 0.1]),
+        (Objective("balanced"), [1 / 3, 1 / 3, 1 / 3]),
+        (Objective("weights", {"a": 0.5, "b": 0.25, "c": 0.25}), [0.5, 0.25, 0.25]),
+        (Objective("maximum"), [0, 1, 0]),
+        (Objective("pooled", bounds={"": 0.3}, multiplier=2.0), [0.7, 2.2, 0.1]),
+        (Objective("pooled", bounds={"c": 0.1, "": 0.6}, multiplier=2.0), [0.7, 0.2, 2.1]),
+        (Objective("pooled", bounds={"": 0.6}, multiplier=2.0), [0.7, 0.2, 0.1]),
+    ],
+)
+def test_slopes_of_f_and_g(objective, slopes):
+    assert np.allclose(objective.slopes(LABELS, SHARES, LOSSES), slopes)
+
+
+def test_the_smooth_maximum_has_the_gradient_of_log_sum_exp():
+    objective = Objective("smooth_maximum", sharpness=7.0)
+
+    def value(losses):
+        return np.log(np.exp(7.0 * losses).sum()) / 7.0
+
+    numeric = [(value(LOSSES + h) - value(LOSSES - h)) / 2e-6 for h in np.eye(3) * 1e-6]
+    assert np.allclose(objective.slopes(LABELS, SHARES, LOSSES), numeric, atol=1e-6)
+
+
+@pytest.mark.parametrize("accounting", ["combined", "parallel"])
+def test_balanced_groups_help_the_minority_at_the_majoritys_cost(accounting):
+    """The mean squared error of either group, pooled and balanced, on exact answers."""
+    frame, found = people(2000, slopes=(0.5, -0.5)), {}
+    for objective in ("pooled", "balanced"):
+        how = GroupRegression(
+            target="Y", features=["X"], groups=["G"], objective=objective, accounting=accounting, iterations=300
+        )
+        model, _ = exactly(how, frame)
+        error = (model.predict(model.shown(frame)) - frame.Y) ** 2
+        found[objective] = error.groupby(frame.G).mean()
+    assert found["balanced"]["b"] < 0.8 * found["pooled"]["b"]
+    assert found["balanced"]["a"] > 1.2 * found["pooled"]["a"]
+
+
+def test_a_group_as_feature_means_the_same_however_groups_are_asked():
+    """Inside a group its level's coefficient is part of the intercept."""
+    frame = people(500, slopes=(0.5, 0.5))
+    frame["Y"] = (frame.Y + 0.3 * (frame.G == "b")).clip(-1, 1)
+    common = {"target": "Y", "features": ["G", "X", "C"], "groups": ["G"], "iterations": 200, "clip": 100.0}
+    models = [exactly(GroupRegression(accounting=a, **common), frame)[0] for a in ("combined", "parallel")]
+    assert models[0].design.names(SCHEMA) == ("1", "G=b", "X", "C=q", "C=r")
+    assert np.allclose(models[0].theta, models[1].theta, atol=1e-3)
+
+
+@pytest.mark.parametrize("accounting", ["paper", "parallel"])
+def test_tailored_budgets_stand_as_the_residual_errors(accounting):
+    frame = people(2000, share=0.5, spread=(0.05, 0.25), slopes=(0.5, 0.5))
+    how = GroupRegression(target="Y", features=["X"], groups=["G"], mode="DPSE", accounting=accounting, iterations=2)
+    model, asked = exactly(how, frame, budget=Budget(25, 1e-9))
+    a, b = (group["share"] for group in model.facts["groups"])
+    assert a + b == pytest.approx(1)
+    assert b / a == pytest.approx(25, rel=0.3)
+    sigma = {}
+    for one, charges in asked:
+        if isinstance(getattr(one.question, "query", None), Gradients):
+            sigma[one.path[0].label] = charges[0].details["sigma"]
+    assert sigma["a"] / sigma["b"] == pytest.approx((b / a) ** 0.5, rel=1e-6)
+
+
+def test_stage_one_ranks_groups_by_their_true_residual_error():
+    """With 500 people and more in each group, and a tau of 0.1 and more, noise included."""
+    spreads = {"a": 0.1, "b": 0.25, "c": 0.45}
+    schema = Schema({
+        "G": Categorical(levels=tuple(spreads)), "X": Numeric(lower=-1, upper=1, bins=1),
+        "Y": Numeric(lower=-1, upper=1, bins=1),
+    })  # fmt: skip
+    rng = np.random.default_rng(1)
+    group = np.repeat(list(spreads), 600)
+    x = rng.uniform(-1, 1, group.size)
+    y = 0.4 * x + rng.normal(size=group.size) * pd.Series(group).map(spreads).to_numpy()
+    table = open_table(pd.DataFrame({"G": group, "X": x, "Y": y.clip(-1, 1)}), schema=schema, declared_size=group.size)
+    how = GroupRegression(
+        target="Y", groups=["G"], mode="DPSE", accounting="parallel", stage_one=0.2, loss_clip=0.5, iterations=1,
+        sizes=dict.fromkeys(spreads, 600), sizes_citation="here",
+    )  # fmt: skip
+    for _ in range(10):
+        release = fit(how, table, Budget(8, 1e-6))
+        shares = [group["share"] for group in release.model.facts["groups"]]
+        assert shares == sorted(shares)
+
+
+def test_losses_are_asked_of_each_group_before_its_gradient_where_the_objective_needs_them():
+    how = GroupRegression(
+        target="D", model="logistic", features=["X"], groups=["G"], loss_bounds={"": 0.3}, iterations=1
+    )
+    _, asked = exactly(how, people(100))
+    kinds = [(type(a.question.query), len(a.path)) for a, _ in asked[1:]]
+    assert kinds == [(Losses, 1), (Losses, 1), (Gradients, 0)]
+    assert all(a.question.query.measure == "log" for a, _ in asked[1:3])
+
+
+def test_bounded_group_loss_brings_the_worst_group_down():
+    frame, worst = people(2000, slopes=(0.5, -0.5)), {}
+    for bounds in ({}, {"b": 0.03}):
+        how = GroupRegression(
+            target="Y", features=["X"], groups=["G"], loss_bounds=bounds, multiplier=3.0, iterations=300
+        )
+        model, _ = exactly(how, frame)
+        worst[bool(bounds)] = float(((model.predict(model.shown(frame)) - frame.Y) ** 2)[frame.G == "b"].mean())
+    assert worst[True] < 0.5 * worst[False]
+
+
+def test_on_plenty_of_data_it_is_least_squares():
+    frame = people(4000, slopes=(0.5, 0.5))
+    how = GroupRegression(target="Y", features=["X", "Z", "C"], iterations=300, clip=100.0)
+    model, _ = exactly(how, frame)
+    z = frame.Z / 5 - 1
+    x = np.column_stack([np.ones(4000), frame.X, z, frame.C == "q", frame.C == "r"]).astype(float)
+    assert np.allclose(model.theta, np.linalg.lstsq(x, frame.Y, rcond=None)[0], atol=2e-3)
+
+
+def test_on_plenty_of_data_it_is_the_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    frame = people(4000, slopes=(0.1, 0.1), spread=(0.3, 0.3))
+    how = GroupRegression(target="D", model="logistic", features=["X", "C"], iterations=600)
+    model, _ = exactly(how, frame)
+    x = np.column_stack([frame.X, frame.C == "q", frame.C == "r"]).astype(float)
+    other = LogisticRegression(C=1e9, tol=1e-8).fit(x, frame.D)
+    assert np.allclose(model.theta, [*other.intercept_, *other.coef_[0]], atol=0.01)
+
+
+def test_by_strata_each_group_has_a_model_of_its_own():
+    frame = people(3000, share=0.5)
+    how = Stratified(GroupRegression(target="Y", features=["X"]), ["G"], even(SCHEMA, "G"))
+    release = fit(how, open_table(frame, schema=SCHEMA, declared_size=3000), Budget(5, 1e-6))
+    assert isinstance(release.model, ByGroup)
+    slopes = [part.theta[1] for part in release.model.parts.values()]
+    assert slopes == pytest.approx([0.5, -0.5], abs=0.1)
+    assert ((release.predict(frame) - frame.Y) ** 2).mean() < 0.03
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_intervals_cover_as_often_as_they_say(level):
+    """Noise and sampling together: new people and new noise each time."""
+    covered, slopes = [], (0.4, 0.4)
+    schema = Schema({n: SCHEMA.column(n) for n in ("X", "Z", "Y")})
+    how = GroupRegression(target="Y", stage_one=0.9, iterations=1)
+    for seed in range(120):
+        frame = people(1500, seed, slopes=slopes)[["X", "Z", "Y"]]
+        release = fit(how, open_table(frame, schema=schema, declared_size=1500), Budget(2, 1e-6))
+        table = release.model.coefficients(level).set_index("feature")
+        assert (table.status != "not_estimable").all()
+        truth = {"1": 0.0, "X": 0.4, "Z": 0.0}
+        covered += [row.lower <= truth[name] <= row.upper for name, row in table.iterrows()]
+    assert abs(np.mean(covered) - level) < 4 * (level * (1 - level) / len(covered)) ** 0.5 + 0.01
+
+
+def test_without_noisy_moments_no_interval_is_claimed():
+    model, _ = exactly(GroupRegression(target="Y", iterations=1), people(50))
+    table = model.coefficients()
+    assert set(table.status) == {"not_estimable"}
+    assert table[["estimate", "lower", "upper", "std_error"]].isna().all(axis=None)
+
+
+def test_where_the_noise_drowns_the_moments_no_interval_is_claimed():
+    how = GroupRegression(target="Y", stage_one=0.5, iterations=1)
+    release = fit(how, open_table(people(30), schema=SCHEMA, declared_size=30), Budget(0.1, 1e-6))
+    assert set(release.model.coefficients().status) == {"not_estimable"}
+
+
+def test_persons_of_several_rows_are_protected_as_one():
+    from stratsynth.schema import Unit
+
+    schema = Schema(dict(SCHEMA.columns), unit=Unit(column="P", max_rows=2))
+    frame = people(200).assign(P=[str(i // 2) for i in range(200)])
+    how = GroupRegression(target="Y", groups=["G"], mode="DPSE", accounting="parallel", iterations=3)
+    release = fit(how, open_table(frame, schema=schema, declared_size=200), Budget(3, 1e-6))
+    assert release.certificate["unit"] == {"column": "P", "max_rows": 2}
+    assert np.isfinite(release.model.theta).all()

@@ -1,0 +1,70 @@
+"""The simulated experiments: the closed form is the mechanism's own descent, and figures are of what they say."""
+
+import numpy as np
+import pytest
+from stratsynth.evaluation.bench import predict
+from stratsynth.evaluation.regression.reproduce import main
+from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
+from stratsynth.evaluation.regression.trials import METHODS, errors, way
+
+SIZES = (400, 100)
+
+
+def some_people(seed=0, slopes=(1.0, -1.0), spreads=(0.1, 0.5)):
+    return make_people(SIZES, np.array(slopes)[:, None], spreads, np.random.default_rng(seed))
+
+
+def test_without_noise_it_is_clipped_gradient_descent_by_hand():
+    people, steps = some_people(), Steps(number=3, clip=0.3, rate=0.2)
+    weights = np.array([0.002, 0.004])
+    theta = np.zeros(2)
+    for _ in range(3):
+        gradient = np.zeros(2)
+        for i, (x, y) in enumerate(zip(people.x, people.y, strict=True)):
+            own = (x @ theta - y) * x
+            gradient += weights[int(i >= 400)] * own * min(1, 0.3 / np.linalg.norm(own))
+        theta = np.clip(theta - 0.2 * gradient, -5, 5)
+    found = descend(people, Way(weights, np.zeros(2)), steps, 4, np.random.default_rng(0))
+    assert np.allclose(found, theta)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_methods_noise_costs_its_budget(method):
+    """The rho that the noise of one step is worth, by the method's own accounting."""
+    people, steps, rho = some_people(), Steps(number=10, clip=2.0), 0.5
+    mode, accounting, _ = method
+    found = way(people, method, rho, steps, 5, np.random.default_rng(0))
+    each = (0.8 if mode == "DPSE" else 1.0) * rho / steps.number
+    if accounting == "combined":
+        spread = np.sqrt(((found.weights * found.sigmas) ** 2).sum(axis=-1))
+        assert np.allclose((found.weights.max() * steps.clip) ** 2 / (2 * spread**2), each)
+    else:
+        rhos = steps.clip**2 / (2 * found.sigmas**2)
+        assert np.allclose(rhos.sum(axis=1) if accounting == "paper" else rhos.max(axis=1), each)
+
+
+def test_simulated_residual_errors_rank_the_groups():
+    shares = errors(some_people(slopes=(1.0, 1.0), spreads=(0.1, 1.0)), 5.0, 4.0, 20, np.random.default_rng(0))
+    assert shares.shape == (20, 2)
+    assert (shares[:, 1] > shares[:, 0]).mean() > 0.9
+
+
+def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
+    from stratsynth.evaluation.regression import reproduce
+
+    monkeypatch.setattr(reproduce, "MAJORITY", 400)
+    monkeypatch.setattr(reproduce, "RHOS", (0.5, 2.0))
+    assert main(["--runs", "2", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert "What this run says of the smallest group" in said
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"regression.csv", "two_groups.png", "groups.png"}
+    assert main(["--runs", "2", "--out", str(tmp_path / "out")]) == 2
+    assert main(["--runs", "0"]) == 2
+
+
+def test_the_benchmark_measures_what_it_says(monkeypatch):
+    monkeypatch.setattr(predict, "RUNS", 4)
+    monkeypatch.setattr(predict, "ROWS", 500)
+    monkeypatch.setattr(predict, "COVERED", 2)
+    assert predict._monte_carlo().value > 0
+    assert [figure.unit for figure in predict._coverage()] == ["points", "points"]
