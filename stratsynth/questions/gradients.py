@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import check_clique
+from stratsynth.questions.base import check_clique, fixed, is_plain
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
 
 if TYPE_CHECKING:
@@ -41,6 +41,11 @@ class Gradients(Query):
     parts: NDArray[np.float64] | None = None
     """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
 
+    def __post_init__(self) -> None:
+        """Keep copies of the arrays that nobody can change."""
+        object.__setattr__(self, "thetas", fixed(self.thetas))
+        object.__setattr__(self, "parts", fixed(self.parts))
+
     @property
     def theta(self) -> NDArray[np.float64]:
         """One row a feature, one column a model."""
@@ -53,13 +58,16 @@ class Gradients(Query):
             raise MechanismError("gradients: `by` and `parts` go together.")
         if self.parts is not None:
             check_clique("gradients", self.by, schema)
-            sound = isinstance(self.parts, np.ndarray) and self.parts.dtype == np.float64
             if (
-                not sound
+                not is_plain(self.parts)
                 or self.parts.shape != schema.shape(self.by)
                 or not np.all((self.parts >= 0) & (self.parts <= 1))
             ):
                 raise MechanismError("gradients: `parts` are numbers from 0 to 1, one for each cell of `by`.")
+
+    def replayed(self) -> Any:
+        """All but the values of coefficients and parts, which come from earlier answers."""
+        return "gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block a model."""
@@ -83,6 +91,10 @@ class Losses(Query):
     measure: Literal["squared", "log"] = "squared"
     """The squared residual, of a probability for `logistic`; or the log loss, for `logistic` only."""
 
+    def __post_init__(self) -> None:
+        """Keep a copy of the coefficients that nobody can change."""
+        object.__setattr__(self, "thetas", fixed(self.thetas))
+
     @property
     def theta(self) -> NDArray[np.float64]:
         """One row a feature, one column a model."""
@@ -94,6 +106,10 @@ class Losses(Query):
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link != "logistic":
             raise MechanismError("losses: the log loss is that of a logistic model.")
+
+    def replayed(self) -> Any:
+        """All but the coefficients' values, which come from earlier answers."""
+        return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One number a model."""
@@ -108,6 +124,11 @@ def check_models(what: str, query: Gradients | Losses, schema: Schema) -> None:
     if query.link == "logistic" and schema.size(query.target) != 2:
         raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
     size, thetas = len(query.design.names(schema)), query.thetas
-    real = isinstance(thetas, np.ndarray) and thetas.dtype == np.float64
-    if not real or thetas.ndim != 2 or not len(thetas) or thetas.shape[1] != size or not np.isfinite(thetas).all():
+    if (
+        not is_plain(thetas)
+        or thetas.ndim != 2
+        or not len(thetas)
+        or thetas.shape[1] != size
+        or not np.isfinite(thetas).all()
+    ):
         raise MechanismError(f"{what}: thetas must be finite, one row a model and {size} columns.")

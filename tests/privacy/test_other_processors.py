@@ -17,7 +17,7 @@ from stratsynth import Budget, Stratified, Weights
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.errors import BudgetRefused
 from stratsynth.fitting import fitted
-from stratsynth.questions import Columns, Distance
+from stratsynth.questions import Columns, Design, Distance, Gradients, Losses
 
 ROWS = 2_000
 SHARES = (0.6, 0.4)
@@ -165,3 +165,13 @@ def test_sums_around_another_centre_are_the_same_question():
     assert here.replayed() == there.replayed()
     assert here.replayed() != Columns(("a",), (1.0,), (1.0,), 2.1).replayed()
     assert here.replayed() != Columns(("a",), (1.0,), (1.0,), 2.0, "l1").replayed()
+
+
+@pytest.mark.parametrize("kind", [Gradients, Losses])
+def test_gradients_at_rounded_coefficients_are_the_same_question(kind):
+    here, there = (
+        kind(Design(("a",)), "y", "linear", np.full((2, 3), theta), clip)
+        for theta, clip in ((0.3, 2.0), (0.3 + 1e-16, 2.0))
+    )
+    assert here.replayed() == there.replayed()
+    assert kind(Design(("a",)), "y", "linear", np.full((1, 3), 0.3), 2.0).replayed() != here.replayed()

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Choose, Columns, Design, Distance, Glm, Peak, Total
+from stratsynth.questions import Choose, Columns, Design, Distance, Glm, Gradients, Losses, Peak, Total
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=90)})
@@ -39,12 +39,16 @@ DISGUISES = {
     "complex numbers": lambda values: np.asarray(values).astype(complex),
     "half precision": lambda values: np.asarray(values).astype(np.float16),
 }
+BY_SEX, THETAS = Design(("SEX",)), np.ones((1, 3))
 ONE, TWO, TABLE = np.array([1.0]), np.array([1.0, 2.0]), np.array([[1.0]])
 TAKERS = {
     "reference": lambda array: Choose((Distance(("SEX",), array(TWO)),), 0.1),
     "slopes": lambda array: Choose((Peak(AGE, array(TABLE), ONE),), 0.1),
     "offsets": lambda array: Choose((Peak(AGE, TABLE, array(ONE)),), 0.1),
     "theta": lambda array: Total(Glm(Design(("SEX",)), "AGE", "linear", array(np.ones(3)), clip=1.0), 0.1),
+    "thetas": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "parts": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", THETAS, 1.0, ("SEX",), array(TWO / 2)), 0.1),
+    "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
 }
 
 
@@ -64,9 +68,8 @@ def test_a_plain_array_is_taken(taker):
 
 
 def held(question):
-    """The array that a question uses."""
-    part = question.scores[0] if isinstance(question, Choose) else question.query
-    return {"Distance": "reference", "Peak": "slopes", "Glm": "theta"}[type(part).__name__], part
+    """What of a question uses the array."""
+    return question.scores[0] if isinstance(question, Choose) else question.query
 
 
 @pytest.mark.parametrize("taker", TAKERS)
@@ -79,8 +82,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    _, part = held(question)
-    used = getattr(part, taker)
+    used = getattr(held(question), "thetas" if taker == "losses" else taker)
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)
