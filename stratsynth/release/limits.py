@@ -66,10 +66,6 @@ def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
         found["Everybody"] = "This is no private release: it protects nobody."
     if certificate["unverified"]:
         found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate['unverified'])}."
-    if "record" in certificate:
-        found["Records on several lines"] = (
-            f"A record is {certificate['record']}. One that runs over several lines is protected line by line only."
-        )
     return found | disclosed(certificate["unprotected"]) | ALWAYS
 
 
