@@ -4,6 +4,7 @@ import dataclasses
 import json
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -209,7 +210,7 @@ def test_the_conversion_that_the_certificate_names_gives_the_reference_s_figures
 def test_the_check_from_outside_agrees(place):
     if not CHECKER.is_file():
         pytest.skip(f"there is no {CHECKER}")
-    done = subprocess.run(["python3", CHECKER, place / "release"], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, CHECKER, place / "release"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
 
 
