@@ -80,6 +80,20 @@ def test_a_mechanism_that_overspends_inside_a_stratum_is_refused_before_reading(
     assert loads == []
 
 
+@dataclass(frozen=True)
+class Sly(Greedy):
+    """Asks little in its rehearsal."""
+
+    def rehearsal(self, public, allot, rng):
+        return Greedy(self.inner, part=1e-3).steps(public, allot, rng)
+
+
+def test_the_account_refuses_what_no_rehearsal_showed(loads):
+    with pytest.raises(BudgetRefused, match=r"before reading: stratum 1\|b has a budget of its own: asked rho"):
+        ss.fit(Sly(), small.table(people()), small.BUDGET)
+    assert loads == []
+
+
 def test_what_everybody_pays_counts_in_each_stratum(loads):
     """Two questions, each within the stratum's budget, and together beyond it."""
     own, whole = Budget(0.2, 1e-9).zcdp().rho, small.BUDGET.zcdp().rho
