@@ -67,6 +67,10 @@ class Source(ABC):
         """INTERNAL. How many lines are no records."""
         return LeftOut()
 
+    def whole(self) -> pa.Table:
+        """All columns of every row, for a fingerprint; where it can be, the next `read` is taken from it."""
+        return self.read(self.columns())
+
     @abstractmethod
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row, in order; SchemaError when one is absent or there twice."""
@@ -116,6 +120,10 @@ class ArrowSource(Source):
         """The table's types."""
         return self.table.schema
 
+    def whole(self) -> pa.Table:
+        """The table."""
+        return self.table
+
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         return self.table.select(locate(columns, self.table.column_names))
@@ -127,6 +135,8 @@ class FrameSource(Source):
 
     frame: pd.DataFrame = field(repr=False)
     """The frame; it is only read."""
+    _next: list[pa.Table] = field(default_factory=list, init=False, repr=False)
+    """What `whole` has converted, kept until the next read, so that a fit converts a frame once."""
 
     @property
     def held(self) -> object:
@@ -144,7 +154,18 @@ class FrameSource(Source):
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         places = locate(columns, self.columns())
-        return pa.table([to_arrow(self.frame.iloc[:, place]) for place in places], names=list(columns))
+        if self._next:
+            return self._next.pop().select(places)
+        return self._converted(places)
+
+    def whole(self) -> pa.Table:
+        """All columns, converted anew: the frame may have changed."""
+        self._next[:] = [self._converted(range(self.frame.shape[1]))]
+        return self._next[0]
+
+    def _converted(self, places: Sequence[int]) -> pa.Table:
+        arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]
+        return pa.table(arrays, names=[str(self.frame.columns[place]) for place in places])
 
 
 @dataclass(frozen=True)
