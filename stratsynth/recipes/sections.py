@@ -94,6 +94,9 @@ def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: P
     """
     keys = _keys(cls)
     check_keys(section, keys, where)
+    for key, value in section.items():
+        if keys[key] is Path and "\0" in value:  # no system has such names, and each says so in its own way
+            raise RecipeError(f"{where} {key} holds a null character, which no path can have.")
     return _made(cls, {k: folder / v if keys[k] is Path else v for k, v in section.items()}, where)
 
 

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from helpers.small import RECIPE, write_recipe
@@ -44,6 +44,7 @@ changes = st.one_of(
 )
 
 
+@example([("value", 1, '"\\u0000"')])
 @given(st.lists(changes, min_size=1, max_size=3))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_mutated_recipe_is_planned_or_refused_with_a_typed_error(folder, mutations):
