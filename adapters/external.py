@@ -78,14 +78,15 @@ class External(Mechanism["Drawn"]):
         number = self.rows or max(1, public.size or 0)  # a stratum of few people still needs a row to draw from
         try:
             drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
-        except Exception as error:  # noqa: BLE001 - whatever it is, its message may hold a private value
-            raise MechanismError(f"{self.by} failed ({type(error).__name__}); the charge stands.") from None
+        except Exception:  # noqa: BLE001 - whatever it is: even its class may depend on a private row
+            raise MechanismError(
+                f"{self.by} failed; the charge stands. What went wrong may tell of a private row and is not shown: try "
+                "it on made-up rows."
+            ) from None
         try:
             codes = {name: np.asarray(drawn[name]) for name in schema.names}
-        except (LookupError, TypeError, ValueError) as error:
-            raise MechanismError(
-                f"{self.by} must return a frame with every column, not that ({type(error).__name__})."
-            ) from None
+        except (LookupError, TypeError, ValueError):
+            raise MechanismError(f"{self.by} must return a frame with every column.") from None
         model = Drawn.of(schema, codes)
         if len(codes[schema.names[0]]) != number:
             raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")

@@ -199,9 +199,10 @@ def test_its_own_errors_are_not_quoted():
     def leak(frame, *given):
         raise ValueError(f"found unknown level {frame.iloc[0].tolist()} of zebra")
 
-    with pytest.raises(MechanismError, match=r"ValueError\); the charge stands") as caught:
+    with pytest.raises(MechanismError, match="failed; the charge stands") as caught:
         release(leak)
     assert "zebra" not in str(caught.value)
+    assert "ValueError" not in str(caught.value)
     assert caught.value.__suppress_context__
 
 
