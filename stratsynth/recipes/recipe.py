@@ -210,7 +210,7 @@ class Recipe:
 
     def drawn(self) -> int | None:
         """How many rows the release will hold; None for one that draws none. A plan refuses what a fit would."""
-        from stratsynth.release.release import check_rows
+        from stratsynth.release.sampling import check_rows
 
         if self.how().returns != Returns.ROWS:
             return None

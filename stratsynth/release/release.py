@@ -13,36 +13,26 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from stratsynth.checks import check_seed, whole
-from stratsynth.errors import ReleaseError, StratsynthError, Unsupported, UsageError
+from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
-from stratsynth.models import Codes, Model, TableModel, Where, files
-from stratsynth.models.rules import Moved, draw_allowed
-from stratsynth.release import allocation
+from stratsynth.models import Model, TableModel, files
+from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.certificate import read_certificate
-from stratsynth.release.few import warn_of_few
 from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import LazyTable, opened_measurements
+from stratsynth.release.sampling import Wanted, draw_table
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
-    from stratsynth.schema import Schema
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
-CHUNK = 2**18
-"""How many rows are turned from level numbers into values at a time, so that what lies between is small."""
-MOST_BYTES = 64 << 30
-"""The most memory that drawing rows at once may take."""
-CELL_BYTES = 36
-"""What drawing takes for each row and column, as measured: codes, their permutation, and the table that is written."""
 RULES = "rules.json"
 """The file that says what the schema's rules moved in the synthetic table beside it."""
 
@@ -109,43 +99,8 @@ class Release:
         moved: Moved | None = None,
     ) -> pa.Table:
         """As `sample`, as an Arrow table; `moved` counts what the schema's rules move."""
-        import pyarrow as pa
-
-        from stratsynth.schema.codec import decode, smallest
-
-        if n is None and n_by_group is None:
-            raise UsageError("how many rows? Give n, or n_by_group.")
-        n = int(n) if isinstance(n, np.integer) else n
-        whole("the number of rows", n, optional=True)
-        check_seed(seed)
-        if n_by_group is not None and balance is not None:
-            raise UsageError("give n_by_group or balance, not both.")
-        if by is not None and not isinstance(n_by_group, Mapping):
-            raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
-        model, rng = self.table_model, np.random.default_rng(seed)
-        schema = model.schema
-        check_rows(n or 0, schema)
-        allowed = allocation.levels_of(schema, where or {})
-        condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
-        if n_by_group is not None:
-            names = by if by is not None else self.certificate.get("strata", {}).get("by", ())
-            parts = allocation.wanted(model, n_by_group, names, condition, n)
-        elif balance is not None:
-            parts = allocation.balanced(model, n or 0, balance, condition, rng)
-        else:
-            if condition and not model.mass(condition) > 0:
-                wanted = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
-                raise UsageError(f"the model gives no weight to rows with {wanted}; there is nothing to draw.")
-            parts = [(condition, n or 0)]
-        check_rows(sum(number for _, number in parts), schema)
-        warn_of_few(self.certificate, schema, parts)
-        counts = Moved() if moved is None else moved
-        drawn = [_draw(model, number, rng, part, counts) for part, number in parts or [({}, 0)]]
-        order = rng.permutation(sum(number for _, number in parts))
-        small = {c: smallest(schema.size(c)) for c in schema.names}
-        codes = {c: np.concatenate([rows.pop(c).astype(small[c]) for rows in drawn])[order] for c in schema.names}
-        chunks = range(0, max(len(order), 1), CHUNK)
-        return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
+        wanted = Wanted(n, where or {}, n_by_group, by, balance)
+        return draw_table(self.table_model, self.certificate, wanted, seed, Moved() if moved is None else moved)
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
         """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.
@@ -300,29 +255,6 @@ class Release:
                 "Get the release again from whoever made it."
             )
         return cls(model, {key: value for key, value in record.items() if key != "files"}, path)
-
-
-def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:
-    """Rows that meet a condition, with no rule broken."""
-    return draw_allowed(
-        model.schema, n, rng, lambda k, counts: model.counted(k, rng, condition, counts), condition, moved
-    )
-
-
-def check_rows(rows: int, schema: Schema) -> None:
-    """Refuse more rows than a computer holds at once, from the width of the schema.
-
-    Raises:
-        Unsupported: Rows that would take more than `MOST_BYTES`.
-    """
-    size = rows * len(schema.names) * CELL_BYTES
-    if size > MOST_BYTES:
-        most = MOST_BYTES // (len(schema.names) * CELL_BYTES)
-        raise Unsupported(
-            f"{rows:,} rows of {len(schema.names)} columns would take about {size >> 30:,} GB of memory, more than "
-            f"{MOST_BYTES >> 30} GB: release at most {most:,} rows, and draw more of them in parts, with "
-            "`stratsynth sample`."
-        )
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers import small
-from stratsynth.release import release as module
+from stratsynth.release import sampling as module
 
 
 @pytest.fixture(scope="module")
