@@ -331,7 +331,7 @@ def test_no_text_in_the_files_of_a_release_begins_a_formula(tmp_path):
 # Random damage: typed errors only
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_damaged_release_is_a_release_error_and_nothing_else(made, tmp_path_factory, data):
     folder = copied(made, tmp_path_factory.mktemp("damaged") / "release")
@@ -350,7 +350,7 @@ def test_a_damaged_release_is_a_release_error_and_nothing_else(made, tmp_path_fa
 VALUES = st.sampled_from([None, True, -1, 1e308, float("nan"), float("inf"), "", "zcdp", "1|2", [], {}, [[]], {"a": 1}])
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_certificate_of_other_values_is_a_release_error_and_nothing_else(made, tmp_path_factory, data):
     folder = copied(made, tmp_path_factory.mktemp("edited") / "release")
