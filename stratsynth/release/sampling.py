@@ -27,7 +27,7 @@ CHUNK = 2**18
 MOST_BYTES = 64 << 30
 """The most memory that drawing rows at once may take."""
 CELL_BYTES = 36
-"""What drawing takes at most for each row and column: codes, their permutation, and the table that is written."""
+"""What drawing is taken to need for each row and column: codes, their permutation, and the table that is written."""
 
 
 @dataclass(frozen=True)
