@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 import numpy as np
 from stratsynth.adapters.predictors.moments import Estimated
 
+from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.design import features
-from stratsynth.driver.sums import PathRows
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, Predictor, State
 from stratsynth.models.predictor import numbers_of

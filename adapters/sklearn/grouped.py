@@ -22,6 +22,7 @@ from stratsynth.schema import Categorical, Numeric, Schema
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.data.table import PrivateTable
     from stratsynth.release import Release
 
 GROUP, TARGET = "group", "target"
@@ -76,6 +77,25 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return [EVERYBODY] if self.groups is None else list(self.groups)
 
     def _fit(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, model: str, sensitive: Any) -> None:
+        labels = {level: str(i) for i, level in enumerate(self._levels())}
+        names = [f"x{i}" for i in range(x.shape[1])]
+        how = GroupRegression(
+            target=TARGET, features=names, groups=[GROUP],
+            model="linear" if model == "linear" else "logistic",
+            loss_bounds={labels[level]: bound for level, bound in (self.loss_bounds or {}).items()},
+            **{key: getattr(self, key) for key in SETTINGS},
+        )  # fmt: skip
+        self.release_ = fit(how, self._table(x, target, column, sensitive), Budget(self.epsilon, self.delta))
+        low, high = self._bounds(x.shape[1])
+        middle, half = low / 2 + high / 2, high / 2 - low / 2
+        fitted = self.release_.model
+        assert isinstance(fitted, Regression)  # noqa: S101 - what the mechanism returns
+        self._theta = fitted.theta
+        self.coef_ = fitted.theta[1:] / half
+        self._start = float(fitted.theta[0] - self.coef_ @ middle)
+
+    def _table(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, sensitive: Any) -> PrivateTable:
+        """The private table: features x0, x1, ... within their bounds, the group, and the target."""
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
         names = [f"x{i}" for i in range(x.shape[1])]
@@ -85,27 +105,13 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         schema = Schema({**columns, GROUP: Categorical(levels=tuple(map(str, range(len(levels))))), TARGET: column})
         frame = pd.DataFrame({name: x[:, i] for i, name in enumerate(names)})
         frame[GROUP], frame[TARGET] = numbered(self._sensitive(len(x), sensitive), levels), target
-        labels = {level: str(i) for i, level in enumerate(levels)}
-        how = GroupRegression(
-            target=TARGET, features=names, groups=[GROUP],
-            model="linear" if model == "linear" else "logistic",
-            loss_bounds={labels[level]: bound for level, bound in (self.loss_bounds or {}).items()},
-            **{key: getattr(self, key) for key in SETTINGS},
-        )  # fmt: skip
-        table = open_table(
+        return open_table(
             frame,
             schema=schema,
             ledger=self.ledger,
             ledger_epsilon=self.ledger_epsilon,
             declared_size=self.declared_size,
         )
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta))
-        middle, half = low / 2 + high / 2, high / 2 - low / 2
-        fitted = self.release_.model
-        assert isinstance(fitted, Regression)  # noqa: S101 - what the mechanism returns
-        self._theta = fitted.theta
-        self.coef_ = fitted.theta[1:] / half
-        self._start = float(fitted.theta[0] - self.coef_ @ middle)
 
     def _sensitive(self, rows: int, given: Any) -> NDArray[Any]:
         if (given is None) != (self.groups is None):

@@ -15,7 +15,7 @@ from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
-    from stratsynth.driver.sums import PathRows, Which
+    from stratsynth.driver.clipping import PathRows, Which
     from stratsynth.questions.queries import Design
 
 UNIT = 1 << 12

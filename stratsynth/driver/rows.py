@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.driver.sums import PathRows, exact_sums
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.sums import exact_sums
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
 from stratsynth.schema import Numeric

@@ -11,7 +11,7 @@ from stratsynth.evaluation.audit import audit_mechanism
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import Budget, Neighbours
-from stratsynth.driver import sums
+from stratsynth.driver import clipping, models
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract, worlds
 
@@ -86,12 +86,12 @@ def test_groups_that_the_strata_have_used_up():
 
 def test_an_unclipped_gradient_is_caught(monkeypatch):
     """Rows' gradients are scaled to the clip as everywhere, but not those beyond it."""
-    clipped = sums.into_ball
+    clipped = clipping.into_ball
 
     def loose(vectors, radius, norm="l2"):
-        return clipped(vectors, np.minimum(np.asarray(radius) * 8, sums.GRID), norm)
+        return clipped(vectors, np.minimum(np.asarray(radius) * 8, clipping.GRID), norm)
 
-    monkeypatch.setattr(sums, "into_ball", loose)
+    monkeypatch.setattr(models, "into_ball", loose)
     found = {finding.kind for finding in checked({"clip": 0.05}, AMONG)}
     assert "sensitivity" in found
 

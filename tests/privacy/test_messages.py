@@ -20,8 +20,8 @@ from stratsynth.data.backends import Memory
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import ArrowSource, CsvSource, FeatherSource, FrameSource, ParquetSource, open_source
 from stratsynth.driver.answering import Answerer, Reader
+from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.driver.sums import PathRows
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions.handler import Exact

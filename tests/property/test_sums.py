@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stratsynth.driver import design, sums
-from stratsynth.driver.sums import PathRows, exact_sums, into_ball
+from stratsynth.driver import clipping, design, sums
+from stratsynth.driver.clipping import PathRows, into_ball
+from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -250,5 +251,5 @@ def test_a_coordinate_rounded_up_to_the_radius_is_taken_back():
 def test_long_vectors_do_not_overflow_the_check(norm):
     """The squares of 16 coordinates add up to 2^64, which 64 bits take for 0."""
     units = np.full((16, 1), GRID)
-    assert not sums._within(units, GRID, norm).any()
-    assert sums._within(units // 16, GRID, norm).all()
+    assert not clipping._within(units, GRID, norm).any()
+    assert clipping._within(units // 16, GRID, norm).all()

@@ -14,7 +14,8 @@ from stratsynth.evaluation.means.trials import stratified, truth_of
 
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
-from stratsynth.driver.sums import PathRows, exact_sums
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns

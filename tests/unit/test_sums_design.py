@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from stratsynth.driver import design
-from stratsynth.driver.sums import PathRows, exact_sums
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Design, Glm
 from stratsynth.schema import Categorical, Numeric, Schema
 

@@ -7,7 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from stratsynth.driver.sums import PathRows, exact_sums
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema

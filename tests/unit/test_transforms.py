@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratsynth import Numeric, Schema
-from stratsynth.driver.sums import PathRows, exact_sums
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import SchemaError
 from stratsynth.questions import Columns
 from stratsynth.questions.total import GRID
