@@ -23,30 +23,6 @@ ROWS = 1 << 13
 """Rows worked on at a time."""
 HUGE = 2.0**300
 """Coordinates beyond this are taken as this: their squares do not overflow, and no clip keeps them apart."""
-HALF = 1 << 15
-"""The square root of GRID: the clip of a vector whose products with itself are summed."""
-THETA = 1 << 20
-"""Coefficients are taken to the nearest 1 / THETA."""
-THETA_MOST = 1 << 30
-"""Larger coefficients, in those units, are taken as this: 1,024."""
-STEPS = 1 << 11
-"""exp is tabulated at this many points in each unit, so its relative error is below 1/4,096."""
-LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
-
-
-HUGE = 2.0**300
-"""Coordinates beyond this are taken as this: their squares do not overflow, and no clip keeps them apart."""
-HALF = 1 << 15
-"""The square root of GRID: the clip of a vector whose products with itself are summed."""
-THETA = 1 << 20
-"""Coefficients are taken to the nearest 1 / THETA."""
-THETA_MOST = 1 << 30
-"""Larger coefficients, in those units, are taken as this: 1,024."""
-STEPS = 1 << 11
-"""exp is tabulated at this many points in each unit, so its relative error is below 1/4,096."""
-LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,24 +23,6 @@ LAST = 21 * STEPS
 """Where the table of exp ends: exp(-21) GRID is less than 1."""
 
 
-THETA_MOST = 1 << 30
-"""Larger coefficients, in those units, are taken as this: 1,024."""
-STEPS = 1 << 11
-"""exp is tabulated at this many points in each unit, so its relative error is below 1/4,096."""
-LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
-
-
-STEPS = 1 << 11
-"""exp is tabulated at this many points in each unit, so its relative error is below 1/4,096."""
-LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
-
-
-LAST = 21 * STEPS
-"""Where the table of exp ends: exp(-21) GRID is less than 1."""
-
-
 def glm(query: Glm, rows: PathRows, which: Which) -> list[Ints]:
     """The sum of c x over rows, x being a row's whole features and c a whole number, one a class for softmax.
 
