@@ -42,19 +42,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class GroupRegression(Mechanism[Regression]):
-    """Linear or logistic regression that knows of groups: what each counts for, and what it is asked at."""
+    """Linear, logistic or softmax regression that knows of groups: what each counts for, and what it is asked at."""
 
     name: ClassVar[str] = "group_regression"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
-    """What is predicted: a numeric column, or one of two levels for `logistic`; the last such column by default."""
+    """What is predicted: a numeric column, one of two levels for `logistic`, or one of any for `softmax`; the last such
+    column by default."""
     features: Sequence[str] = ()
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] | Sequence[Sequence[str]] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
     declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
-    model: Literal["linear", "logistic"] = "linear"
-    """`linear` predicts a number, `logistic` the second of two levels."""
+    model: Literal["linear", "logistic", "softmax"] = "linear"
+    """`linear` predicts a number, `logistic` the second of two levels, `softmax` one of several."""
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
     """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` alike."""
     accounting: Accounting = "combined"
@@ -77,8 +78,8 @@ class GroupRegression(Mechanism[Regression]):
     count_share: float = 0.02
     """The part of the budget for noisy sizes, where there are no public ones."""
     stage_one: float | None = None
-    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only. A linear model's
-    coefficients have intervals if this is above 0."""
+    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only. The coefficients
+    of a linear or logistic model have intervals if this is above 0."""
     iterations: int = 100
     """The number of gradients."""
     rate: float | None = None
@@ -123,7 +124,7 @@ class GroupRegression(Mechanism[Regression]):
         for key in ("group_weights", "loss_bounds", "sizes", "reference"):
             if not isinstance(getattr(self, key), Mapping):
                 raise UsageError(f"{self.name}: {key} is a table.")
-        one_of(f"{self.name}: model", self.model, ("linear", "logistic"))
+        one_of(f"{self.name}: model", self.model, ("linear", "logistic", "softmax"))
         one_of(f"{self.name}: mode", self.mode, ("DPSE", "DPNoSE"))
         one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
         one_of(f"{self.name}: region", self.region, ("box", "ball"))
@@ -216,7 +217,7 @@ class GroupRegression(Mechanism[Regression]):
         """Sizes, stage 1 and stage 2; no randomness of our own is needed."""
         task = self.task(public)
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
-        start, errors, estimated = np.zeros(len(task.names)), None, None
+        start, errors, estimated = task.origin, None, None
         if self.tau:
             first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
             start, errors, estimated = first.theta, first.errors, first.estimated

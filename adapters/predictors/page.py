@@ -18,14 +18,18 @@ if TYPE_CHECKING:
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """What a reader is told of a coefficient's status."""
 SOUND = (
-    "Beside each coefficient of the model stands that of least squares on all records, from noisy moments. The "
-    "interval is of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the "
-    "data, if the residuals vary alike everywhere. A model with another objective, or of clipped gradients, need not "
-    "lie in it."
+    "Beside each coefficient of the model stands that of {method} on all records, from noisy moments. The interval is "
+    "of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the data, if "
+    "{assumption}. A model with another objective, or of clipped gradients, need not lie in it."
 )
+METHODS = {
+    "linear": ("least squares", "the residuals vary alike everywhere"),
+    "logistic": ("largest likelihood, in Newton steps,", "log-odds are linear in the features"),
+}
+"""How coefficients with intervals are estimated, and what the intervals assume."""
 UNSOUND = (
-    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear model and a "
-    "part of the budget (`stage_one`)."
+    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
+    "model and a part of the budget (`stage_one`)."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
@@ -42,7 +46,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
         Figure(
             "Coefficients",
             table=_plot(rows, f"Coefficients of {model.target}."),
-            legend=legend([("model, which predicts", 0), ("least squares, with its interval", 1)]),
+            legend=legend([("model, which predicts", 0), ("by noisy moments, with its interval", 1)]),
             numbers=Numbers(
                 f"coefficients of {model.target}",
                 ["feature", "level", *shown, "status"],
@@ -62,7 +66,8 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
             Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))
         )
     facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]
-    note = SOUND if model.estimated is not None else UNSOUND
+    method, assumption = METHODS.get(model.link, ("", ""))
+    note = UNSOUND if model.estimated is None else SOUND.format(method=method, assumption=assumption)
     return Section("coefficients", "The coefficients", text=[note, UNITS], facts=facts, figures=figures)
 
 
@@ -72,7 +77,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
     scale = Scale.over(ends)
     heads = [
         Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)),
-        Column("model"), Column("least squares"),
+        Column("model"), Column("by noisy moments"),
         Column("interval of 95 %"), Column("status", "text"),
     ]  # fmt: skip
     lines = []
@@ -80,7 +85,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
         name = f"{row['feature']} ({row['level']})" if row["level"] else row["feature"]
         known = math.isfinite(row["lower"])
         marks = [Mark("model", row["value"], series=0)]
-        marks += [Mark("least squares", row["estimate"], row["lower"], row["upper"], 1)] if known else []
+        marks += [Mark("by noisy moments", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
         lines.append([
             text("intercept" if name == "1" else name),

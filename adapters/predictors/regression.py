@@ -48,7 +48,7 @@ class Regression(Predictor):
     theta: Floats
     """One number a feature; for `softmax` one row a feature and one column a level of the target."""
     estimated: Estimated | None = None
-    """The coefficients by noisy moments with their errors, where a linear fit bought these."""
+    """The coefficients by noisy moments with their errors, where a linear or logistic fit bought these."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """How it was fitted, in public numbers, for its readers."""
 
@@ -123,10 +123,11 @@ class Regression(Predictor):
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """One row a feature, and for `softmax` a level of the target, in the unit of the data.
 
-        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, which a model with
-        another objective or of clipped gradients need not agree with, `std_error` its error with its
-        parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds with probability `level`. Numbers count
-        from the middle of their bounds: the intercept, `1`, is the mean there, at all reference levels.
+        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, or for `logistic`
+        largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients need not agree
+        with it. `std_error` is its error with its parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds
+        with probability `level`. Numbers count from the middle of their bounds: the intercept, `1`, is the mean (the
+        log-odds) there, at all reference levels.
 
         `status`: `ok`; `small`, where the noise is larger than the sampling error; `not_estimable`, where there are no
         moments, or so noisy ones that the formula for their error does not hold.

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PRECURSOR = 5
-"""Stage 1 of `logistic` takes one step for this many of stage 2."""
+"""Stage 1 of `softmax` takes one step for this many of stage 2."""
+NEWTON = 5
+"""Stage 1 of `logistic` takes this many Newton steps, each with twice the budget of the one before: an early step only
+has to come near enough for the next, and how far off the last one is decides how far off the coefficients are."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class First:
     errors: Floats | None
     """Each group's part of the mean squared residuals (s_k^2), 1 together; None where they were not asked."""
     estimated: Estimated | None
-    """A linear precursor's coefficients with their errors."""
+    """A linear or logistic precursor's coefficients with their errors."""
 
 
 @dataclass(frozen=True)
@@ -93,48 +96,68 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     """Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
 
     Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves. Where nothing is
-    tailored, the residuals are asked of everybody for the intervals alone, for a tenth.
+    tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
-    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9)
+    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9 if task.link == "linear" else 1 - 1e-9)
     if alone:
         rest = [part] * groups
     elif tailored:
         rest = shared(task, "parallel", rho - part, [1.0] * groups)
     else:
         rest = [rho - part]
-    moments = None
-    if task.link == "linear":
-        square, product = yield from total(Moments(task.design, task.target, task.norm), rho=part)
-        moments = NoisyMoments.of(square, product)
-        theta = moments.theta
-    else:
-        theta = yield from _precursor(task, part if tailored else rho * (1 - 1e-9), records(task, sizes))
-        if not tailored:
-            return First(theta, None, None)
-    region = task.descent(theta).region
+    theta, moments = yield from _precursor(task, part, sizes)
+    if task.link != "linear" and not tailored:
+        return First(theta, None, _estimated(task, moments, 1.0))
+    region = task.region
     if not tailored:
         found = [(yield from ask(task.losses(region.project(theta), squared=True), rest[0]))]
     else:
         queries = [task.losses(region.project(theta), k, squared=True) for k in range(groups)]
         found = yield from by_group(task, queries, rest)
     squares = np.array([max(float(s.values[0]), s.sigma) for s in found])
-    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
-    estimated = None if moments is None else moments.estimated(records(task, squares), alike)
+    variance = moments.residual_variance(records(task, squares)) if moments and task.link == "linear" else 1.0
+    estimated = _estimated(task, moments, variance)
     if not tailored:
         return First(theta, None, estimated)
     errors = squares / sizes
     return First(theta, errors / errors.sum(), estimated)
 
 
-def _precursor(task: Task, rho: float, rows: float) -> Program[Floats]:
+def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
+    """Everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
+    if task.link == "linear":
+        square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
+        least_squares = NoisyMoments.of(square, product)
+        return least_squares.theta, least_squares
+    if task.link == "softmax":
+        return (yield from _few_steps(task, rho, records(task, sizes))), None
+    newton = yield from _newton_step(task, rho, np.zeros(len(task.names)), 0)
+    for step in range(1, NEWTON):
+        newton = yield from _newton_step(task, rho, newton.theta, step)
+    return newton.theta, newton
+
+
+def _newton_step(task: Task, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
+    """The next step of `NEWTON` from here, for its part of rho."""
+    query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
+    square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
+    return NoisyMoments.newton(square, gradient, query.theta)
+
+
+def _estimated(task: Task, moments: NoisyMoments | None, variance: float) -> Estimated | None:
+    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
+    return None if moments is None else moments.estimated(variance, alike)
+
+
+def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
     """A few steps on everybody's gradient."""
     steps = max(1, task.settings.iterations // PRECURSOR)
-    descent = task.descent(np.zeros(len(task.names)), steps)
+    descent = task.descent(task.origin, steps)
     for _ in range(steps):
         answer = yield from ask(task.gradients(descent.theta), rho / steps * (1 - 1e-12))
-        descent.step(answer.values / rows)
+        descent.step(answer.values.reshape(descent.theta.shape) / rows)
     return descent.result
 
 
@@ -162,10 +185,10 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
         else:
             queries = [task.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
             found = yield from by_group(task, queries, shared(task, divide, tailored.gradient, [*tailored.shares]))
-            gradient = np.zeros(len(task.names))
+            gradient = np.zeros_like(task.origin)
             for k, (weight, answer) in enumerate(zip(v, found, strict=True)):
-                own = answer.values if not task.groups else task.local[k].share.T @ answer.values
-                gradient += weight * own
+                own = answer.values.reshape(-1, *task.origin.shape[1:])
+                gradient += weight * (task.local[k].share.T @ own if task.groups else own)
             spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
         noise = noise or spread
         descent.step(gradient)
@@ -185,4 +208,4 @@ def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple
             parts = np.floor(table / most * GRID) / GRID
             query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
     answer = yield from ask(query, rho * (1 - 1e-12))
-    return answer.values * most, answer.sigma * most
+    return answer.values.reshape(task.origin.shape) * most, answer.sigma * most

@@ -14,7 +14,7 @@ import numpy as np
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
 
 from stratsynth.errors import Unsupported, UsageError, nearest
-from stratsynth.questions import Coded, Gradients, Losses
+from stratsynth.questions import Coded, Curvature, Gradients, Losses
 from stratsynth.schema import Numeric
 from stratsynth.strata import within
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Neighbours
     from stratsynth.mechanisms import Public
+    from stratsynth.questions.gradients import Link
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
 
@@ -50,7 +51,7 @@ class Task:
     schema: Schema
     neighbours: Neighbours
     target: str
-    link: Literal["linear", "logistic"]
+    link: Link
     design: Coded
     names: tuple[str, ...]
     """The features."""
@@ -78,12 +79,27 @@ class Task:
         """What is minimised."""
         return self.settings.plan_of
 
+    @property
+    def origin(self) -> Floats:
+        """Coefficients of 0: one a feature, and for `softmax` one a level of the target."""
+        levels = (self.schema.size(self.target),) if self.link == "softmax" else ()
+        return np.zeros((len(self.names), *levels))
+
+    @property
+    def region(self) -> Region:
+        """Where coefficients may lie."""
+        return Region(self.settings.region, self.settings.radius)
+
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
         """A descent from here, with as many steps as the settings say or these."""
         number = self.settings.iterations if steps is None else steps
-        region = Region(self.settings.region, self.settings.radius)
         tail = max(1, round(number * self.settings.tail))
-        return Descent(region, self.rate, self.settings.momentum, number, tail, start)
+        return Descent(self.region, self.rate, self.settings.momentum, number, tail, start)
+
+    def curvature(self, theta: Floats) -> Curvature:
+        """The query for a Newton step of everybody's logistic model."""
+        (asked,) = self._asked(theta, None)[1]
+        return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
         """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
@@ -97,9 +113,10 @@ class Task:
         return Gradients(design, self.target, self.link, thetas, self.clip)
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """The query for the losses of everybody or of one group; residual errors are `squared` for `logistic` too."""
+        """The query for the losses of everybody or of one group; residual errors are `squared` for levels too."""
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
-        clip = 1.0 if squared and self.link == "logistic" else self.settings.loss_clip
+        most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals
+        clip = most if squared else self.settings.loss_clip
         design, thetas = self._asked(theta, group)
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
@@ -186,19 +203,25 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         clip,
         rate,
     )
-    task.gradients(np.zeros(len(names))).check(schema)
+    task.gradients(task.origin).check(schema)
     return task
 
 
 def _target(settings: GroupRegression, public: Public) -> str:
     """The target; by default the last column that will do."""
-    schema, linear = public.schema, settings.model == "linear"
+    schema = public.schema
 
     def fits(name: str) -> bool:
         column = schema.column(name)
-        return isinstance(column, Numeric) if linear else not isinstance(column, Numeric) and column.size == 2
+        if isinstance(column, Numeric) or settings.model == "linear":
+            return isinstance(column, Numeric) and settings.model == "linear"
+        return column.size == 2 if settings.model == "logistic" else column.size > 1
 
-    what = "a numeric column" if linear else "a categorical column of two levels"
+    what = {
+        "linear": "a numeric column",
+        "logistic": "a categorical column of two levels",
+        "softmax": "a categorical column",
+    }[settings.model]
     if settings.target:
         if settings.target in public.constant or settings.target not in schema.columns:
             close = nearest(settings.target, schema.columns)

@@ -11,6 +11,7 @@ from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -25,6 +26,7 @@ __all__ = [
     "Coded",
     "Columns",
     "Counts",
+    "Curvature",
     "Design",
     "Distance",
     "Glm",

@@ -57,6 +57,12 @@ def test_logistic(way):
     assert checked({"model": "logistic", "target": "SEX", **LOGISTIC[way]}, BINARY) == []
 
 
+@pytest.mark.parametrize("mode", ["DPSE", "DPNoSE"])
+def test_softmax(mode):
+    settings = {"model": "softmax", "target": "WORK", "mode": mode, "accounting": "parallel", "stage_one": 0.2}
+    assert checked(settings, AMONG[:1]) == []
+
+
 @pytest.mark.parametrize("accounting", ["combined", "parallel", "paper"])
 def test_groups_that_overlap(accounting):
     settings = {"groups": [["GROUP"], ["SEX"]], "target": "AGE", "objective": "balanced", "accounting": accounting}

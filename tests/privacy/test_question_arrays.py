@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Choose, Columns, Design, Distance, Glm, Gradients, Losses, Peak, Total
+from stratsynth.questions import Choose, Columns, Curvature, Design, Distance, Glm, Gradients, Losses, Peak, Total
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=90)})
@@ -49,6 +49,7 @@ TAKERS = {
     "thetas": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
     "parts": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", THETAS, 1.0, ("SEX",), array(TWO / 2)), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
 
@@ -82,7 +83,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    used = getattr(held(question), "thetas" if taker == "losses" else taker)
+    used = getattr(held(question), {"losses": "thetas", "curvature": "theta"}.get(taker, taker))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)
