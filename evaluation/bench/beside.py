@@ -66,7 +66,7 @@ class Problem:
         if self.link == "linear":
             return self._scaled(self.target)
         positive = self.schema.levels(self.target)[1]
-        return (self.frame[self.target] == positive).to_numpy(np.float64)
+        return np.asarray(self.frame[self.target] == positive, np.float64)
 
     def _scaled(self, name: str) -> Floats:
         column = self.schema.column(name)

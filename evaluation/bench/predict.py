@@ -112,11 +112,11 @@ def _coverage() -> list[Figure]:
             columns = {name: ss.Numeric(lower=-1, upper=1, bins=2) for name in ("X", "Z")}
             settings = {"target": "Y", "model": model, "stage_one": 0.9, "iterations": 1}
             fitted = _fitted(frame, ss.Schema({**columns, **target}), settings, 2.0).predictor()
-            for level, kept in held.items():
+            for level in LEVELS:
                 table = fitted.coefficients(level).set_index("feature")  # type: ignore[attr-defined]
                 sound = table[table.status != "not_estimable"]
                 right = pd.Series(truth)[sound.index]
-                kept += ((sound.lower <= right) & (right <= sound.upper)).tolist()
+                held[level] += ((sound.lower <= right) & (right <= sound.upper)).tolist()
         figures += [
             limited(
                 f"coverage of {level:.0%} intervals, {model}, off by, over {COVERED:,} fits of 3 coefficients",

@@ -9,6 +9,7 @@ from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.predictions import CONSTANT, PREDICTIONS
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import listing
+from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.rates import differences, errors_by_group
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
@@ -37,7 +38,8 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
     main = rates[(rates["metric"] == facts["score"]) & rates["scope"].isin([GROUP, EVERYBODY])]
     figures = [
         errors_by_group(main, scores.by, tables, scores.schema, title="In each group", of="the rows predicted"),
-        _all_rates(scores, tables),
+        _everybody(scores, tables),
+        *([_groups(scores)] if scores.by else []),
     ]
     between = rates[(rates["scope"] == "between") & (rates["table"] != CONSTANT)]
     figures += differences(between, {t: n for t, n in tables.items() if t != CONSTANT})
@@ -52,7 +54,7 @@ def predictions_page(scores: PredictionScores, *, name: str, certificate: Mappin
             subtitle=f"{name[:1].upper()}{name[1:]}: {facts['scored_rows']:,} rows, "
             f"{several(facts['groups'], 'declared group')}",
             lead=[
-                f"Predicted is {facts['task']}.",
+                f"Predicted: {facts['task']}.",
                 "“Constant” predicts the same for everybody: a model should stay below its error, in each group.",
             ],
             sections=sections,
@@ -68,52 +70,61 @@ def _named(scores: PredictionScores, name: str) -> dict[str, str]:
     return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
 
 
-def _all_rates(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
+def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
     """Every rate of everybody, one row a rate."""
     whole = scores.rates[scores.rates["scope"] == EVERYBODY]
     rows = []
     for metric in dict.fromkeys(whole["metric"]):
         values = whole[whole["metric"] == metric].set_index("table")["value"]
-        rows.append([str(metric).replace("_", " "), *(values.get(table) for table in tables)])
+        rows.append([_words(metric), *(values.get(table) for table in tables)])
     return listing(
         "Every rate, of everybody", "A rate over nobody is not defined, and left empty.",
-        [("rate", "text"), *((name, "number") for name in tables.values())], rows,
-        "Groups by themselves are in rates.csv, with intervals.",
+        [("rate", "text"), *((name, "number") for name in tables.values())], rows, "",
     )  # fmt: skip
+
+
+def _groups(scores: PredictionScores) -> Figure:
+    """Every rate of the predictions themselves, one row a group."""
+    wide, metrics = _by_group(scores)
+    rows = [
+        [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
+        for row in wide[wide["scope"] == GROUP].to_dict("records")
+    ]
+    head = [("Group", "text"), ("people", "number"), *((_words(m), "number") for m in metrics), ("status", "text")]
+    return listing("Every rate, group by group", "Intervals are in rates.csv.", head, rows, "")
+
+
+def _words(metric: object) -> str:
+    return str(metric).replace("_", " ")
 
 
 def text(scores: PredictionScores) -> str:
     """A page for the terminal: the rates of each group, worst first, and the differences between groups."""
-    facts, rates = scores.facts, scores.rates
-    own = rates[rates["table"] == PREDICTIONS]
-    metrics = [m for m in dict.fromkeys(own["metric"]) if (own[own["metric"] == m]["scope"] != "between").any()]
-    wide = _wide(own, scores.by, metrics)
-    ascending = facts["score"] == "accuracy"
-    groups = wide[wide["scope"] == GROUP].sort_values(facts["score"], ascending=ascending, kind="stable")
-    rows = [[*scores.by, "people", *(m.replace("_", " ") for m in metrics), "status"]]
+    facts, by = scores.facts, scores.by
+    wide, metrics = _by_group(scores)
+    groups = wide[wide["scope"] == GROUP]
+    rows = [[*by, "people", *map(_words, metrics), "status"]]
     for row in [*groups.head(GROUPS).to_dict("records"), *wide[wide["scope"] == EVERYBODY].to_dict("records")]:
-        who = [str(row[c]) for c in scores.by] if row["scope"] == GROUP else ["all", "", ""][: len(scores.by)]
-        who += [""] * (len(scores.by) - len(who))
+        who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
         rows.append([*who, f"{row['n']:,}", *(shown(row[m]) for m in metrics), row["status"]])
-    lines = [f"{STAMP}.", f"Predicting {facts['task']}, {facts['scored_rows']:,} rows.", ""]
-    lines += aligned(rows, len(scores.by))
+    lines = [f"{STAMP}.", f"Predicting {facts['task']}, {facts['scored_rows']:,} rows.", "", *aligned(rows, len(by))]
     if len(groups) > GROUPS:
         lines.append(f"... and {len(groups) - GROUPS:,} more groups in rates.csv.")
+    between = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] == "between")]
     lines += ["", *_beside(scores)]
-    between = own[own["scope"] == "between"]
-    lines += [f"{str(r['metric']).replace('_', ' ').capitalize()}: {shown(r['value'])}."
-              for r in between.to_dict("records")]  # fmt: skip
+    lines += [f"{_words(row['metric']).capitalize()}: {shown(row['value'])}." for row in between.to_dict("records")]
     return "\n".join(lines)
 
 
-def _wide(own: pd.DataFrame, by: tuple[str, ...], metrics: list[str]) -> pd.DataFrame:
-    """One row a group, one column a metric."""
-    first = own[own["metric"] == metrics[0]]
-    found = first[first["scope"] != "between"][["scope", *by, "n", "status"]].reset_index(drop=True)
+def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
+    """One row a group of the predictions themselves, worst first, then everybody; and the metrics, one column each."""
+    score = scores.facts["score"]
+    own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
+    metrics = list(dict.fromkeys(own["metric"].astype(str)))
+    wide = own[own["metric"] == score][["scope", *scores.by, "n", "status"]].reset_index(drop=True)
     for metric in metrics:
-        part = own[(own["metric"] == metric) & (own["scope"] != "between")]
-        found[metric] = part["value"].to_numpy()
-    return found
+        wide[metric] = own[own["metric"] == metric]["value"].to_numpy()
+    return wide.sort_values(["scope", score], ascending=[False, score == "accuracy"], kind="stable"), metrics
 
 
 def _beside(scores: PredictionScores) -> list[str]:
@@ -121,4 +132,4 @@ def _beside(scores: PredictionScores) -> list[str]:
     score = scores.facts["score"]
     whole = scores.rates[(scores.rates["scope"] == EVERYBODY) & (scores.rates["metric"] == score)]
     figures = ", ".join(f"{row['table']} {shown(row['value'])}" for row in whole.to_dict("records"))
-    return [f"{score.replace('_', ' ').capitalize()} of everybody: {figures}."]
+    return [f"{_words(score).capitalize()} of everybody: {figures}."]

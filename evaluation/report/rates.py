@@ -37,7 +37,7 @@ def errors_by_group(
     groups, everybody = group_errors(rows, by, shown, None, schema)
     return card(
         groups, GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status), title=title,
-        note=f"The {error} in each group, of {of}.", interval=f"Lines: 95 % intervals of chance in the rows of {of}.",
+        note=f"The {error} in each group, of {of}.", interval=f"Lines: 95 % intervals of chance among {of}.",
     )  # fmt: skip
 
 
