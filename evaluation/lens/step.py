@@ -58,7 +58,7 @@ def decompose(loss: Loss, people: People, theta: Floats, step: Step) -> pd.DataF
         One row a group and one for everybody: `n`; `loss`; `gradient_norm`, the mean norm of rows' gradients, and
         `mean_gradient_norm`, the norm of their mean; `clipped`, the part of rows that the clip cuts; `trace` of the
         group's Hessian; `boundary`, the mean of 1 - sum f^2; `plain`, `clipping` and `noise` as above;
-        `clipping_second`, the part of `clipping` that has the Hessian; `excess` = `clipping` + `noise`, what privacy adds.
+        `clipping_second`, the part of `clipping` that has the Hessian; `excess`, the sum of `clipping` and `noise`.
     """
     import pandas as pd
 

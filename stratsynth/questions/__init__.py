@@ -11,6 +11,7 @@ from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
@@ -32,6 +33,7 @@ __all__ = [
     "Glm",
     "Gradients",
     "Losses",
+    "Mitigated",
     "Moments",
     "NoisySum",
     "NoisyTable",
