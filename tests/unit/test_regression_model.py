@@ -190,7 +190,8 @@ def test_without_a_size_there_is_nothing_to_divide_by():
     "how",
     [
         {"target": "Y", "mode": "DPSE", "accounting": "parallel"}, {"target": "D", "model": "logistic"},
-        {"target": "Y", "stage_one": 0.5, "objective": "balanced"}, {"target": "D", "model": "logistic", "stage_one": 0.5},
+        {"target": "Y", "stage_one": 0.5, "objective": "balanced"},
+        {"target": "D", "model": "logistic", "stage_one": 0.5},
         {"target": "C", "model": "softmax", "stage_one": 0.3},
     ],
 )  # fmt: skip
