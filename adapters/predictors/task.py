@@ -91,10 +91,16 @@ class Task:
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
 
-    def gradients(self, theta: Floats, group: int | None = None) -> Gradients:
-        """The query for a gradient of everybody, or of one group."""
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> Gradients:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
         design, thetas = self._asked(theta, group)
-        return Gradients(design, self.target, self.link, thetas, self.clip)
+        return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one by everybody's coefficients."""
+        return gradient if not self.groups else self.local[group].share.T @ gradient
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
         """The query for the losses of everybody or of one group; residual errors are `squared` for `logistic` too."""
@@ -168,8 +174,10 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
-    rate = settings.rate or 1 / (CURVATURE[settings.model] * norm**2 * bounded)
-    clip = settings.clip or RESIDUAL[settings.model] * norm
+    link: Literal["linear", "logistic"] = "linear" if settings.model == "linear" else "logistic"
+    network = settings.model == "network"  # whose own rate and clip are not those of its precursor
+    rate = (not network and settings.rate) or 1 / (CURVATURE[link] * norm**2 * bounded)
+    clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
     task = Task(
@@ -177,7 +185,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         schema,
         public.neighbours,
         target,
-        settings.model,
+        link,
         design,
         names,
         families,
@@ -186,7 +194,8 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         clip,
         rate,
     )
-    task.gradients(np.zeros(len(names))).check(schema)
+    if not network:
+        task.gradients(np.zeros(len(names))).check(schema)
     return task
 
 
@@ -194,11 +203,15 @@ def _target(settings: GroupRegression, public: Public) -> str:
     """The target; by default the last column that will do."""
     schema, linear = public.schema, settings.model == "linear"
 
+    several = settings.model == "network" and settings.mode == "DPNoSE" and settings.target
+
     def fits(name: str) -> bool:
         column = schema.column(name)
-        return isinstance(column, Numeric) if linear else not isinstance(column, Numeric) and column.size == 2
+        if linear or isinstance(column, Numeric):
+            return linear and isinstance(column, Numeric)
+        return column.size == 2 or bool(several and column.size > 2)
 
-    what = "a numeric column" if linear else "a categorical column of two levels"
+    what = "a numeric column" if linear else f"a categorical column of two levels{' or more' if several else ''}"
     if settings.target:
         if settings.target in public.constant or settings.target not in schema.columns:
             close = nearest(settings.target, schema.columns)

@@ -10,6 +10,7 @@ import numpy as np
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.queries import Glm
 from stratsynth.questions.total import GRID
 
@@ -50,11 +51,15 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
         .astype(np.float64)
     )
     if query.parts is not None:
-        cell = np.ravel_multi_index(
-            [rows.codes[name][which].astype(np.intp) for name in query.by], rows.schema.shape(query.by)
-        )
-        c = np.trunc(c * query.parts.ravel()[cell])
+        c = np.trunc(c * share_of(query, rows, which))
     return list((x.T @ c.T).astype(np.int64).T)
+
+
+def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
+    """The part that each row's cell has of its clipped gradient."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    found: Floats = np.asarray(query.parts).ravel()[np.ravel_multi_index(codes, rows.schema.shape(query.by))]
+    return found
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:

@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import design, models
+from stratsynth.driver import design, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped, into_ball
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
 from stratsynth.schema.transforms import forward
@@ -98,5 +99,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
+    NetworkGradients: networks.gradients,
+    NetworkLosses: networks.losses,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""
