@@ -90,15 +90,15 @@ class GroupRegression(Mechanism[Regression | Network]):
     """The number of gradients."""
     rate: float | None = None
     """The learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
-    network that its output layer can have, 4 / (hidden + 1)."""
+    network 8 / (hidden + 1), twice 1 over the curvature of its output layer."""
     momentum: float = 0.9
     """How much of the last direction is kept."""
     tail: float = 0.5
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
     clip: float | None = None
     """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
-    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, half of
-    what the output layer's part alone can be."""
+    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 4, of the
+    gradient by all weights: what a residual of a quarter makes of the output layer's part."""
     loss_clip: float = 1.0
     """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
     radius: float = 5.0

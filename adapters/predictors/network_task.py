@@ -1,8 +1,9 @@
 """What stage 2 descends on for a network of one hidden layer: its questions, its first weights, rate and clip.
 
 All weights are one vector: the hidden layer's, unit after unit, then the output layer's. Rate and clip come from public
-numbers: a row has at most R^2 features of at most 1, and H hidden units between -1 and 1 beside the constant. For output
-weights alone the mean log loss has a curvature of at most (H + 1) / 4.
+numbers alone. The output layer sees H hidden units between -1 and 1 and a constant, of norm at most sqrt(H + 1): by its
+weights the mean log loss has a curvature of at most (H + 1) / 4. The rate is twice one over that, where descent on a
+quadratic function is just stable without momentum; the clip is what a residual of a quarter makes of that norm.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+RATE = 8.0
+"""The learning rate times H + 1."""
+RESIDUAL = 0.25
+"""The residual up to which no gradient by the output weights is clipped."""
+
 
 @dataclass(frozen=True, eq=False)
 class NetworkTask:
@@ -42,8 +48,8 @@ class NetworkTask:
         """From the task of the logistic precursor; refuses what cannot be asked, from the schema alone."""
         s = task.settings
         bounded = 1 + s.multiplier if s.loss_bounds else 1.0
-        rate = s.rate or 4 / ((s.hidden + 1) * bounded)
-        network = cls(replace(task, rate=rate, clip=s.clip or math.sqrt(s.hidden + 1) / 2))
+        rate = s.rate or RATE / ((s.hidden + 1) * bounded)
+        network = cls(replace(task, rate=rate, clip=s.clip or RESIDUAL * math.sqrt(s.hidden + 1)))
         check_query(s.name, network.gradients(network.start(np.random.default_rng(0))), task.schema)
         return network
 

@@ -29,8 +29,8 @@ UNSOUND = (
     "part of the budget (`stage_one`)."
 )
 NETWORK = (
-    "A network's weights say nothing one by one, and there are no intervals for them; what it predicts for rows at hand "
-    "is told by `stratsynth predict`."
+    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
+    "`stratsynth predict`."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "

@@ -161,9 +161,7 @@ def _precursor(task: Task, rho: float, rows: float) -> Program[Floats]:
     return descent.result
 
 
-def stage_two(
-    task: Task, model: Descending, tailored: Tailored, start: Floats
-) -> Program[tuple[Floats, float]]:
+def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
     """Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
@@ -196,9 +194,7 @@ def stage_two(
     return descent.result, noise
 
 
-def _together(
-    task: Task, model: Descending, theta: Floats, v: Floats, rho: float
-) -> Program[tuple[Floats, float]]:
+def _together(task: Task, model: Descending, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
     """The weighted sum of all groups' gradients, with one noise."""
     most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
