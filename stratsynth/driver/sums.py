@@ -21,10 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import models
+from stratsynth.driver import models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
@@ -84,5 +85,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Gradients: models.gradients,
     Losses: models.losses,
     Curvature: models.curvature,
+    NetworkGradients: networks.gradients,
+    NetworkLosses: networks.losses,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

@@ -11,6 +11,7 @@ from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
@@ -33,6 +34,8 @@ __all__ = [
     "Gradients",
     "Losses",
     "Moments",
+    "NetworkGradients",
+    "NetworkLosses",
     "NoisySum",
     "NoisyTable",
     "Peak",
