@@ -11,8 +11,8 @@ UNSOUND = {
     'gradient bounds nothing. Take mitigation = "surrogate": the averages are those of earlier steps, asked with noise '
     "and charged, and each row's gradient is of that row alone",
     "dpsgd_f": "DPSGD-F takes its noise from the largest clip of the groups present in a batch, so that the noise "
-    "itself tells whether a group was present, and asks for a batch's counts before it uses the same batch. Take mitigation = "
-    '"group_clip": the largest clip of all declared groups, and the counts of earlier samples',
+    "itself tells whether a group was present, and asks for a batch's counts before it uses the same batch. Take "
+    'mitigation = "group_clip": the largest clip of all declared groups, and the counts of earlier samples',
     "realised_batch": "Global-Adapt as published divides by the realised size of each sample, which is private. Take "
     'mitigation = "global_adapt", which divides by the expected size',
 }

@@ -1,9 +1,9 @@
-"""The chapter of a report that shows a regression: its coefficients as a plot, and how they were fitted."""
+"""The chapter of a report that shows a regression, its coefficients as a plot, or a network; and how it was fitted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.report.cells import drawn, figure
@@ -13,6 +13,7 @@ from stratsynth.report.page import Cell, Column, Figure, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
+    from stratsynth.adapters.predictors.network import Network
     from stratsynth.adapters.predictors.regression import Regression
 
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
@@ -30,6 +31,10 @@ METHODS = {
 UNSOUND = (
     "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
     "model and a part of the budget (`stage_one`)."
+)
+NETWORK = (
+    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
+    "`stratsynth predict`."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
@@ -58,17 +63,33 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
             ),
         )
     ]  # fmt: skip
-    groups = model.facts.get("groups", [])
-    if len(groups) > 1:
-        heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
-        lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
-        figures.append(
-            Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))
-        )
-    facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]
+    figures += _groups(model.facts, named)
+    facts = _described(model.facts)
     method, assumption = METHODS.get(model.link, ("", ""))
     note = UNSOUND if model.estimated is None else SOUND.format(method=method, assumption=assumption)
     return Section("coefficients", "The coefficients", text=[note, UNITS], facts=facts, figures=figures)
+
+
+def network_section(model: Network, named: Callable[[str], str]) -> Section:
+    """How a network was fitted, and its groups."""
+    return Section(
+        "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
+    )
+
+
+def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fit in words."""
+    return [(key, str(value)) for key, value in facts.get("described", {}).items()]
+
+
+def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
+    """The groups, where there are several."""
+    groups = facts.get("groups", [])
+    if len(groups) < 2:
+        return []
+    heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
+    lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
+    return [Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))]
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
 
-from stratsynth.questions import Gradients, Moments, NoisySum, Program, Query, split, total
+from stratsynth.questions import Moments, NoisySum, Program, Query, split, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.descent import Descent
     from stratsynth.adapters.predictors.task import Task
 
     Floats = NDArray[np.float64]
@@ -26,6 +27,28 @@ PRECURSOR = 5
 NEWTON = 5
 """Stage 1 of `logistic` takes this many Newton steps, each with twice the budget of the one before: an early step only
 has to come near enough for the next, and how far off the last one is decides how far off the coefficients are."""
+
+
+class Descending(Protocol):
+    """What stage 2 descends on: a regression (`Task`), or a network (`NetworkTask`); its numbers are one vector."""
+
+    def descent(self, start: Floats) -> Descent:
+        """A descent from here."""
+        ...
+
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> Query:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        ...
+
+    def losses(self, theta: Floats, group: int | None = None) -> Query:
+        """The query for the losses of everybody, or of one group."""
+        ...
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one of everybody's numbers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -161,9 +184,9 @@ def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
     return descent.result
 
 
-def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
+def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
     """Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
-    descent, noise, groups = task.descent(start), 0.0, len(tailored.sizes)
+    descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
     # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
     most = task.settings.most_weight / records(task, tailored.sizes)
@@ -172,7 +195,7 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
     for _ in range(task.settings.iterations):
         losses = np.zeros(groups)
         if tailored.loss:
-            asked = [task.losses(descent.theta, k if task.groups else None) for k in range(groups)]
+            asked = [model.losses(descent.theta, k if task.groups else None) for k in range(groups)]
             rhos = shared(
                 task, divide, tailored.loss, [1.0] * groups if accounting == "combined" else [*tailored.shares]
             )
@@ -181,23 +204,22 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
         slopes = task.objective.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
         if accounting == "combined":
-            gradient, spread = yield from _together(task, descent.theta, v, tailored.gradient)
+            gradient, spread = yield from _together(task, model, descent.theta, v, tailored.gradient)
         else:
-            queries = [task.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
+            queries = [model.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
             found = yield from by_group(task, queries, shared(task, divide, tailored.gradient, [*tailored.shares]))
-            gradient = np.zeros_like(task.origin)
+            gradient = np.zeros_like(start)
             for k, (weight, answer) in enumerate(zip(v, found, strict=True)):
-                own = answer.values.reshape(-1, *task.origin.shape[1:])
-                gradient += weight * (task.local[k].share.T @ own if task.groups else own)
+                gradient += weight * model.widened(answer.values, k)
             spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
         noise = noise or spread
         descent.step(gradient)
     return descent.result, noise
 
 
-def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
+def _together(task: Task, model: Descending, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
     """The weighted sum of all groups' gradients, with one noise."""
-    most, query, by = float(v.max()), task.gradients(theta), task.families.columns
+    most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         table = np.zeros(task.schema.shape(by))
         for weight, group in zip(v, task.groups, strict=True):
@@ -205,7 +227,6 @@ def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple
             table[tuple(codes.get(column, slice(None)) for column in by)] += weight
         most = float(table.max())  # of a record's groups, one of each family, together
         if not np.all(table == most):
-            parts = np.floor(table / most * GRID) / GRID
-            query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
+            query = model.gradients(theta, None, by, np.floor(table / most * GRID) / GRID)
     answer = yield from ask(query, rho * (1 - 1e-12))
-    return answer.values.reshape(task.origin.shape) * most, answer.sigma * most
+    return answer.values.reshape(theta.shape) * most, answer.sigma * most

@@ -107,10 +107,18 @@ class Task:
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
 
-    def gradients(self, theta: Floats, group: int | None = None) -> Gradients:
-        """The query for a gradient of everybody, or of one group."""
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> Gradients:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
         design, thetas = self._asked(theta, group)
-        return Gradients(design, self.target, self.link, thetas, self.clip)
+        return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one by everybody's coefficients."""
+        own = gradient.reshape(-1, *self.origin.shape[1:])
+        found: Floats = self.local[group].share.T @ own if self.groups else own
+        return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
         """The query for the losses of everybody or of one group; residual errors are `squared` for levels too."""
@@ -185,8 +193,11 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
-    rate = settings.rate or 1 / (CURVATURE[settings.model] * norm**2 * bounded)
-    clip = settings.clip or RESIDUAL[settings.model] * norm
+    network = settings.model == "network"  # whose own rate and clip are not those of its precursor
+    precursor: Link = "logistic" if schema.size(target) == 2 else "softmax"
+    link = precursor if settings.model == "network" else settings.model
+    rate = (not network and settings.rate) or 1 / (CURVATURE[link] * norm**2 * bounded)
+    clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
     task = Task(
@@ -194,7 +205,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         schema,
         public.neighbours,
         target,
-        settings.model,
+        link,
         design,
         names,
         families,
@@ -217,11 +228,9 @@ def _target(settings: GroupRegression, public: Public) -> str:
             return isinstance(column, Numeric) and settings.model == "linear"
         return column.size == 2 if settings.model == "logistic" else column.size > 1
 
-    what = {
-        "linear": "a numeric column",
-        "logistic": "a categorical column of two levels",
-        "softmax": "a categorical column",
-    }[settings.model]
+    what = {"linear": "a numeric column", "logistic": "a categorical column of two levels"}.get(
+        settings.model, "a categorical column"
+    )
     if settings.target:
         if settings.target in public.constant or settings.target not in schema.columns:
             close = nearest(settings.target, schema.columns)

@@ -136,7 +136,7 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         """As many classes as are declared; few rows give a model of noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = is_list(self.classes) and len(self.classes) > 2
+        tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
@@ -149,10 +149,11 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         """
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
-        if not is_list(self.classes) or len(set(self.classes)) != len(self.classes) or len(self.classes) < 2:
+        classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
+        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
             raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
-        target = numbered(np.asarray(y), list(self.classes))
-        levels, binary = Categorical(levels=tuple(map(str, range(len(self.classes))))), len(self.classes) == 2
+        target = numbered(np.asarray(y), classes)
+        levels, binary = Categorical(levels=tuple(map(str, range(len(classes))))), len(classes) == 2
         self._fit(X, target, levels, "logistic" if binary else "softmax", sensitive_features)
         self.classes_ = np.asarray(self.classes)
         self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self._start)

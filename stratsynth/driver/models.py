@@ -12,6 +12,7 @@ from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.mitigation import Mitigated
+from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
@@ -55,12 +56,16 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     vectors = np.moveaxis(residuals, 1, 0).reshape(levels, -1) * (GRID // design.UNIT) / query.clip
     c = into_ball(vectors, np.tile(reach, models)).astype(np.float64).reshape(levels, models, len(x))
     if query.parts is not None:
-        cell = np.ravel_multi_index(
-            [rows.codes[name][which].astype(np.intp) for name in query.by], rows.schema.shape(query.by)
-        )
-        c = np.trunc(c * query.parts.ravel()[cell])
+        c = np.trunc(c * share_of(query, rows, which))
     sums = (x.T @ c.reshape(-1, len(x)).T).astype(np.int64).reshape(-1, levels, models)
     return [sums[:, :, model].ravel() for model in range(models)]
+
+
+def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
+    """The part that each row's cell has of its clipped gradient."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    found: Floats = np.asarray(query.parts).ravel()[np.ravel_multi_index(codes, rows.schema.shape(query.by))]
+    return found
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:

@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import mitigation, models
+from stratsynth.driver import mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.mitigation import Mitigated
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
@@ -86,5 +87,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Losses: models.losses,
     Curvature: models.curvature,
     Mitigated: mitigation.mitigated,
+    NetworkGradients: networks.gradients,
+    NetworkLosses: networks.losses,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

@@ -12,6 +12,7 @@ from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.mitigation import Mitigated
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
@@ -35,6 +36,8 @@ __all__ = [
     "Losses",
     "Mitigated",
     "Moments",
+    "NetworkGradients",
+    "NetworkLosses",
     "NoisySum",
     "NoisyTable",
     "Peak",

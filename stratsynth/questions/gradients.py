@@ -55,16 +55,7 @@ class Gradients(Query):
     def check(self, schema: Schema) -> None:
         """As for `Glm`, and parts that never make a row count for more."""
         check_models("gradients", self, schema)
-        if (self.parts is None) != (not self.by):
-            raise MechanismError("gradients: `by` and `parts` go together.")
-        if self.parts is not None:
-            check_clique("gradients", self.by, schema)
-            if (
-                not is_plain(self.parts)
-                or self.parts.shape != schema.shape(self.by)
-                or not np.all((self.parts >= 0) & (self.parts <= 1))
-            ):
-                raise MechanismError("gradients: `parts` are numbers from 0 to 1, one for each cell of `by`.")
+        check_parts("gradients", self.by, self.parts, schema)
 
     def replayed(self) -> Any:
         """All but the values of coefficients and parts, which come from earlier answers."""
@@ -134,3 +125,13 @@ def check_models(what: str, query: Gradients | Losses, schema: Schema) -> None:
     if not is_plain(thetas) or not len(thetas) or thetas.shape[1:] != shape or not np.isfinite(thetas).all():
         each = " x ".join(map(str, shape))
         raise MechanismError(f"{what}: thetas must be finite, one row a model and {each} columns.")
+
+
+def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:
+    """A part for each cell of `by`, none of which makes a row count for more."""
+    if (parts is None) != (not by):
+        raise MechanismError(f"{what}: `by` and `parts` go together.")
+    if parts is not None:
+        check_clique(what, by, schema)
+        if not is_plain(parts) or parts.shape != schema.shape(by) or not np.all((parts >= 0) & (parts <= 1)):
+            raise MechanismError(f"{what}: `parts` are numbers from 0 to 1, one for each cell of `by`.")
