@@ -82,11 +82,29 @@ class Leaning:
     clip: float
     """Z, of `global_adapt`; the largest clip otherwise."""
     kept: dict[str, Kept] = field(default_factory=dict)
+    counted: float = 0.0
+    """Where no size is declared: the noisy numbers of records of all samples so far, added up."""
+    uncertain: float = 0.0
+    """The variance of its noise."""
+    samples: int = 0
 
     @classmethod
     def start(cls, task: Task) -> Leaning:
         """Nothing is known yet."""
         return cls(task, task.settings.clip)
+
+    @property
+    def batch(self) -> float:
+        """The expected number of records in a sample: declared, or the mean so far, and no less than its noise."""
+        if self.task.batch is not None:
+            return self.task.batch
+        return max(self.counted, math.sqrt(self.uncertain), 1.0) / self.samples
+
+    def count(self, tally: NoisySum) -> None:
+        """Take in how many records a sample had, noisily: for samples whose expected size nobody declares."""
+        self.counted += float(tally.values.sum())
+        self.uncertain += tally.sigma**2 * len(tally.units)
+        self.samples += 1
 
     def learn(self, answers: Mapping[str, NoisySum]) -> None:
         """Take in the statistics of one step."""
@@ -99,7 +117,7 @@ class Leaning:
     def _adapt(self, tally: NoisySum) -> None:
         """Z <- Z exp(-clip_rate + b), by the sample's expected size."""
         s = self.task.settings
-        longer = float(np.clip(tally.values[1] / self.task.batch, -1, 1))
+        longer = float(np.clip(tally.values[1] / self.batch, -1, 1))
         self.clip = float(
             np.clip(self.clip * math.exp(longer - s.clip_rate), s.clip / s.most_clip, s.clip * s.most_clip)
         )
@@ -164,8 +182,8 @@ class Leaning:
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)
         sizes, pulls, excess = self.sizes(), self.kept["pulls"], self.kept["excess"]
-        noise = excess.noise / self.task.batch
-        d = excess.mean / self.task.batch
+        noise = excess.noise / self.batch
+        d = excess.mean / self.batch
         d = d * max(0.0, 1 - d.size * noise**2 / max(float(d @ d), 1e-300))  # less noise than there is: James and Stein
         sums = pulls.mean.reshape(groups, -1)
         apart = sums / sizes[:, None] - sums.sum(axis=0) / sizes.sum()

@@ -62,7 +62,8 @@ class FairSGD(Mechanism[Regression]):
     batch: float = 1024
     """The expected number of records in a sample; all of them where there are no more."""
     sampling: float | None = None
-    """The probability with which a record takes part in a step, in place of `batch`; needed in strata."""
+    """The probability with which a record takes part in a step, in place of `batch`; needed in strata. Where no size is
+    declared it is 0.05 by default, and how many records that makes is learned from noisy sums."""
     rate: float | None = None
     """The learning rate; by default 4 over the largest squared norm of a row's features, one over the largest curvature
     that a logistic loss can have."""
@@ -153,7 +154,7 @@ class FairSGD(Mechanism[Regression]):
             "Model": f"{task.link} regression of {task.target} on {len(task.names)} features",
             "Groups": groups,
             "Mitigation": what,
-            "Descent": f"{self.iterations} steps on samples of about {task.batch:,.0f} records, learning rate "
+            "Descent": f"{self.iterations} steps on samples of about {learned.batch:,.0f} records, learning rate "
             f"{task.rate:.3g}; {averaged}",
             "Clip": f"{learned.clip:.3g} for a row's gradient, penalties included",
         }

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+UNDECLARED = 0.05
+"""The rate of Poisson samples where neither it nor a size is declared."""
 RATE = 4.0
 """The learning rate, times the largest squared norm of a row's features, where none is given."""
 
@@ -39,8 +41,8 @@ class Task:
     design: Coded
     names: tuple[str, ...]
     """The features."""
-    records: float
-    """The number of records, times the weight of one."""
+    records: float | None
+    """The declared number of records, times the weight of one; None where it is learned from noisy sums."""
     sampling: float
     """The probability with which a record takes part in a step."""
     rate: float
@@ -67,9 +69,9 @@ class Task:
         return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
 
     @property
-    def batch(self) -> float:
-        """The expected number of records in a step."""
-        return self.records * self.sampling
+    def batch(self) -> float | None:
+        """The expected number of records in a step, where it is public."""
+        return None if self.records is None else self.records * self.sampling
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -86,7 +88,7 @@ class Task:
         """What each step asks about the groups."""
         s = self.settings
         if s.mitigation == "none":
-            return ()
+            return () if self.records is not None else ("tally",)
         boundary: tuple[Statistic, ...] = ("boundary",) if s.mitigation == "surrogate" and s.gamma2 else ()
         clipping: tuple[Statistic, ...] = ("pulls", "excess") if s.mitigation == "surrogate" and s.gamma1 else ()
         return ("tally", *boundary, *clipping)
@@ -136,8 +138,6 @@ def task_of(settings: FairSGD, public: Public) -> Task:
         )
     if settings.mitigation == "surrogate" and not (settings.gamma1 or settings.gamma2):
         raise Unsupported(f'{who}: with gamma1 and gamma2 at 0 there is nothing to mitigate; take mitigation = "none".')
-    if public.size is None:
-        raise Unsupported(f"{who}: gradients are divided by the number of records; declare a size.")
     named = settings.features or [n for n in schema.names if n not in (*settings.groups, target)]
     one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
     columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
@@ -154,7 +154,7 @@ def task_of(settings: FairSGD, public: Public) -> Task:
     )
     task = Task(
         settings, schema, target, design, design.names(schema),
-        float(public.size) * schema.row_weight.most, _sampling(settings, public),
+        None if public.size is None else float(public.size) * schema.row_weight.most, _sampling(settings, public),
         settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
     if "excess" in task.statistics and settings.clip >= task.wide:
@@ -201,5 +201,4 @@ def _sampling(settings: FairSGD, public: Public) -> float:
         raise Unsupported(
             f"{settings.name}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05."
         )
-    assert public.size is not None  # noqa: S101 - refused above
-    return min(1.0, settings.batch / max(public.size, 1))
+    return UNDECLARED if public.size is None else min(1.0, settings.batch / max(public.size, 1))

@@ -25,6 +25,8 @@ class Learned:
     """What training found."""
 
     theta: Floats
+    batch: float
+    """The expected number of records in a sample."""
     noise: float
     """The noise in a coordinate of the last step's mean gradient."""
     clip: float
@@ -44,11 +46,14 @@ def train(task: Task, allot: Allotment) -> Program[Learned]:
         answers = yield from total(
             task.query(descent.theta, lean), noise=allot.noise, rate=allot.rate, weights=task.weights
         )
-        gradient, scale = answers[0], leaning.scale / task.batch
+        told = dict(zip(map(str, task.statistics), answers[1:], strict=True))
+        if task.batch is None:
+            leaning.count(told["tally"])
+        gradient, scale = answers[0], leaning.scale / leaning.batch
         descent.step(gradient.values.reshape(task.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip
-        leaning.learn(dict(zip(task.statistics, answers[1:], strict=True)))
-    return Learned(descent.result, spread, clip, _groups(task, leaning))
+        leaning.learn(told)
+    return Learned(descent.result, leaning.batch, spread, clip, _groups(task, leaning))
 
 
 def _groups(task: Task, leaning: Leaning) -> list[str]:

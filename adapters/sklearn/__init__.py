@@ -4,11 +4,14 @@ What scikit-learn would read from the data is a parameter here, since it would b
 features and target, the classes, the levels of the sensitive feature. Rows with another class or level are left out
 silently, and numbers beyond their bounds are taken for these. Every `fit` spends `epsilon` and `delta`; so does every
 fold of a cross-validation, see `cross_validate`. The noise cannot be seeded, so two fits never agree.
+
+`FairSGDClassifier` is `fair_sgd` likewise.
 """
 
 from __future__ import annotations
 
 from stratsynth.adapters.sklearn.estimators import GroupClassifier, GroupRegressor
+from stratsynth.adapters.sklearn.fair import FairSGDClassifier
 from stratsynth.adapters.sklearn.folds import EveryFoldSpends, cross_validate
 
-__all__ = ["EveryFoldSpends", "GroupClassifier", "GroupRegressor", "cross_validate"]
+__all__ = ["EveryFoldSpends", "FairSGDClassifier", "GroupClassifier", "GroupRegressor", "cross_validate"]
