@@ -87,6 +87,10 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="NAME=S", help="Another one to compare with, as vanilla=DIR: of the same kind."),
     ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(metavar="RECIPE", help="That of the release: what caused each group's error. Takes a fit more."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
     cliques: Annotated[
         int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
@@ -117,7 +121,8 @@ def evaluate(
     found = evaluated(
         real, _table(synthetic), schema, columns, beside={name: _table(place) for name, place in others.items()}, k=k,
         cliques=cliques, holdout=holdout, target=target,
-        positive=levels, above=above, area=area, quasi=known, seed=seed,
+        positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
+        release=synthetic if recipe is not None and synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
     if as_json:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-CAUSES = {**predictors.CAUSES, **tables.CAUSES}
+CAUSES = {"total variation": tables.CAUSES, "excessive risk": predictors.CAUSES}
 MEASURES = {
     "total variation": "How far the release's tables are from the real ones within a group: 0 where they agree, 1 "
     "where nothing does; the mean over tables.",
@@ -34,20 +34,15 @@ MEASURES = {
 
 def lens_page(scores: LensScores) -> str:
     """The HTML."""
-    facts, frame = scores.facts, scores.lens
-    measure = MEASURES[facts["measure"]]
-    widths = sorted(frame["columns"].unique()) if "columns" in frame else [None]
-    figures = [
-        picture(frame if width is None else frame[frame["columns"] == width], facts["parts"], scores.by, scores.schema,
-                title="In each group" if width is None else f"In each group, tables of {several(width, 'column')}")
-        for width in widths
-    ]  # fmt: skip
+    facts = scores.facts
+    note = "Parts add up to the whole; a negative one makes up for others. Lines are 95 % intervals over fits."
+    figures = _pictures(scores.lens, facts["parts"], scores.by, scores.schema, note)
     return render(
         Page(
             title="What each group loses, and to what",
             subtitle=f"{facts['mechanism']}, epsilon {facts['epsilon']:g}: {facts['real_rows']:,} rows, "
             f"{several(facts['groups'], 'declared group')}, {facts['repeats']} fits",
-            lead=[measure, *remedies(facts["parts"])],
+            lead=[MEASURES[facts["measure"]], *remedies(facts["measure"])],
             sections=[Section("lens", "Who loses what", figures=figures)],
             internal=BANNER,
             made_with="Made by stratsynth lens. Every figure lies beside this file as CSV and Parquet.",
@@ -55,13 +50,35 @@ def lens_page(scores: LensScores) -> str:
     )
 
 
-def remedies(parts: Sequence[str]) -> list[str]:
+def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
+    """The parts of one release's error, for the page of its evaluation."""
+    measure = "total variation"
+    note = "Parts add up to the error of this release. `stratsynth lens` repeats the fit, and has intervals over noise."
+    return Section(
+        "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure)],
+        figures=_pictures(frame, tables.PARTS, by, schema, note),
+    )  # fmt: skip
+
+
+def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
+    """One picture, or one for each width of marginals."""
+    if "columns" not in frame:
+        return [picture(frame, parts, by, schema, title="In each group", note=note)]
+    return [
+        picture(one, parts, by, schema, title=f"In each group, tables of {several(width, 'column')}", note=note)
+        for width, one in ((width, frame[frame["columns"] == width]) for width in sorted({*map(int, frame["columns"])}))
+    ]
+
+
+def remedies(measure: str) -> list[str]:
     """What each part is, and what moves it."""
-    return [f"{part.capitalize()}: {CAUSES[part][0]}. What moves it: {CAUSES[part][1]}." for part in parts]
+    return [
+        f"{part.capitalize()}: {what}. What moves it: {remedy}." for part, (what, remedy) in CAUSES[measure].items()
+    ]
 
 
 def picture(
-    frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
+    frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:  # fmt: skip
     """One line a group: the parts of what it loses, each with its interval, and the whole."""
     rows: list[dict[Any, Any]] = frame.to_dict("records")
@@ -75,7 +92,7 @@ def picture(
     for row in rows:
         name = _name(row, by, schema)
         marks = [
-            Mark(part, row[part], *_ends(row, part), series)
+            Mark(part, row[part], _known(row[f"{part}_low"]), _known(row[f"{part}_high"]), series)
             for series, part in enumerate(parts)
             if math.isfinite(row[part])
         ]
@@ -86,16 +103,15 @@ def picture(
     names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in parts for end in ("", "_low", "_high"))]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     return Figure(
-        title, "Parts add up to the whole; a negative part makes up for others. Lines are 95 % intervals over fits.",
-        Table("What each group loses, by cause.", heads, lines), legend=legend([(p, i) for i, p in enumerate(parts)]),
+        title, note, Table("What each group loses, by cause.", heads, lines),
+        legend=legend([(part, i) for i, part in enumerate(parts)]),
         numbers=Numbers(title, names, plain.to_numpy().tolist(), STAMP),
     )  # fmt: skip
 
 
-def _ends(row: Mapping[Any, Any], part: str) -> tuple[float, float] | tuple[()]:
-    """The interval of a part, where it has one."""
-    low, high = row[f"{part}_low"], row[f"{part}_high"]
-    return (low, high) if math.isfinite(low) and math.isfinite(high) else ()
+def _known(value: float) -> float | None:
+    """An end of an interval, where there is one."""
+    return value if math.isfinite(value) else None
 
 
 def _name(row: Mapping[Any, Any], by: Sequence[str], schema: Schema) -> str:
@@ -114,5 +130,5 @@ def text(scores: LensScores) -> str:
             *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", shown(row["value"]),
             *(shown(row[part]) for part in parts), str(row["status"]),
         ])  # fmt: skip
-    lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *remedies(parts)]
+    lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *remedies(facts["measure"])]
     return "\n".join(lines)

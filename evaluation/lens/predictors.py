@@ -26,8 +26,9 @@ CAUSES = {
     "noise": ("privacy noise", "more budget, a smaller clip, or fewer features"),
 }
 """What each part is, and what moves it."""
-WIDE = 1e4
-"""A clip beyond all gradients of scaled features, and fine enough a grid for them."""
+WIDE = 64.0
+"""A clip beyond the gradients of scaled features, of up to 4,000 columns where the target has levels. Sums are taken on
+a grid that widens with the clip: here a residual is cut to a multiple of 1/4,096."""
 LEAST = 1e-6
 """The least probability that the log loss takes a prediction for."""
 UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
@@ -66,7 +67,8 @@ def losses(model: Model, rows: EncodedRows, target: str) -> Floats:
     levels, own = rows.schema.levels(target), rows.codes[target]
     if all(f"probability={level}" in said for level in levels):
         chances = np.column_stack([np.asarray(said[f"probability={level}"], np.float64) for level in levels])
-        return -np.log(np.maximum(chances[np.arange(len(own)), own], LEAST))
+        logs: Floats = -np.log(np.maximum(chances[np.arange(len(own)), own], LEAST))
+        return logs
     return (np.asarray(said["prediction"]).astype(str) != np.array(levels)[own]).astype(np.float64)
 
 

@@ -15,10 +15,11 @@ from stratsynth.evaluation.tables import FEW, STAMP, EncodedRows, group_numbers,
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.checks import whole
-from stratsynth.data.table import open_table
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import describe
 from stratsynth.models import Returns, TableModel
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.release import Release
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,7 @@ def lens(
     if on is not None and kind == Returns.ROWS:
         raise UsageError("lens: other rows are for predictors; a table is compared with the rows it was fitted to.")
     names, groups = groups_of(recipe.schema(), by if by is not None else _usual(recipe))
-    table = open_table(recipe.data.path, schema=recipe.schema(), declared_size=recipe.data.declared_size)
+    table = recipe.table()  # with its ledger, from which nothing is reserved
     real = EncodedRows.read(recipe.data.path if on is None else on, recipe.schema())
     if kind == Returns.ROWS:
         return _of_rows(recipe, table, real, names, groups, repeats, seed, tick)
@@ -134,6 +135,57 @@ def _of_rows(
     ]  # fmt: skip
     facts = _facts(recipe, real, by, groups, repeats, tables.PARTS, "total variation")
     return LensScores(recipe.schema(), by, {**facts, "release_rows": recipe.rows}, joined(frames))
+
+
+def lens_of_release(
+    real: EncodedRows, made: EncodedRows, recipe: Recipe | str | Path, release: str | Path, by: Sequence[str],
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """INTERNAL. The parts of one release's error: `evaluate` shows them. One fit without noise, and no charge.
+
+    Args:
+        real: The rows that it was fitted to.
+        made: Its rows.
+        recipe: Its recipe, which says where the rows are that it was fitted to.
+        release: Its folder, which holds its model.
+        by: Columns whose crossing makes the groups.
+        seed: Of post-processing and of the rows drawn.
+
+    Returns:
+        As `LensScores.lens`. The error is that of these very rows, so it has no interval; those of the parts are for
+        the rows that stand for the models.
+
+    Raises:
+        UsageError: The release draws no rows, or was made by another recipe.
+    """
+    recipe = recipe if isinstance(recipe, Recipe) else Recipe.read(Path(recipe))
+    found = Release.load(release)
+    settings = describe(recipe.prepared.mechanism.fitted)
+    said = found.certificate["mechanism"]
+    if recipe.schema() != real.schema or (said["name"], found.certificate["guarantee"]["epsilon"]) != (
+        settings["name"], recipe.spend.epsilon
+    ):  # fmt: skip
+        raise UsageError(
+            f"evaluation: {Path(release).name} was made by {said['name']} with epsilon "
+            f"{found.certificate['guarantee']['epsilon']:g}, and the recipe is another one; name that of the release."
+        )
+    if not isinstance(found.model, TableModel):
+        raise UsageError("evaluation: this release draws no rows; `stratsynth lens` takes the recipe of a predictor.")
+    table = recipe.table()  # with its ledger, from which nothing is reserved
+    quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
+    many = max(tables.DRAWN, made.rows)
+    noiseless, model = (tables.drawn(_rows_of(m), many, seed + i) for i, m in enumerate((quiet.model, found.model)))
+    names, groups = groups_of(recipe.schema(), by)
+    sigmas, frames = tables.by_sigma(quiet, real, names, groups), []
+    for width in (1, 2):
+        one = tables.split(real, noiseless, model, made, names, width)
+        parts = {part: one.parts[part][None] for part in tables.PARTS}
+        shown = {"noise_by_sigma": sigmas if width == 1 else np.full(len(sigmas), np.nan)}
+        frames.append(_frame(real, names, groups, one.error[None], parts, {"columns": width}, shown))
+        for part in ("misfit", "noise"):
+            frames[-1][f"{part}_low"] = one.parts[part] - one.bound
+            frames[-1][f"{part}_high"] = one.parts[part] + one.bound
+    return joined(frames)
 
 
 def _rows_of(model: Any) -> TableModel:
