@@ -69,7 +69,8 @@ def losses(model: Model, rows: EncodedRows, target: str) -> Floats:
         chances = np.column_stack([np.asarray(said[f"probability={level}"], np.float64) for level in levels])
         logs: Floats = -np.log(np.maximum(chances[np.arange(len(own)), own], LEAST))
         return logs
-    return (np.asarray(said["prediction"]).astype(str) != np.array(levels)[own]).astype(np.float64)
+    wrong: Floats = (np.asarray(said["prediction"]).astype(str) != np.array(levels)[own]).astype(np.float64)
+    return wrong
 
 
 def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
