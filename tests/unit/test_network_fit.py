@@ -147,7 +147,7 @@ def test_a_plan_says_how_it_descends():
         ({"hidden": 0}, "hidden"), ({"hidden": 1025}, "hidden"), ({"hidden": 2.5}, "hidden"),
         ({"stage_one": 0.2}, "only tailors budgets"), ({"target": "Y"}, "categorical"),
         ({"mode": "DPSE"}, "cannot be tailored"), ({"accounting": "smooth"}, "not private"),
-        ({"features": ["X", "D"]}, "neither a feature"),
+        ({"features": ["X", "D"]}, "neither a feature"), ({"target": "C", "hidden": 1000}, "fewer hidden units"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_anything_is_asked(settings, words):
