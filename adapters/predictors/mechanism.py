@@ -97,8 +97,8 @@ class GroupRegression(Mechanism[Regression | Network]):
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
     clip: float | None = None
     """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
-    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 4, of the
-    gradient by all weights: what a residual of a quarter makes of the output layer's part."""
+    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, of the
+    gradient by all weights: what a residual of a half makes of the output layer's part."""
     loss_clip: float = 1.0
     """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
     radius: float = 5.0

@@ -34,7 +34,7 @@ UNSOUND = (
 )
 NETWORK = (
     "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
-    "`stratsynth predict`."
+    "the command stratsynth predict."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
