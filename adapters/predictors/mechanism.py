@@ -1,7 +1,8 @@
 """Group-aware private regression (paper 000, "Privacy Budget Tailoring in Private Data Analysis", corrected).
 
 Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's residual error; stage 2 (Algorithms 2 and
-3) descends on noisy gradients of the groups, each with a budget of its own.
+3) descends on noisy gradients of the groups, each with a budget of its own. Stage 2 may fit a network of one hidden
+layer, with budgets from the residual errors of a logistic regression ("Beyond Linear Regression").
 
 What is corrected: residuals r^2 cut at D are asked with noise D^2 / (2 rho), not D^4; gradients are sums, divided by
 public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k - bound_k), of

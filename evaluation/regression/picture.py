@@ -59,7 +59,7 @@ def digits_picture(frame: pd.DataFrame, path: Path) -> None:
         panel.set(title=name, xlabel="part of test images told wrongly", xlim=(-0.02, 1.02))
         panel.set_yticks(range(len(methods)), methods, fontsize=8)
         panel.grid(axis="x", alpha=0.3)
-        panel.legend(fontsize=8, loc="lower right")
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=2, frameon=False)
     panels[0].invert_yaxis()
     figure.suptitle("Eights against twos: mean and range over seeds")
     figure.savefig(path, dpi=120)
