@@ -18,7 +18,7 @@ import numpy as np
 from stratsynth.errors import StratsynthError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     import pandas as pd
 
@@ -142,8 +142,8 @@ def words(found: Mapping[str, pd.DataFrame]) -> list[str]:
 
 def _better(gaps: pd.DataFrame, world: str, name: str) -> bool:
     """Whether the gap is narrower than without mitigation, and intervals do not overlap."""
-    none, one = gaps.loc[(world, "none")], gaps.loc[(world, name)]
-    return bool(one["gap"] + one["spread"] < none["gap"] - none["spread"])
+    gap, spread = ({key: float(value) for key, value in gaps[what][world].items()} for what in ("gap", "spread"))
+    return gap[name] + spread[name] < gap["none"] - spread["none"]
 
 
 def _ordered(frame: pd.DataFrame, by: str, what: str) -> tuple[int, int]:
@@ -159,13 +159,11 @@ def _ordered(frame: pd.DataFrame, by: str, what: str) -> tuple[int, int]:
 
 def _claim(text: str, counted: tuple[int, int]) -> str:
     right, of = counted
-    verdict = (
-        "nothing to compare" if not of else "holds" if right == of else "holds mostly" if right > of / 2 else "fails"
-    )
+    verdict = "holds" if right == of else "holds mostly" if right > of / 2 else "fails"
     return f"{text}: {verdict}, {right} of {of}." if of else f"{text}: there is nothing to compare."
 
 
 def _apart(frame: pd.DataFrame, what: str) -> float:
     """The mean over worlds and models of the distance between the two groups."""
-    groups: Callable[[str], pd.Series] = lambda name: frame[frame["group"] == name].set_index(["world", "model"])[what]  # noqa: E731
-    return float((groups("majority") - groups("minority")).abs().mean())
+    wide = frame.pivot_table(index=["world", "model"], columns="group", values=what)
+    return float((wide["majority"] - wide["minority"]).abs().mean())

@@ -50,7 +50,11 @@ def kinds(settings, **more):
     return {finding.kind for finding in checked(settings, **more)}
 
 
-@pytest.mark.parametrize("way", WAYS)
+LONG = {"everybody in every step", "surrogate of noise alone"}
+"""Which only the long run looks at: one has a price of its own, the other a part of what the first one asks."""
+
+
+@pytest.mark.parametrize("way", [pytest.param(way, marks=[pytest.mark.slow] * (way in LONG)) for way in WAYS])
 def test_it_keeps_the_contract(way):
     assert checked(WAYS[way]) == []
 

@@ -59,8 +59,6 @@ def test_from_a_plan_to_predictions(folder):
     ("old", "new", "words"),
     [
         ('groups = ["G"]', 'groups = ["G"]\nmitigation = "paper"', "clipping each row's gradient bounds nothing"),
-        ('groups = ["G"]', 'groups = ["G"]\nmitigation = "dpsgd_f"', "groups present in a batch"),
-        ('groups = ["G"]', 'groups = ["G"]\nscaling = "groups"', "figure 9"),
         ('target = "D"', 'target = "Y"', "categorical"),
         ("sampling = 0.5", "sampling = 1.5", "sampling"),
     ],

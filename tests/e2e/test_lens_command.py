@@ -95,7 +95,6 @@ def test_an_evaluation_shows_what_caused_its_error(folder, tmp_path):
     [
         (["nothing.toml", "-o", "new"], "there is no recipe"),
         (["recipe.toml", "-o", "out"], "exists already"),
-        (["recipe.toml", "-o", "new", "--by", "RACE"], "RACE"),
         (["recipe.toml", "-o", "new", "--on", "people.csv"], "for predictors"),
     ],
 )

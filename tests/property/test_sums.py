@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from stratsynth.driver import clipping, design, sums
 from stratsynth.driver.clipping import PathRows, into_ball
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Design, Glm, Moments, NetworkGradients, NetworkLosses, RowVectors
+from stratsynth.questions import Columns, Design, Glm, Mitigated, Moments, NetworkGradients, NetworkLosses, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -84,6 +84,35 @@ QUERIES = {
     "network, extreme": NetworkGradients(SMALL, "class", theta(10, 2, 3) * 1e307, theta(11, 3, 4) * 1e300, 1e-99),
     "network, losses": NetworkLosses(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 1.0),
     "network, residuals": NetworkLosses(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, "squared"),
+    "mitigated": Mitigated(
+        DESIGN,
+        "yes",
+        "logistic",
+        theta(12, WIDTH),
+        0.5,
+        ("class",),
+        ("tally", "boundary", "pulls", "excess"),
+        0.4,
+        3.0,
+        theta(13, 4),
+        theta(14, 4),
+        theta(15, WIDTH),
+        CELLS,
+    ),
+    "mitigated, extreme": Mitigated(
+        DESIGN,
+        "class",
+        "softmax",
+        theta(16, WIDTH, 4) * 1e300,
+        1e-99,
+        ("yes",),
+        ("boundary", "excess"),
+        1.0,
+        1e9,
+        theta(17, 2) * 1e307,
+        theta(18, 2) * 1e200,
+        theta(19, WIDTH, 4) * 1e300,
+    ),
     "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
     "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
 }

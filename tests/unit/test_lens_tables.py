@@ -186,12 +186,15 @@ def test_a_predictors_excess_is_what_clipping_and_noise_cost(tmp_path):
     assert found["clipping"]["a"] > 0.02  # whose gradients are long; group b gains by it
     assert found["clipping"].iloc[-1] > 0
     assert found["cause"]["a"] == "clipping"
+    others = lens(tmp_path / "recipe.toml", repeats=2, on=people(300, seed=5)).lens
+    assert others["n"].iloc[-1] == 300
     noisy = lens(predicting(tmp_path, settings + "3.0", epsilon=0.05), repeats=4).lens
     assert (noisy["noise"] > noisy["clipping"]).all()
     assert noisy["clipping"].abs().max() < 1e-3  # a clip that cuts nothing
 
 
-def test_a_sampled_predictor_and_other_rows(tmp_path):
+@pytest.mark.slow
+def test_long_a_sampled_predictor_and_other_rows(tmp_path):
     recipe = predicting(tmp_path, 'name = "fair_sgd"\niterations = 3\nsampling = 0.5\n')
     found = lens(recipe, repeats=2, on=people(300, seed=5)).lens
     assert found["n"].iloc[-1] == 300
