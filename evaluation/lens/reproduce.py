@@ -152,8 +152,8 @@ def _simulated(gaps: pd.DataFrame) -> list[str]:
     lines = []
     for model, one in ends.groupby("model", sort=False):
         none = one[one["gamma2"] == 0].set_index("world")
-        for gamma, some in one[one["gamma2"] > 0].groupby("gamma2"):
-            some = some.set_index("world")
+        for gamma, simulated in one[one["gamma2"] > 0].groupby("gamma2"):
+            some = simulated.set_index("world")
             narrower, wider = (some["high"] < none["low"]).sum(), (some["low"] > none["high"]).sum()
             lines.append(
                 f"Simulated with gamma2 {gamma}, {model}: the gap is narrower by more than chance in {narrower} of "
