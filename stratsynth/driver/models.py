@@ -9,6 +9,7 @@ import numpy as np
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.queries import Glm
 from stratsynth.questions.total import GRID
@@ -43,6 +44,10 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     whole, reach = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)
     residuals = residuals_of(query, rows, which, logits_of(x, query))
+    cell = _cells(query, rows, which) if query.by else None
+    if query.flips is not None:
+        levels = rows.codes[query.target][which].astype(np.intp)
+        residuals = np.where(query.flips.ravel()[cell], residuals + (2 * levels - 1), residuals)
     models = len(query.thetas)
     c = (
         into_ball((residuals * (GRID // design.UNIT) / query.clip).reshape(1, -1), np.tile(reach, models))
@@ -50,11 +55,14 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
         .astype(np.float64)
     )
     if query.parts is not None:
-        cell = np.ravel_multi_index(
-            [rows.codes[name][which].astype(np.intp) for name in query.by], rows.schema.shape(query.by)
-        )
         c = np.trunc(c * query.parts.ravel()[cell])
     return list((x.T @ c.T).astype(np.int64).T)
+
+
+def _cells(query: Gradients, rows: PathRows, which: Which) -> Ints:
+    """The number of each row's cell of `by`."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    return np.asarray(np.ravel_multi_index(codes, rows.schema.shape(query.by)), np.int64)
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
@@ -74,7 +82,18 @@ def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
     return [np.array([model.sum()]) for model in units]
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses) -> Floats:
+def confusions(query: Confusions, rows: PathRows, which: Which) -> list[Ints]:
+    """Each classifier's rows by group, label and prediction: every row adds exactly one GRID to one coordinate."""
+    whole, _ = design.whole(query.design, rows, which)
+    said = logits_of(whole.astype(np.float64), query) > 0  # whole numbers: exact
+    names, size = (*query.by, query.target), query.cells(rows.schema)
+    cell = np.ravel_multi_index([rows.codes[n][which].astype(np.intp) for n in names], rows.schema.shape(names))
+    first = size * np.arange(len(said))[:, None]
+    found = np.bincount((first + 2 * cell + said).ravel(), minlength=size * len(said))
+    return list(found.reshape(len(said), size) * GRID)
+
+
+def logits_of(x: Floats, query: Glm | Gradients | Losses | Confusions) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width

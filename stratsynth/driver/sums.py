@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import design, models
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped, into_ball
+from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
@@ -98,5 +99,6 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
+    Confusions: models.confusions,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""
