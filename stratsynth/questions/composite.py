@@ -15,7 +15,7 @@ most that this moves F, for any N, is the step of c times w:
                       to [0, 1], s > 0                    prod_{i != j} ((z_i + s) / (z_j + s))^(1/J)
 
 (s is the term's parameter.) Cutting to an interval and H move no more than their argument, so the score moves by at
-most the sum over terms of |weight| x step_c x w; an exchanged record moves two coordinates, by the sum of two steps.
+most the sum over terms of |weight| x step_c x w; an exchanged record moves two coordinates, by at most twice that.
 
 Rounding keeps the bound. A is rounded to integers times a power of 2 first, and steps are those of the rounded A. What
 is piecewise linear is then exact. The others are computed with 60 digits by correctly rounded operations, wrong by
@@ -238,9 +238,12 @@ class Composite(Score):
 
 @lru_cache(maxsize=256)
 def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
-    """One step's, for rows of weight 1: that of the worst coordinate, or of the two worst together."""
-    steps = sorted((sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True)), reverse=True)
-    return sum(steps[:2], Fraction(0)) if neighbours == Neighbours.REPLACE else steps[0]
+    """One step's, for rows of weight 1: that of the worst coordinate, twice if a record leaves one and enters another.
+
+    Always twice, whatever the terms, so that the price of another notion of neighbour depends on no answer.
+    """
+    most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
+    return 2 * most if neighbours == Neighbours.REPLACE else most
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
