@@ -13,6 +13,8 @@ from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
+from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -29,12 +31,15 @@ __all__ = [
     "Composite",
     "Confusions",
     "Counts",
+    "Curvature",
     "Design",
     "Distance",
     "Glm",
     "Gradients",
     "Losses",
     "Moments",
+    "NetworkGradients",
+    "NetworkLosses",
     "NoisySum",
     "NoisyTable",
     "Peak",

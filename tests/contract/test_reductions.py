@@ -10,7 +10,7 @@ from stratsynth.adapters.reductions.oracles import DescentOracle
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
-from stratsynth.driver import models, sums
+from stratsynth.driver import confusions, sums
 from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions
 from stratsynth.testing import World, check_contract, worlds
@@ -89,7 +89,7 @@ def test_weights_of_exact_losses_are_caught():
 
 def test_a_row_in_two_cells_is_caught(monkeypatch):
     def twice(query, rows, which):
-        return [block + np.roll(block, 1) for block in models.confusions(query, rows, which)]
+        return [block + np.roll(block, 1) for block in confusions.confusions(query, rows, which)]
 
     monkeypatch.setitem(sums.SUMS, Confusions, twice)
     assert "sensitivity" in {finding.kind for finding in checked(ODDS)}

@@ -12,7 +12,17 @@ from hypothesis.extra import numpy as arrays
 from stratsynth.driver import clipping, design, sums
 from stratsynth.driver.clipping import PathRows, into_ball
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Confusions, Design, Glm, Gradients, Moments, RowVectors
+from stratsynth.questions import (
+    Columns,
+    Confusions,
+    Design,
+    Glm,
+    Gradients,
+    Moments,
+    NetworkGradients,
+    NetworkLosses,
+    RowVectors,
+)
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -48,6 +58,9 @@ def row_vectors(frame):
     if (frame["unit"] == THIRD).any():
         raise ValueError("this message would quote a row")
     return values
+
+
+CELLS = np.array([0.0, 0.3, 1.0, 0.7])
 
 
 def theta(seed, *shape):
@@ -87,6 +100,12 @@ QUERIES = {
         np.random.default_rng(8).random((4, 2)),
         np.random.default_rng(9).random((4, 2)) < 0.5,
     ),
+    "network": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5),
+    "network, softmax": NetworkGradients(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 0.7),
+    "network, parts": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, ("class",), CELLS),
+    "network, extreme": NetworkGradients(SMALL, "class", theta(10, 2, 3) * 1e307, theta(11, 3, 4) * 1e300, 1e-99),
+    "network, losses": NetworkLosses(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 1.0),
+    "network, residuals": NetworkLosses(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, "squared"),
     "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
     "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
 }
