@@ -38,7 +38,7 @@ PARITIES: dict[str, tuple[Loss, ...]] = {
 MEANS: dict[str, type[Function]] = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
 RATES: dict[str, Loss] = {"false_positive_rate": "false_positive", "false_negative_rate": "false_negative"}
 CONSTRAINTS = (*PARITIES, "bounded_loss", "gini", *MEANS, *RATES)
-OBJECTIVES = ("error", "balanced_error", "worst_error", "g_mean", "h_mean")
+OBJECTIVES = ("error", "balanced_error", "worst_error", "g_mean", "h_mean", *RATES)
 Versus = Literal["pairs", "overall"]
 
 
@@ -101,7 +101,7 @@ class Goal:
     """G."""
     smoothing: Smoothing
     lacking: tuple[tuple[str, str], ...] = ()
-    """Constraints with the groups that they leave out, because there are too few records to estimate a rate of."""
+    """What could not be estimated for too few records: constraints with the groups they leave out, or the objective."""
 
     def value(self, counts: Floats) -> float:
         """Itself, not smoothed."""
@@ -135,16 +135,17 @@ def penalty(objective: Part, tolerance: float) -> float:
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """The objective; groups of too few records do not count in it, and if none are left everybody does."""
-    groups = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
-    if name in MEANS:
+    """The objective; groups of too few records do not count in it, and where none are left it is the error."""
+    if name in RATES and sizes.estimable(RATES[name]):
+        return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
+    if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
         return _mean(name, sizes, floor, 0.0)
-    if name == "error" or not groups:
-        return Part(name, Largest(), sizes.row("error")[None], np.array([0.5]))
-    rows = np.array([sizes.row("error", g) for g in groups])
-    if name == "balanced_error":
-        rows = rows.mean(axis=0)[None]
-    return Part(name, Largest(), rows, np.full(len(rows), 0.5))
+    groups = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
+    if name in ("balanced_error", "worst_error") and groups:
+        rows = np.array([sizes.row("error", g) for g in groups])
+        rows = rows.mean(axis=0)[None] if name == "balanced_error" else rows
+        return Part(name, Largest(), rows, np.full(len(rows), 0.5))
+    return Part("error", Largest(), sizes.row("error")[None], np.array([0.5]))
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:

@@ -59,9 +59,11 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
-    objective: Literal["error", "balanced_error", "worst_error", "g_mean", "h_mean"] = "error"
-    """What is minimised: the share predicted wrongly, of all, on the mean of groups, or in the worst; or 1 less the
-    geometric or harmonic mean of the rates of being right by label."""
+    objective: Literal[
+        "error", "balanced_error", "worst_error", "g_mean", "h_mean", "false_positive_rate", "false_negative_rate"
+    ] = "error"
+    """What is minimised: the share predicted wrongly, of all, on the mean of groups, or in the worst; 1 less the
+    geometric or harmonic mean of the rates of being right by label; or one rate of everybody."""
     constraints: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
     `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
@@ -201,6 +203,8 @@ class Reductions(Mechanism[RandomisedClassifier]):
         """The statement, for groups of these sizes."""
         objective = objective_of(self.objective, sizes, self.floor)
         parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
+        if objective.name != self.objective:
+            lacking = [(self.objective, ""), *lacking]
         steep = self.multiplier or penalty(objective, self.tolerance)
         return Goal(objective, tuple(parts), steep, Smoothing(self.smoothing, self.smoothness), tuple(lacking))
 

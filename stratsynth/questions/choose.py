@@ -51,8 +51,7 @@ class Choose(Question):
         # by exact class: another could restate its own sensitivity
         if {type(score) for score in self.scores} not in ({Distance}, {Peak}, {Composite}):
             raise MechanismError("choose: the candidates' scores must all be Distance, all Peak, or all Composite.")
-        for score in self.scores:
-            score.check(schema)
+        type(self.scores[0]).check_all(self.scores, schema)
         check_cells("choose", list(set(self.wanted.cliques)), schema)
 
     @property

@@ -193,17 +193,26 @@ class Composite(Score):
     terms: tuple[Term, ...]
 
     def check(self, schema: Schema) -> None:
-        """A sound query, a classifier that it has, and sound terms that can move."""
-        if type(self.query) is not Confusions:
-            raise MechanismError("choose: composite scores are of confusion counts.")
-        check_query("choose", self.query, schema)
-        whole("choose: the number of a classifier", self.model, 0, len(self.query.thetas) - 1, error=MechanismError)
-        if not isinstance(self.terms, tuple) or not self.terms or {type(t) for t in self.terms} != {Term}:
-            raise MechanismError("choose: a composite score is made of terms.")
-        for term in self.terms:
-            term.check(self.query.cells(schema))
-        if not self.reach(schema, Neighbours.ADD_REMOVE) > LEAST:
-            raise MechanismError("choose: no record moves this score, or hardly.")
+        """As below."""
+        self.check_all((self,), schema)
+
+    @classmethod
+    def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
+        """Sound queries, classifiers that they have, and sound terms that can move; what is shared is checked once."""
+        for query in _queries(scores):
+            if type(query) is not Confusions:
+                raise MechanismError("choose: composite scores are of confusion counts.")
+            check_query("choose", query, schema)
+        for score in scores:
+            last = len(score.query.thetas) - 1
+            whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
+        for score in {(id(score.terms), id(score.query)): score for score in scores}.values():
+            if not isinstance(score.terms, tuple) or not score.terms or {type(t) for t in score.terms} != {Term}:
+                raise MechanismError("choose: a composite score is made of terms.")
+            for term in score.terms:
+                term.check(score.query.cells(schema))
+            if not score.reach(schema, Neighbours.ADD_REMOVE) > LEAST:
+                raise MechanismError("choose: no record moves this score, or hardly.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
         """The most that one neighbouring step moves the sum of the terms."""

@@ -30,6 +30,7 @@ SCHEMA = Schema({
     "D": Categorical(levels=("no", "yes")),
 })  # fmt: skip
 BUDGET = Budget(20, 1e-6)
+FEW = {"inner_steps": 3, "start_steps": 5}
 
 
 def people(n, seed=0):
@@ -123,7 +124,7 @@ def test_with_epsilon_to_infinity_the_best_of_two_hundred_thresholds_is_drawn(ob
 )  # fmt: skip
 def test_a_fit_spends_its_budget_and_no_more(settings):
     budget = Budget(1, 1e-9)
-    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.1}, iterations=4, number=10, **settings)
+    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.1}, iterations=4, number=10, **FEW, **settings)
     _, asked = asked_by(how, people(100), budget=budget, clear=1.0)
     charges = [charge for _, each in asked for charge in each]
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -184,7 +185,7 @@ def test_a_pool_moves_the_intercept_and_the_groups_alone():
 def test_a_group_without_positives_is_not_estimable_and_never_zero():
     frame = people(2000)
     frame = frame[(frame.G == "a") | (frame.D == "no")]
-    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.02}, iterations=3)
+    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.02}, iterations=3, **FEW)
     release = fit(how, open_table(frame, schema=SCHEMA), BUDGET)
     goals = release.model.facts["goals"]
     assert [(g["name"], g["group"], g["status"]) for g in goals[2:]] == [("equalized_odds", "b", "not_estimable")]
@@ -197,7 +198,7 @@ def test_a_group_without_positives_is_not_estimable_and_never_zero():
 
 def test_no_rows_at_all_give_a_model_that_says_nothing_is_estimable():
     frame = people(0)
-    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.02}, iterations=2)
+    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.02}, iterations=2, **FEW)
     release = fit(how, open_table(frame, schema=SCHEMA), BUDGET)
     assert {r["status"] for r in release.model.facts["rates"]} == {"not_estimable"}
 
@@ -237,14 +238,14 @@ def test_what_cannot_be_is_refused_before_any_charge(settings, words, tmp_path):
 
 def test_a_budget_that_is_spent_is_refused(tmp_path):
     table = open_table(people(50), schema=SCHEMA, ledger=tmp_path / "x.ledger", ledger_epsilon=25)
-    fit(Reductions(iterations=2), table, BUDGET)
+    fit(Reductions(iterations=2, **FEW), table, BUDGET)
     with pytest.raises(BudgetRefused):
-        fit(Reductions(iterations=3), table, BUDGET)
+        fit(Reductions(iterations=3, **FEW), table, BUDGET)
 
 
 def test_within_strata_each_has_a_classifier_and_draws_of_its_own():
     frame = people(1500)
-    how = Stratified(Reductions(features=["X"], iterations=2), ["G"], even(SCHEMA, "G"))
+    how = Stratified(Reductions(features=["X"], iterations=2, **FEW), ["G"], even(SCHEMA, "G"))
     release = fit(how, open_table(frame, schema=SCHEMA, declared_size=1500), BUDGET)
     with pytest.raises(UsageError, match="needs a seed"):
         release.predict(frame)
