@@ -23,6 +23,8 @@ ROUNDS = 400
 """The most steps of the descent on weights."""
 SHORTEST = 1e-15
 """The shortest step: where it does not help, none does."""
+ENOUGH, PATIENCE = 1e-9, 5
+"""So many steps in a row that help by less are the last."""
 
 
 def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
@@ -42,7 +44,7 @@ def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats
 def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
     """FISTA with backtracking, restarted without momentum where the goal rises; never worse than the start."""
     here = ahead = start
-    value, length, momentum = goal.smooth(start @ tables), 1.0, 1.0
+    value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
     for _ in range(ROUNDS):
         at, slope = goal.smooth(ahead @ tables), tables @ goal.gradient(ahead @ tables)
         new, found = start, np.inf
@@ -57,7 +59,10 @@ def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
                 break
             momentum, ahead = 1.0, here
             continue
+        small = small + 1 if value - found < ENOUGH else 0
         after = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
         ahead = new + (momentum - 1) / after * (new - here)
         here, value, momentum, length = new, found, after, 1.5 * length
+        if small == PATIENCE:
+            break
     return here

@@ -38,6 +38,7 @@ import numpy as np
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number, one_of, whole
+from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import fixed, is_plain
 from stratsynth.questions.confusions import Confusions
@@ -225,7 +226,7 @@ class Composite(Score):
     @property
     def candidate(self) -> Any:
         """The classifier's number, and what the terms are."""
-        return "composite", self.query.replayed(), self.model, [term.replayed for term in self.terms]
+        return "composite", _known_by(self.query), self.model, _shape(self.terms)
 
     @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
@@ -253,6 +254,17 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
     """
     most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
     return 2 * most if neighbours == Neighbours.REPLACE else most
+
+
+@lru_cache(maxsize=64)
+def _known_by(query: Confusions) -> str:
+    """What many candidates have in common, worked out once."""
+    return digest(query.replayed())
+
+
+@lru_cache(maxsize=64)
+def _shape(terms: tuple[Term, ...]) -> str:
+    return digest([term.replayed for term in terms])
 
 
 def _queries(scores: Sequence[Composite]) -> list[Confusions]:
