@@ -7,9 +7,11 @@ import pytest
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions import loop
 from stratsynth.adapters.reductions.oracles import DescentOracle
+from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
+from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.driver import confusions, sums
 from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions
@@ -106,3 +108,16 @@ def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
     monkeypatch.setattr(loop, "DescentOracle", Generous)
     found = checked(ODDS)
     assert {finding.kind for finding in found} == {"failure"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("way", ["gradients", "sampling, everybody"])
+def test_the_audit_holds(neighbours, way):
+    """The short form is that of questions and mechanisms of other kinds, in tests/statistical."""
+    how = make("reductions", {**WAYS[way], "iterations": 1, "inner_steps": 1, "start_steps": 1})
+    report = audit_mechanism(
+        how, world=AMONG[0], budget=Budget(3, 1e-6, neighbours), runs=1000, seconds=30, tables=0, neighbours=20
+    )
+    assert [found.alarm for found in report.audits] == [False] * len(report.audits)
+    assert report.audits
