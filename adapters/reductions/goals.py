@@ -221,7 +221,7 @@ def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """The Gini index of the groups' shares predicted rightly: sum_ij |a_i - a_j| / (2 K sum a_i)."""
+    """The Gini index of the rates at which groups are predicted rightly: sum_ij |a_i - a_j| / (2 K sum a_i)."""
     known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
     without = [label for g, label in enumerate(sizes.labels) if g not in known]
     if len(known) < 2:

@@ -62,13 +62,13 @@ class Reductions(Mechanism[RandomisedClassifier]):
     objective: Literal[
         "error", "balanced_error", "worst_error", "g_mean", "h_mean", "false_positive_rate", "false_negative_rate"
     ] = "error"
-    """What is minimised: the share predicted wrongly, of all, on the mean of groups, or in the worst; 1 less the
+    """What is minimised: the part predicted wrongly, of all, on the mean of groups, or in the worst; 1 less the
     geometric or harmonic mean of the rates of being right by label; or one rate of everybody."""
     constraints: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
     `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
-    `bounded_loss` (each group's error, one number or one by label), `gini` (of the groups' shares predicted rightly),
-    `false_positive_rate`, `false_negative_rate` (of everybody); `g_mean` and `h_mean` are to be at least it."""
+    `bounded_loss` (each group's error, one number or one by label), `gini` (of the rates at which groups are predicted
+    rightly), `false_positive_rate`, `false_negative_rate` (of everybody). `g_mean`, `h_mean` are to be at least it."""
     versus: Versus = "pairs"
     """Whether a parity compares all `pairs` of groups, or each group with everybody (`overall`, as fairlearn does)."""
     method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"

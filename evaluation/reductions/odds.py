@@ -67,7 +67,7 @@ class Outcome:
     """How one predictor does."""
 
     error: float
-    """The share predicted wrongly."""
+    """The part predicted wrongly."""
     violation: float
     """The largest difference between groups of true or of false positive rates."""
 

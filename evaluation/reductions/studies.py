@@ -22,6 +22,9 @@ LEVEL = 0.1
 SHIFT = 1.5
 """How far the alternative is from the null hypothesis, in standard deviations."""
 BOUNDS = (-4.0, 6.0)
+SELECTED = {"method": "sampling", "multiplier": 3.0}
+"""A penalty just above the power that a point of level can buy: the score moves by no more than need be."""
+RANDOMISED = {"oracle": "exponential", "iterations": 10}
 CANDIDATES = 200
 """Tests to select from."""
 WEIGHTS = (0.5, 0.5)
@@ -104,8 +107,8 @@ def _selected(frame: pd.DataFrame, epsilon: float, method: str) -> tuple[float, 
     })  # fmt: skip
     settings: dict[str, Any] = {
         "target": "D", "features": ["X"], "candidates": "thresholds", "objective": "false_negative_rate",
-        "constraints": {"false_positive_rate": LEVEL}, "multiplier": 3.0, "number": CANDIDATES,
-        **({"method": "sampling"} if method == "selected" else {"oracle": "exponential", "iterations": 10}),
+        "constraints": {"false_positive_rate": LEVEL}, "number": CANDIDATES,
+        **(SELECTED if method == "selected" else RANDOMISED),
     }  # fmt: skip
     release = ss.fit(make("reductions", settings), ss.open_table(frame, schema=schema), ss.Budget(epsilon, DELTA))
     grid = np.linspace(low, high, 2_001)

@@ -77,6 +77,12 @@ def test_without_a_seed_the_refusal_names_two_remedies(made):
     assert not (made / "never.csv").exists()
 
 
+def test_a_release_that_predicts_by_chance_is_evaluated_with_a_seed(made):
+    asked = ["--real", "people.csv", "--schema", "schema.toml", "--by", "G", "--target", "D", "--seed", "4"]
+    run(made, "evaluate", *asked, "--predictions", "release", "-o", "scores")
+    assert "INTERNAL" in (made / "scores" / "report.html").read_text(encoding="utf-8")
+
+
 def test_the_certificate_and_the_release_hold_the_statement(made):
     certificate = json.loads(run(made, "certificate", "release", "--json"))
     assert certificate["mechanism"]["settings"]["constraints"] == {"equalized_odds": 0.1, "bounded_loss": {"a": 0.4}}
