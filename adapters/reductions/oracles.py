@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+FLAT = 1e-9
+"""Weights below this, in units of those of the error, say nothing."""
+
 
 @dataclass(frozen=True)
 class Cost:
@@ -84,6 +87,10 @@ class ExponentialOracle(Oracle):
     def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
         """One choice."""
         centred = weights - weights.mean(axis=2, keepdims=True)
+        if (
+            np.abs(centred).max() * sizes.total < FLAT
+        ):  # nothing is to be preferred: then the error may as well be small
+            centred = sizes.row("error")
         return (yield from self.chosen(task, (Term("largest", centred.reshape(1, -1), np.zeros(1)),), rho))
 
     def chosen(self, task: Task, terms: tuple[Term, ...], rho: float) -> Program[Floats]:

@@ -86,7 +86,7 @@ def task_of(settings: Reductions, public: Public) -> Task:
         if name not in schema.columns and name not in public.constant:
             raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
     target = _target(settings, public)
-    by = tuple(name for name in schema.names if name in settings.groups)
+    by = tuple(name for name in settings.groups if name in schema.columns)
     if by and math.prod(schema.shape(by)) > MOST_GROUPS:
         raise Unsupported(f"{who}: {' x '.join(by)} has more than {MOST_GROUPS:,} groups; use fewer columns.")
     labels = tuple("|".join(levels) for levels in product(*(schema.levels(name) for name in by)))

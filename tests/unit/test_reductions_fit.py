@@ -256,3 +256,17 @@ def test_a_plan_says_the_steps_and_the_noise_of_the_smallest_cell():
     found = plan(Reductions(groups=["G"]), SCHEMA, Budget(1, 1e-9), declared_size=1000)
     assert found.spent <= found.reserved
     assert any("20 steps of Frank-Wolfe, 15 noisy gradients each" in stratum.verdict for stratum in found.strata)
+
+
+def test_weights_that_say_nothing_are_those_of_the_error():
+    task, sizes = Reductions(groups=["G"], features=["X"]).task(Public(SCHEMA)), Sizes(("a", "b"), np.full((2, 2), 5.0))
+    question = next(ExponentialOracle(thresholds(4)).solve(task, sizes, np.zeros((2, 2, 2)), np.zeros(2), 1.0))
+    question.check(SCHEMA)
+    assert question.scores[0].terms[0].slopes.tolist() == [[-0.025, 0.025, 0.025, -0.025] * 2]
+
+
+def test_groups_are_called_in_the_order_in_which_they_are_named():
+    schema = Schema({"H": Categorical(levels=("x", "y")), **SCHEMA.columns})
+    task = Reductions(groups=["G", "H"], target="D").task(Public(schema))
+    assert task.labels == ("a|x", "a|y", "b|x", "b|y")
+    assert task.shape == (2, 2, 2)
