@@ -52,8 +52,8 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
         Column("status", "text"),
     ]  # fmt: skip
     figures = [
-        Figure("What was to hold", table=goals("goals", "The objective and each constraint, of the mixture.")),
-        Figure("Rates of groups", table=Table("Rates of the mixture.", columns, rates)),
+        Figure("What was to hold", table=goals("goals", "The objective and each constraint, of what predicts.")),
+        Figure("Rates of groups", table=Table("Rates of what predicts.", columns, rates)),
         Figure("Without chance", ALONE, table=goals("deterministic", "The same of the best classifier alone.")),
     ]
     facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]

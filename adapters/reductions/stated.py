@@ -26,9 +26,10 @@ def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClas
     """The predictor with what is known of it."""
     best = int(np.argmin([goal.value(table) for table in found.counts]))
     s, alone = task.settings, found.counts[best]
+    told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
     facts: dict[str, Any] = {
-        "rates": rates(sizes, found.mean, found.noise),
-        "goals": goals(goal, found.mean, found.noise),
+        "rates": rates(sizes, *told),
+        "goals": goals(goal, *told),
         "deterministic": goals(goal, alone, found.sigma),
         "plan": _plan(task, sizes, found),
         "described": {

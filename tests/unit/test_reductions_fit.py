@@ -270,3 +270,14 @@ def test_groups_are_called_in_the_order_in_which_they_are_named():
     task = Reductions(groups=["G", "H"], target="D").task(Public(schema))
     assert task.labels == ("a|x", "a|y", "b|x", "b|y")
     assert task.shape == (2, 2, 2)
+
+
+def test_without_chance_what_is_stated_is_of_the_one_classifier_that_predicts():
+    frame = people(3000)
+    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.05}, iterations=4, deterministic=True)
+    model, _ = asked_by(how, frame)
+    violation, error = odds(model, frame)
+    objective, constraint = model.facts["goals"]
+    assert (objective["value"], constraint["value"]) == pytest.approx((error, violation), abs=5e-3)
+    everybody = next(r for r in model.facts["rates"] if (r["group"], r["loss"]) == ("", "error"))
+    assert everybody["value"] == pytest.approx(error, abs=2e-3)
