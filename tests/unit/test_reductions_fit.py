@@ -281,3 +281,15 @@ def test_without_chance_what_is_stated_is_of_the_one_classifier_that_predicts():
     assert (objective["value"], constraint["value"]) == pytest.approx((error, violation), abs=5e-3)
     everybody = next(r for r in model.facts["rates"] if (r["group"], r["loss"]) == ("", "error"))
     assert everybody["value"] == pytest.approx(error, abs=2e-3)
+
+
+def test_groups_that_the_strata_use_up_cannot_be_compared_in_them():
+    frame = people(60)
+    how = Stratified(Reductions(groups=["G"], constraints={"equalized_odds": 0.1}), ["G"], even(SCHEMA, "G"))
+    with pytest.raises(UsageError, match="at least two"):
+        fit(how, open_table(frame, schema=SCHEMA, declared_size=60), BUDGET)
+    inner = Reductions(groups=["G"], constraints={"bounded_loss": 0.4}, iterations=2, **FEW)
+    release = fit(
+        Stratified(inner, ["G"], even(SCHEMA, "G")), open_table(frame, schema=SCHEMA, declared_size=60), BUDGET
+    )
+    assert len(release.model.parts) == 2
