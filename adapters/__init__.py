@@ -8,5 +8,17 @@ from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.adapters.predictors import GroupRegression
+from stratsynth.adapters.reductions import Reductions
 
-__all__ = ["AIM", "GEM", "MST", "ClippedMean", "CoinPress", "External", "GroupRegression", "Independent", "Pooled"]
+__all__ = [
+    "AIM",
+    "GEM",
+    "MST",
+    "ClippedMean",
+    "CoinPress",
+    "External",
+    "GroupRegression",
+    "Independent",
+    "Pooled",
+    "Reductions",
+]

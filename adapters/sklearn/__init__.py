@@ -1,4 +1,4 @@
-"""Estimators for scikit-learn: `GroupRegressor` and `GroupClassifier`, which are `group_regression` on arrays.
+"""Estimators for scikit-learn: `group_regression` and `reductions` on arrays.
 
 What scikit-learn would read from the data is a parameter here, since it would be learned for free: the bounds of
 features and target, the classes, the levels of the sensitive feature. Rows with another class or level are left out
@@ -10,5 +10,6 @@ from __future__ import annotations
 
 from stratsynth.adapters.sklearn.estimators import GroupClassifier, GroupRegressor
 from stratsynth.adapters.sklearn.folds import EveryFoldSpends, cross_validate
+from stratsynth.adapters.sklearn.reductions import ReductionsClassifier
 
-__all__ = ["EveryFoldSpends", "GroupClassifier", "GroupRegressor", "cross_validate"]
+__all__ = ["EveryFoldSpends", "GroupClassifier", "GroupRegressor", "ReductionsClassifier", "cross_validate"]

@@ -19,7 +19,9 @@ def main() -> int:
         metavar="FILE",
         help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
-    parser.add_argument("--only", choices=("mst", "aim", "gem"), help="synth: one mechanism alone")
+    parser.add_argument(
+        "--only", choices=("mst", "aim", "gem", "reductions"), help="synth, predict: one mechanism alone"
+    )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
     )
@@ -42,6 +44,9 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "predict" and arguments.only == "reductions":
+        module = import_module("stratsynth.evaluation.bench.reductions")
+        figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     elif arguments.name == "predict":
         figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     else:

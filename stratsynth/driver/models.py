@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
@@ -50,6 +51,9 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     x = whole.astype(np.float64)
     models = len(query.thetas)
     residuals = residuals_of(query, rows, which, logits_of(x, query)).reshape(models, -1, len(x))
+    if query.flips is not None:
+        away = 2 * rows.codes[query.target][which].astype(np.intp) - 1  # from p - y to p - (1 - y)
+        residuals = np.where(query.flips.ravel()[cells_of(query, rows, which)], residuals + away, residuals)
     levels = residuals.shape[1]
     # into the ball, all models' rows side by side: one line a level of the target
     vectors = np.moveaxis(residuals, 1, 0).reshape(levels, -1) * (GRID // design.UNIT) / query.clip
@@ -62,9 +66,14 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
 
 def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
     """The part that each row's cell has of its clipped gradient."""
-    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
-    found: Floats = np.asarray(query.parts).ravel()[np.ravel_multi_index(codes, rows.schema.shape(query.by))]
+    found: Floats = np.asarray(query.parts).ravel()[cells_of(query, rows, which)]
     return found
+
+
+def cells_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Ints:
+    """The number of each row's cell of `by`."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    return np.asarray(np.ravel_multi_index(codes, rows.schema.shape(query.by)), np.int64)
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
@@ -132,7 +141,7 @@ def _triangle(x: Floats) -> Ints:
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature) -> Floats:
+def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Confusions) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import models, networks
+from stratsynth.driver import confusions, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
@@ -84,6 +85,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
+    Confusions: confusions.confusions,
     Curvature: models.curvature,
     NetworkGradients: networks.gradients,
     NetworkLosses: networks.losses,

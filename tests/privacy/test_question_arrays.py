@@ -8,6 +8,8 @@ from stratsynth.errors import MechanismError
 from stratsynth.questions import (
     Choose,
     Columns,
+    Composite,
+    Confusions,
     Curvature,
     Design,
     Distance,
@@ -17,6 +19,7 @@ from stratsynth.questions import (
     NetworkGradients,
     NetworkLosses,
     Peak,
+    Term,
     Total,
 )
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -55,6 +58,14 @@ DISGUISES = {
 NET = Design(("AGE",)), "SEX"
 BY_SEX, THETAS = Design(("SEX",)), np.ones((1, 3))
 ONE, TWO, TABLE = np.array([1.0]), np.array([1.0, 2.0]), np.array([[1.0]])
+COUNTS = Confusions(Design(("AGE",)), "SEX", np.ones((1, 2)))
+CELLS = np.ones((1, 4))
+
+
+def scored(slopes, offsets):
+    return Choose((Composite(COUNTS, 0, (Term("largest", slopes, offsets),)),), 0.1)
+
+
 TAKERS = {
     "reference": lambda array: Choose((Distance(("SEX",), array(TWO)),), 0.1),
     "slopes": lambda array: Choose((Peak(AGE, array(TABLE), ONE),), 0.1),
@@ -65,6 +76,9 @@ TAKERS = {
     "hidden": lambda array: Total(NetworkGradients(*NET, array(np.ones((1, 2))), TWO[:, None], 1.0), 0.1),
     "output": lambda array: Total(NetworkLosses(*NET, np.ones((1, 2)), array(TWO[:, None]), 1.0), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "confusions": lambda array: Total(Confusions(Design(("AGE",)), "SEX", array(np.ones((1, 2)))), 0.1),
+    "term slopes": lambda array: scored(array(CELLS), ONE),
+    "term offsets": lambda array: scored(CELLS, array(ONE)),
     "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
@@ -86,6 +100,8 @@ def test_a_plain_array_is_taken(taker):
 
 def held(question):
     """What of a question uses the array."""
+    if isinstance(question, Choose) and isinstance(question.scores[0], Composite):
+        return question.scores[0].terms[0]
     return question.scores[0] if isinstance(question, Choose) else question.query
 
 
@@ -99,7 +115,8 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    used = getattr(held(question), {"losses": "thetas", "curvature": "theta"}.get(taker, taker))
+    called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta"}
+    used = getattr(held(question), called.get(taker, taker.removeprefix("term ")))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)

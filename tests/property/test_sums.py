@@ -12,7 +12,17 @@ from hypothesis.extra import numpy as arrays
 from stratsynth.driver import clipping, design, sums
 from stratsynth.driver.clipping import PathRows, into_ball
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Design, Glm, Moments, NetworkGradients, NetworkLosses, RowVectors
+from stratsynth.questions import (
+    Columns,
+    Confusions,
+    Design,
+    Glm,
+    Gradients,
+    Moments,
+    NetworkGradients,
+    NetworkLosses,
+    RowVectors,
+)
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -78,6 +88,18 @@ QUERIES = {
     "logistic, extreme": Glm(DESIGN, "yes", "logistic", theta(3, WIDTH) * 1e307, 1e-99),
     "softmax": Glm(DESIGN, "class", "softmax", theta(4, WIDTH, 4), 0.7),
     "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
+    "confusions": Confusions(DESIGN, "yes", theta(6, 3, WIDTH), ("kind", "class")),
+    "confusions, extreme": Confusions(DESIGN, "yes", theta(7, 2, WIDTH) * 1e300),
+    "flipped gradients": Gradients(
+        DESIGN,
+        "yes",
+        "logistic",
+        theta(8, 2, WIDTH),
+        0.5,
+        ("kind", "yes"),
+        np.random.default_rng(8).random((4, 2)),
+        np.random.default_rng(9).random((4, 2)) < 0.5,
+    ),
     "network": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5),
     "network, softmax": NetworkGradients(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 0.7),
     "network, parts": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, ("class",), CELLS),
