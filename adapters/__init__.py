@@ -2,6 +2,7 @@
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
+from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
@@ -9,4 +10,15 @@ from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.adapters.predictors import GroupRegression
 
-__all__ = ["AIM", "GEM", "MST", "ClippedMean", "CoinPress", "External", "GroupRegression", "Independent", "Pooled"]
+__all__ = [
+    "AIM",
+    "GEM",
+    "MST",
+    "ClippedMean",
+    "CoinPress",
+    "DPFermi",
+    "External",
+    "GroupRegression",
+    "Independent",
+    "Pooled",
+]

@@ -1,4 +1,6 @@
-"""Estimators for scikit-learn: `GroupRegressor` and `GroupClassifier`, which are `group_regression` on arrays.
+"""Estimators for scikit-learn: `GroupRegressor`, `GroupClassifier` and `FermiClassifier`.
+
+The first two are `group_regression` on arrays, the third is `fermi`.
 
 What scikit-learn would read from the data is a parameter here, since it would be learned for free: the bounds of
 features and target, the classes, the levels of the sensitive feature. Rows with another class or level are left out
@@ -9,6 +11,7 @@ fold of a cross-validation, see `cross_validate`. The noise cannot be seeded, so
 from __future__ import annotations
 
 from stratsynth.adapters.sklearn.estimators import GroupClassifier, GroupRegressor
+from stratsynth.adapters.sklearn.fermi import FermiClassifier
 from stratsynth.adapters.sklearn.folds import EveryFoldSpends, cross_validate
 
-__all__ = ["EveryFoldSpends", "GroupClassifier", "GroupRegressor", "cross_validate"]
+__all__ = ["EveryFoldSpends", "FermiClassifier", "GroupClassifier", "GroupRegressor", "cross_validate"]

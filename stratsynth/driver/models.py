@@ -9,6 +9,7 @@ import numpy as np
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.queries import Glm
 from stratsynth.questions.total import GRID
@@ -74,7 +75,7 @@ def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
     return [np.array([model.sum()]) for model in units]
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses) -> Floats:
+def logits_of(x: Floats, query: Glm | Gradients | Losses | FairGradients) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width

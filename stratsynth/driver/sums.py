@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import design, models
+from stratsynth.driver import design, fairness, models
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped, into_ball
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
@@ -98,5 +99,6 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
+    FairGradients: fairness.fair_gradients,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

@@ -10,6 +10,7 @@ from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
@@ -27,6 +28,7 @@ __all__ = [
     "Counts",
     "Design",
     "Distance",
+    "FairGradients",
     "Glm",
     "Gradients",
     "Losses",
