@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from stratsynth.evaluation.comparisons.compare import compare
     from stratsynth.evaluation.evaluations.evaluate import Evaluation, evaluate
+    from stratsynth.evaluation.evaluations.predictions import PredictionScores, evaluate_predictions
     from stratsynth.evaluation.learning.downstream import downstream
     from stratsynth.evaluation.learning.propensity import principal_components, propensity
     from stratsynth.evaluation.learning.rates import prediction_rates
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "comparisons.compare": ("compare",),
     "evaluations.evaluate": ("Evaluation", "evaluate"),
+    "evaluations.predictions": ("PredictionScores", "evaluate_predictions"),
     "learning.downstream": ("downstream",),
     "learning.propensity": ("principal_components", "propensity"),
     "learning.rates": ("prediction_rates",),
@@ -46,9 +48,10 @@ _NAMES = {
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
-    "Baseline", "Evaluation", "Task", "baseline_errors", "baselines", "clique_errors", "compare", "correlations",
-    "downstream", "evaluate", "inconsistencies", "k_marginal_score", "levels_lost", "matches", "mean_disparity",
-    "parity_error", "prediction_rates", "principal_components", "propensity", "workload_error",
+    "Baseline", "Evaluation", "PredictionScores", "Task", "baseline_errors", "baselines", "clique_errors", "compare",
+    "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "k_marginal_score",
+    "levels_lost", "matches", "mean_disparity", "parity_error", "prediction_rates", "principal_components",
+    "propensity", "workload_error",
 ]  # fmt: skip
 
 

@@ -53,9 +53,15 @@ def audit(
 
 def evaluate(
     real: Annotated[Path, typer.Option(metavar="R", help="The private table: a .csv, .parquet or .feather file.")],
-    synthetic: Annotated[Path, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")],
     schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema file of both.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
+    synthetic: Annotated[
+        Path | None, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(metavar="P", help="Instead: what `predict` wrote of these rows, or a release that predicts."),
+    ] = None,
     by: Annotated[
         str | None, typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups.")
     ] = None,
@@ -64,7 +70,7 @@ def evaluate(
     ] = None,
     target: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="With --holdout: a column to predict, or employment or income."),
+        typer.Option(metavar="COLUMN", help="With --holdout or --predictions: a column, or employment or income."),
     ] = None,
     positive: Annotated[
         str | None, typer.Option(metavar="LEVEL,...", help="The levels of the target that count as 1.")
@@ -78,7 +84,7 @@ def evaluate(
     ] = None,
     beside: Annotated[
         list[str] | None,
-        typer.Option(metavar="NAME=S", help="Another release of the same people to compare with, as vanilla=DIR."),
+        typer.Option(metavar="NAME=S", help="Another one to compare with, as vanilla=DIR: of the same kind."),
     ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
     cliques: Annotated[
@@ -91,11 +97,25 @@ def evaluate(
     from stratsynth.evaluation.evaluations import card, output
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
 
+    from stratsynth.errors import UsageError
+
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
-    others = dict(_named_table(text) for text in beside or [])
+    others = dict(_named_place(text) for text in beside or [])
+    if (synthetic is None) == (predictions is None):
+        raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
+    if predictions is not None:
+        if target is None:
+            raise UsageError("evaluate: name the column that was predicted with --target.")
+        _evaluate_predictions(
+            real, predictions, schema, target, out, columns, positive=levels, above=above, beside=others, seed=seed,
+            as_json=as_json,
+        )  # fmt: skip
+        return
+    assert synthetic is not None  # noqa: S101 - one of the two is there
     found = evaluated(
-        real, _table(synthetic), schema, columns, beside=others, k=k, cliques=cliques, holdout=holdout, target=target,
+        real, _table(synthetic), schema, columns, beside={name: _table(place) for name, place in others.items()}, k=k,
+        cliques=cliques, holdout=holdout, target=target,
         positive=levels, above=above, area=area, quasi=known, seed=seed,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
@@ -134,16 +154,40 @@ def compare(
 
 def _table(place: Path) -> Path:
     """A synthetic table, or that of a release folder."""
+    from stratsynth.errors import UsageError
+
+    if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
+        raise UsageError(f"{place} has no synthetic rows. If it predicts, name it with --predictions.")
     return place / "synthetic.parquet" if place.is_dir() else place
 
 
-def _named_table(text: str) -> tuple[str, Path]:
+def _evaluate_predictions(
+    real: Path, predictions: Path, schema: Path, target: str, out: Path, by: list[str] | None, *, as_json: bool,
+    **settings: Any,
+) -> None:  # fmt: skip
+    """Score predictions, write the scores and print them."""
+    from stratsynth.evaluation.evaluations import output, predictions_page
+    from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
+
+    found = evaluate_predictions(real, predictions, schema, target, by, **settings)
+    called = "this release" if predictions.is_dir() else "these predictions"
+    files = output.write(found, out, called=called, certificate=_certificate(predictions))
+    if as_json:
+        rows = json.loads(found.rates.to_json(orient="records"))
+        document = {"INTERNAL": True, "facts": dict(found.facts), "rates": rows, "files": [str(f) for f in files]}
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    echo(predictions_page.text(found))
+    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+
+
+def _named_place(text: str) -> tuple[str, Path]:
     from stratsynth.errors import UsageError
 
     name, equals, place = text.partition("=")
     if not (name and equals and place):
         raise UsageError(f"--beside {text!r} is not NAME=RELEASE, as in vanilla=releases/vanilla.")
-    return name, _table(Path(place))
+    return name, Path(place)
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
-"""Private models that predict: regressions by projected noisy gradient descent, with budgets tailored to groups."""
+"""Private models that predict: regressions and networks by noisy gradient descent, with budgets tailored to groups."""
 
 from stratsynth.adapters.predictors.mechanism import GroupRegression
+from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
 
-__all__ = ["GroupRegression", "Regression"]
+__all__ = ["GroupRegression", "Network", "Regression"]

@@ -3,7 +3,7 @@
     theta <- P(theta - rate * direction)      direction <- momentum * direction + gradient
 
 The rate comes from public numbers alone: features lie between -1 and 1 and a row has at most R^2 of them, so the mean
-loss has a curvature of at most R^2 (linear) or R^2 / 4 (logistic), and the rate is one over that.
+loss has a curvature of at most R^2 (linear), R^2 / 4 (logistic) or R^2 / 2 (softmax), and the rate is one over that.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 GRID = 2.0**20
 """Coefficients and weights are asked about to the nearest 1 / GRID: a resumed fit asks the same to the last bit."""
-CURVATURE = {"linear": 1.0, "logistic": 0.25}
-"""The largest second derivative of a row's loss by its logit."""
-RESIDUAL = {"linear": 0.5, "logistic": 1.0}
-"""The residual up to which no gradient is clipped by default: half of half the target's range; any for `logistic`."""
+CURVATURE = {"linear": 1.0, "logistic": 0.25, "softmax": 0.5}
+"""The largest second derivative of a row's loss by its logits."""
+RESIDUAL = {"linear": 0.5, "logistic": 1.0, "softmax": math.sqrt(2)}
+"""The residual up to which no gradient is clipped by default: half of half the target's range; any for levels."""
 
 
 def largest_norm(design: Design) -> float:

@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
 from stratsynth.adapters.predictors.families import Families, families_of
+from stratsynth.adapters.predictors.network import Network
+from stratsynth.adapters.predictors.network_task import NetworkTask
 from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
@@ -29,6 +31,7 @@ from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, Program, Question, Split, Total, counts
+from stratsynth.questions.networks import MOST_HIDDEN
 from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:
@@ -41,20 +44,24 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupRegression(Mechanism[Regression]):
-    """Linear or logistic regression that knows of groups: what each counts for, and what it is asked at."""
+class GroupRegression(Mechanism[Regression | Network]):
+    """A regression or a small network that knows of groups: what each counts for, and what it is asked at."""
 
     name: ClassVar[str] = "group_regression"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
-    """What is predicted: a numeric column, or one of two levels for `logistic`; the last such column by default."""
+    """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and
+    `network`; the last such column by default."""
     features: Sequence[str] = ()
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] | Sequence[Sequence[str]] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody. A list of such lists
     declares families of groups that overlap: `[["SEX"], ["RAC1P"]]` asks a record in a group of each, and both cost."""
-    model: Literal["linear", "logistic"] = "linear"
-    """`linear` predicts a number, `logistic` the second of two levels."""
+    model: Literal["linear", "logistic", "softmax", "network"] = "linear"
+    """`linear` predicts a number, `logistic` the second of two levels, `softmax` one of several, and `network` a level
+    by one hidden layer; under `DPSE` its groups have budgets by the residual errors of a logistic or softmax one."""
+    hidden: int = 16
+    """With `network`: the number of hidden units."""
     mode: Literal["DPSE", "DPNoSE"] = "DPNoSE"
     """`DPSE` divides the budget of stage 2 by the groups' residual errors of stage 1, `DPNoSE` alike."""
     accounting: Accounting = "combined"
@@ -77,19 +84,21 @@ class GroupRegression(Mechanism[Regression]):
     count_share: float = 0.02
     """The part of the budget for noisy sizes, where there are no public ones."""
     stage_one: float | None = None
-    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only. A linear model's
-    coefficients have intervals if this is above 0."""
+    """The part of the rest for stage 1: 0.2 for `DPSE`, 0 for `DPNoSE`, which uses it as a start only, and not for a
+    network. The coefficients of a linear or logistic model have intervals if this is above 0."""
     iterations: int = 100
     """The number of gradients."""
     rate: float | None = None
-    """The learning rate; by default 1 over the largest curvature that features within their bounds can have."""
+    """The learning rate; by default 1 over the largest curvature that features within their bounds can have, and for a
+    network 8 / (hidden + 1), twice 1 over the curvature of its output layer."""
     momentum: float = 0.9
     """How much of the last direction is kept."""
     tail: float = 0.5
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
     clip: float | None = None
     """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
-    largest norm of a row's features; for `logistic` no gradient is longer."""
+    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 4, of the
+    gradient by all weights: what a residual of a quarter makes of the output layer's part."""
     loss_clip: float = 1.0
     """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
     radius: float = 5.0
@@ -123,12 +132,13 @@ class GroupRegression(Mechanism[Regression]):
         for key in ("group_weights", "loss_bounds", "sizes", "reference"):
             if not isinstance(getattr(self, key), Mapping):
                 raise UsageError(f"{self.name}: {key} is a table.")
-        one_of(f"{self.name}: model", self.model, ("linear", "logistic"))
+        one_of(f"{self.name}: model", self.model, ("linear", "logistic", "softmax", "network"))
         one_of(f"{self.name}: mode", self.mode, ("DPSE", "DPNoSE"))
         one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
         one_of(f"{self.name}: region", self.region, ("box", "ball"))
         check_accounting(self.name, self.accounting)
         whole(f"{self.name}: iterations", self.iterations, 1, 10_000)
+        whole(f"{self.name}: hidden", self.hidden, 1, MOST_HIDDEN)
         for key in ("sharpness", "multiplier", "loss_clip", "rate", "clip"):
             number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=key in {"rate", "clip"})
         number(f"{self.name}: radius", self.radius, above=0, most=1000)
@@ -141,6 +151,10 @@ class GroupRegression(Mechanism[Regression]):
             raise UsageError(
                 f"{self.name}: DPSE tailors the groups' budgets by stage 1. It needs groups, a stage_one above 0, and "
                 'accounting "parallel" or "paper": one noise for all groups cannot be tailored.'
+            )
+        if self.model == "network" and self.mode == "DPNoSE" and self.stage_one:
+            raise UsageError(
+                f"{self.name}: stage 1 of a network only tailors budgets; leave stage_one out, or take mode DPSE."
             )
         for label, size in self.sizes.items():
             number(f"{self.name}: the size of {label}", size, above=0)
@@ -195,6 +209,8 @@ class GroupRegression(Mechanism[Regression]):
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""
+        if self.model == "network":
+            self.network(public)
         self.task(public)
         return budget.zcdp()
 
@@ -212,18 +228,27 @@ class GroupRegression(Mechanism[Regression]):
         """Everything that the schema decides; refuses what it does not allow."""
         return task_of(self, public, self.families_here(public))
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Sizes, stage 1 and stage 2; no randomness of our own is needed."""
+    @once
+    def network(self, public: Public) -> NetworkTask:
+        """The same of a network; its task is that of its logistic precursor but for rate and clip."""
+        return NetworkTask.of(self.task(public))
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
+        """Sizes, stage 1 and stage 2; of our own randomness only a network's first weights are made."""
         task = self.task(public)
+        network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
-        start, errors, estimated = np.zeros(len(task.names)), None, None
+        start, errors, estimated = task.origin, None, None
         if self.tau:
             first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
             start, errors, estimated = first.theta, first.errors, first.estimated
         tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors)
-        theta, noise = yield from stage_two(task, tailored, start)
+        if network is not None:
+            theta, noise = yield from stage_two(network.task, network, tailored, network.start(rng))
+            return network.model(theta, tailored, noise)
+        theta, noise = yield from stage_two(task, task, tailored, start)
         facts = {**task.facts(tailored, noise), "described": task.described(tailored)}
-        return Regression(public.schema, task.design, task.target, self.model, theta, estimated, facts)
+        return Regression(public.schema, task.design, task.target, task.link, theta, estimated, facts)
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
         """The groups' sizes in records times their weight, as sums count them, and the rho that is left."""

@@ -1,9 +1,9 @@
-"""The chapter of a report that shows a regression: its coefficients as a plot, and how they were fitted."""
+"""The chapter of a report that shows a regression, its coefficients as a plot, or a network; and how it was fitted."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.report.cells import drawn, figure
@@ -13,19 +13,28 @@ from stratsynth.report.page import Cell, Column, Figure, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
+    from stratsynth.adapters.predictors.network import Network
     from stratsynth.adapters.predictors.regression import Regression
 
 STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
 """What a reader is told of a coefficient's status."""
 SOUND = (
-    "Beside each coefficient of the model stands that of least squares on all records, from noisy moments. The "
-    "interval is of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the "
-    "data, if the residuals vary alike everywhere. A model with another objective, or of clipped gradients, need not "
-    "lie in it."
+    "Beside each coefficient of the model stands that of {method} on all records, from noisy moments. The interval is "
+    "of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the data, if "
+    "{assumption}. A model with another objective, or of clipped gradients, need not lie in it."
 )
+METHODS = {
+    "linear": ("least squares", "the residuals vary alike everywhere"),
+    "logistic": ("largest likelihood, in Newton steps,", "log-odds are linear in the features"),
+}
+"""How coefficients with intervals are estimated, and what the intervals assume."""
 UNSOUND = (
-    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear model and a "
-    "part of the budget (`stage_one`)."
+    "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
+    "model and a part of the budget (`stage_one`)."
+)
+NETWORK = (
+    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
+    "`stratsynth predict`."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "
@@ -42,7 +51,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
         Figure(
             "Coefficients",
             table=_plot(rows, f"Coefficients of {model.target}."),
-            legend=legend([("model, which predicts", 0), ("least squares, with its interval", 1)]),
+            legend=legend([("model, which predicts", 0), ("by noisy moments, with its interval", 1)]),
             numbers=Numbers(
                 f"coefficients of {model.target}",
                 ["feature", "level", *shown, "status"],
@@ -54,16 +63,33 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
             ),
         )
     ]  # fmt: skip
-    groups = model.facts.get("groups", [])
-    if len(groups) > 1:
-        heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
-        lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
-        figures.append(
-            Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))
-        )
-    facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]
-    note = SOUND if model.estimated is not None else UNSOUND
+    figures += _groups(model.facts, named)
+    facts = _described(model.facts)
+    method, assumption = METHODS.get(model.link, ("", ""))
+    note = UNSOUND if model.estimated is None else SOUND.format(method=method, assumption=assumption)
     return Section("coefficients", "The coefficients", text=[note, UNITS], facts=facts, figures=figures)
+
+
+def network_section(model: Network, named: Callable[[str], str]) -> Section:
+    """How a network was fitted, and its groups."""
+    return Section(
+        "network", "The network", text=[NETWORK], facts=_described(model.facts), figures=_groups(model.facts, named)
+    )
+
+
+def _described(facts: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The fit in words."""
+    return [(key, str(value)) for key, value in facts.get("described", {}).items()]
+
+
+def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figure]:
+    """The groups, where there are several."""
+    groups = facts.get("groups", [])
+    if len(groups) < 2:
+        return []
+    heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
+    lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
+    return [Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))]
 
 
 def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
@@ -72,7 +98,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
     scale = Scale.over(ends)
     heads = [
         Column("Feature", "text"), Column("coefficient and interval", "picture", axis(scale)),
-        Column("model"), Column("least squares"),
+        Column("model"), Column("by noisy moments"),
         Column("interval of 95 %"), Column("status", "text"),
     ]  # fmt: skip
     lines = []
@@ -80,7 +106,7 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
         name = f"{row['feature']} ({row['level']})" if row["level"] else row["feature"]
         known = math.isfinite(row["lower"])
         marks = [Mark("model", row["value"], series=0)]
-        marks += [Mark("least squares", row["estimate"], row["lower"], row["upper"], 1)] if known else []
+        marks += [Mark("by noisy moments", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
         lines.append([
             text("intercept" if name == "1" else name),

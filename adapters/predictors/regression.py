@@ -11,13 +11,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
+from stratsynth.adapters.predictors.designed import Designed, design_facts, design_of, softmax
 from stratsynth.adapters.predictors.moments import Estimated
 
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.design import features
 from stratsynth.errors import ReleaseError, UsageError
-from stratsynth.models import Codes, Predictor, State
-from stratsynth.models.predictor import numbers_of
+from stratsynth.models import Codes, State
 from stratsynth.questions import Coded, Design
 from stratsynth.schema import Numeric
 
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
 
     from stratsynth.report.page import Section
     from stratsynth.schema import Schema
-    from stratsynth.strata import StratumPath
 
     Floats = NDArray[np.float64]
 
@@ -37,7 +34,7 @@ LINKS: tuple[Link, ...] = ("linear", "logistic", "softmax")
 
 
 @dataclass(frozen=True, eq=False)
-class Regression(Predictor):
+class Regression(Designed):
     """A generalised linear model of one column by others."""
 
     kind: ClassVar[str] = "regression"
@@ -48,27 +45,13 @@ class Regression(Predictor):
     theta: Floats
     """One number a feature; for `softmax` one row a feature and one column a level of the target."""
     estimated: Estimated | None = None
-    """The coefficients by noisy moments with their errors, where a linear fit bought these."""
+    """The coefficients by noisy moments with their errors, where a linear or logistic fit bought these."""
     facts: Mapping[str, Any] = field(default_factory=dict)
     """How it was fitted, in public numbers, for its readers."""
 
-    @property
-    def inputs(self) -> tuple[str, ...]:
-        """The columns of the design; any one column where there is none, so that rows can be told."""
-        return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
-
-    @property
-    def _other(self) -> str:
-        return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
-
     def logits(self, rows: Codes) -> Floats:
         """The linear predictor of each row; one column a level for `softmax`."""
-        numbers = numbers_of(rows)
-        lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
-        if lacking:
-            raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
-        size = len(next(iter(rows.values())))
-        found: Floats = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.theta
+        found: Floats = self.featured(rows) @ self.theta
         return found
 
     def predict(self, rows: Codes) -> NDArray[Any]:
@@ -89,17 +72,13 @@ class Regression(Predictor):
             raise UsageError("predict: a linear model has no probabilities.")
         if self.link == "logistic":
             logits = np.column_stack([np.zeros(len(logits)), logits])
-        power = np.exp(logits - logits.max(axis=1, keepdims=True))
-        found: Floats = power / power.sum(axis=1, keepdims=True)
-        return found
+        return softmax(logits)
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
         """The prediction, and the probability of each level where the target has levels."""
         if self.link == "linear":
             return {"prediction": self.predict(rows)}
-        chances = self.probabilities(rows).T
-        named = zip(self.schema.levels(self.target), chances, strict=True)
-        return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
+        return self.written(rows, self.probabilities(rows))
 
     @staticmethod
     def _half(column: Numeric) -> float:
@@ -123,10 +102,11 @@ class Regression(Predictor):
     def coefficients(self, level: float = 0.95) -> pd.DataFrame:
         """One row a feature, and for `softmax` a level of the target, in the unit of the data.
 
-        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, which a model with
-        another objective or of clipped gradients need not agree with, `std_error` its error with its
-        parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds with probability `level`. Numbers count
-        from the middle of their bounds: the intercept, `1`, is the mean there, at all reference levels.
+        `value` is what predictions use. `estimate` is least squares on all records by noisy moments, or for `logistic`
+        largest likelihood by noisy Newton steps; a model with another objective or of clipped gradients need not agree
+        with it. `std_error` is its error with its parts `noise` (privacy) and `sampling`, and `lower` to `upper` holds
+        with probability `level`. Numbers count from the middle of their bounds: the intercept, `1`, is the mean (the
+        log-odds) there, at all reference levels.
 
         `status`: `ok`; `small`, where the noise is larger than the sampling error; `not_estimable`, where there are no
         moments, or so noisy ones that the formula for their error does not hold.
@@ -180,25 +160,13 @@ class Regression(Predictor):
 
         return [coefficients_section(self, named)]
 
-    def foretell(self, path: StratumPath) -> str:
-        """What the descent does, in public numbers, and how noisy its steps are."""
-        f = self.facts
-        if not f:
-            return ""
-        return (
-            f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
-            f"{f['step_noise']:.2g} a coordinate"
-        )
-
     def state(self) -> State:
         """Design and coefficients."""
         arrays = {"theta": self.theta}
         if self.estimated is not None:
             arrays |= {f"estimated/{key}": value for key, value in vars(self.estimated).items()}
         facts = {
-            "columns": list(self.design.columns), "reference": [list(pair) for pair in self.design.reference],
-            "interactions": [list(pair) for pair in self.design.interactions],
-            "target": self.target, "link": self.link, "fit": dict(self.facts),
+            **design_facts(self.design), "target": self.target, "link": self.link, "fit": dict(self.facts),
         }  # fmt: skip
         return State(facts, arrays)
 
@@ -206,15 +174,10 @@ class Regression(Predictor):
     def from_state(cls, schema: Schema, state: State) -> Regression:
         """Check what a file claims before believing it."""
         facts, arrays = state.facts, {name: np.asarray(array) for name, array in state.arrays.items()}
-        design = Coded(
-            tuple(facts["columns"]),
-            reference=tuple((str(c), str(level)) for c, level in facts["reference"]),
-            interactions=tuple((str(a), str(b)) for a, b in facts["interactions"]),
-        )
+        design = design_of(facts, schema)
         target, link, theta = facts["target"], facts["link"], arrays["theta"]
         if link not in LINKS or target not in schema.columns or not isinstance(facts["fit"], dict):
             raise ReleaseError("model: the regression is damaged.")
-        design.check("model", schema)
         size, levels = len(design.names(schema)), schema.size(target)
         shape = (size, levels) if link == "softmax" else (size,)
         fits = isinstance(schema.column(target), Numeric) == (link == "linear") and (link != "logistic" or levels == 2)

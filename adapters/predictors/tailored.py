@@ -4,25 +4,51 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
 
-from stratsynth.questions import Gradients, Moments, NoisySum, Program, Query, split, total
+from stratsynth.questions import Moments, NoisySum, Program, Query, split, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.descent import Descent
     from stratsynth.adapters.predictors.task import Task
 
     Floats = NDArray[np.float64]
 
 PRECURSOR = 5
-"""Stage 1 of `logistic` takes one step for this many of stage 2."""
+"""Stage 1 of `softmax` takes one step for this many of stage 2."""
+NEWTON = 5
+"""Stage 1 of `logistic` takes this many Newton steps, each with twice the budget of the one before: an early step only
+has to come near enough for the next, and how far off the last one is decides how far off the coefficients are."""
+
+
+class Descending(Protocol):
+    """What stage 2 descends on: a regression (`Task`), or a network (`NetworkTask`); its numbers are one vector."""
+
+    def descent(self, start: Floats) -> Descent:
+        """A descent from here."""
+        ...
+
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> Query:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        ...
+
+    def losses(self, theta: Floats, group: int | None = None) -> Query:
+        """The query for the losses of everybody, or of one group."""
+        ...
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one of everybody's numbers."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -34,7 +60,7 @@ class First:
     errors: Floats | None
     """Each group's part of the mean squared residuals (s_k^2), 1 together; None where they were not asked."""
     estimated: Estimated | None
-    """A linear precursor's coefficients with their errors."""
+    """A linear or logistic precursor's coefficients with their errors."""
 
 
 @dataclass(frozen=True)
@@ -93,54 +119,74 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     """Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
 
     Under `paper` the precursor gets as much as each group; otherwise a record pays for both halves. Where nothing is
-    tailored, the residuals are asked of everybody for the intervals alone, for a tenth.
+    tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
     """
     groups = len(sizes)
     alone = task.settings.accounting == "paper" and tailored
-    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9)
+    part = rho / (groups + 1) if alone else rho * (0.5 if tailored else 0.9 if task.link == "linear" else 1 - 1e-9)
     if alone:
         rest = [part] * groups
     elif tailored:
         rest = shared(task, "parallel", rho - part, [1.0] * groups)
     else:
         rest = [rho - part]
-    moments = None
-    if task.link == "linear":
-        square, product = yield from total(Moments(task.design, task.target, task.norm), rho=part)
-        moments = NoisyMoments.of(square, product)
-        theta = moments.theta
-    else:
-        theta = yield from _precursor(task, part if tailored else rho * (1 - 1e-9), records(task, sizes))
-        if not tailored:
-            return First(theta, None, None)
-    region = task.descent(theta).region
+    theta, moments = yield from _precursor(task, part, sizes)
+    if task.link != "linear" and not tailored:
+        return First(theta, None, _estimated(task, moments, 1.0))
+    region = task.region
     if not tailored:
         found = [(yield from ask(task.losses(region.project(theta), squared=True), rest[0]))]
     else:
         queries = [task.losses(region.project(theta), k, squared=True) for k in range(groups)]
         found = yield from by_group(task, queries, rest)
     squares = np.array([max(float(s.values[0]), s.sigma) for s in found])
-    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
-    estimated = None if moments is None else moments.estimated(records(task, squares), alike)
+    variance = moments.residual_variance(records(task, squares)) if moments and task.link == "linear" else 1.0
+    estimated = _estimated(task, moments, variance)
     if not tailored:
         return First(theta, None, estimated)
     errors = squares / sizes
     return First(theta, errors / errors.sum(), estimated)
 
 
-def _precursor(task: Task, rho: float, rows: float) -> Program[Floats]:
+def _precursor(task: Task, rho: float, sizes: Floats) -> Program[tuple[Floats, NoisyMoments | None]]:
+    """Everybody's coefficients: least squares, Newton steps, or for `softmax` a few steps of descent."""
+    if task.link == "linear":
+        square, product = yield from total(Moments(task.design, task.target, task.norm), rho=rho)
+        least_squares = NoisyMoments.of(square, product)
+        return least_squares.theta, least_squares
+    if task.link == "softmax":
+        return (yield from _few_steps(task, rho, records(task, sizes))), None
+    newton = yield from _newton_step(task, rho, np.zeros(len(task.names)), 0)
+    for step in range(1, NEWTON):
+        newton = yield from _newton_step(task, rho, newton.theta, step)
+    return newton.theta, newton
+
+
+def _newton_step(task: Task, rho: float, start: Floats, step: int) -> Program[NoisyMoments]:
+    """The next step of `NEWTON` from here, for its part of rho."""
+    query, part = task.curvature(task.region.project(start)), 2.0**step / (2.0**NEWTON - 1)
+    square, gradient = yield from total(query, rho=rho * part * (1 - 1e-12))
+    return NoisyMoments.newton(square, gradient, query.theta)
+
+
+def _estimated(task: Task, moments: NoisyMoments | None, variance: float) -> Estimated | None:
+    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
+    return None if moments is None else moments.estimated(variance, alike)
+
+
+def _few_steps(task: Task, rho: float, rows: float) -> Program[Floats]:
     """A few steps on everybody's gradient."""
     steps = max(1, task.settings.iterations // PRECURSOR)
-    descent = task.descent(np.zeros(len(task.names)), steps)
+    descent = task.descent(task.origin, steps)
     for _ in range(steps):
         answer = yield from ask(task.gradients(descent.theta), rho / steps * (1 - 1e-12))
-        descent.step(answer.values / rows)
+        descent.step(answer.values.reshape(descent.theta.shape) / rows)
     return descent.result
 
 
-def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
+def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) -> Program[tuple[Floats, float]]:
     """Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
-    descent, noise, groups = task.descent(start), 0.0, len(tailored.sizes)
+    descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
     # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
     most = task.settings.most_weight / records(task, tailored.sizes)
@@ -149,7 +195,7 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
     for _ in range(task.settings.iterations):
         losses = np.zeros(groups)
         if tailored.loss:
-            asked = [task.losses(descent.theta, k if task.groups else None) for k in range(groups)]
+            asked = [model.losses(descent.theta, k if task.groups else None) for k in range(groups)]
             rhos = shared(
                 task, divide, tailored.loss, [1.0] * groups if accounting == "combined" else [*tailored.shares]
             )
@@ -158,23 +204,22 @@ def stage_two(task: Task, tailored: Tailored, start: Floats) -> Program[tuple[Fl
         slopes = task.objective.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
         if accounting == "combined":
-            gradient, spread = yield from _together(task, descent.theta, v, tailored.gradient)
+            gradient, spread = yield from _together(task, model, descent.theta, v, tailored.gradient)
         else:
-            queries = [task.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
+            queries = [model.gradients(descent.theta, k if task.groups else None) for k in range(groups)]
             found = yield from by_group(task, queries, shared(task, divide, tailored.gradient, [*tailored.shares]))
-            gradient = np.zeros(len(task.names))
+            gradient = np.zeros_like(start)
             for k, (weight, answer) in enumerate(zip(v, found, strict=True)):
-                own = answer.values if not task.groups else task.local[k].share.T @ answer.values
-                gradient += weight * own
+                gradient += weight * model.widened(answer.values, k)
             spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
         noise = noise or spread
         descent.step(gradient)
     return descent.result, noise
 
 
-def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
+def _together(task: Task, model: Descending, theta: Floats, v: Floats, rho: float) -> Program[tuple[Floats, float]]:
     """The weighted sum of all groups' gradients, with one noise."""
-    most, query, by = float(v.max()), task.gradients(theta), task.families.columns
+    most, query, by = float(v.max()), model.gradients(theta), task.families.columns
     if by:
         table = np.zeros(task.schema.shape(by))
         for weight, group in zip(v, task.groups, strict=True):
@@ -182,7 +227,6 @@ def _together(task: Task, theta: Floats, v: Floats, rho: float) -> Program[tuple
             table[tuple(codes.get(column, slice(None)) for column in by)] += weight
         most = float(table.max())  # of a record's groups, one of each family, together
         if not np.all(table == most):
-            parts = np.floor(table / most * GRID) / GRID
-            query = Gradients(query.design, query.target, query.link, query.thetas, query.clip, by, parts)
+            query = model.gradients(theta, None, by, np.floor(table / most * GRID) / GRID)
     answer = yield from ask(query, rho * (1 - 1e-12))
-    return answer.values * most, answer.sigma * most
+    return answer.values.reshape(theta.shape) * most, answer.sigma * most

@@ -14,7 +14,7 @@ import numpy as np
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
 
 from stratsynth.errors import Unsupported, UsageError, nearest
-from stratsynth.questions import Coded, Gradients, Losses
+from stratsynth.questions import Coded, Curvature, Gradients, Losses
 from stratsynth.schema import Numeric
 from stratsynth.strata import within
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Neighbours
     from stratsynth.mechanisms import Public
+    from stratsynth.questions.gradients import Link
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
 
@@ -50,7 +51,7 @@ class Task:
     schema: Schema
     neighbours: Neighbours
     target: str
-    link: Literal["linear", "logistic"]
+    link: Link
     design: Coded
     names: tuple[str, ...]
     """The features."""
@@ -78,12 +79,27 @@ class Task:
         """What is minimised."""
         return self.settings.plan_of
 
+    @property
+    def origin(self) -> Floats:
+        """Coefficients of 0: one a feature, and for `softmax` one a level of the target."""
+        levels = (self.schema.size(self.target),) if self.link == "softmax" else ()
+        return np.zeros((len(self.names), *levels))
+
+    @property
+    def region(self) -> Region:
+        """Where coefficients may lie."""
+        return Region(self.settings.region, self.settings.radius)
+
     def descent(self, start: Floats, steps: int | None = None) -> Descent:
         """A descent from here, with as many steps as the settings say or these."""
         number = self.settings.iterations if steps is None else steps
-        region = Region(self.settings.region, self.settings.radius)
         tail = max(1, round(number * self.settings.tail))
-        return Descent(region, self.rate, self.settings.momentum, number, tail, start)
+        return Descent(self.region, self.rate, self.settings.momentum, number, tail, start)
+
+    def curvature(self, theta: Floats) -> Curvature:
+        """The query for a Newton step of everybody's logistic model."""
+        (asked,) = self._asked(theta, None)[1]
+        return Curvature(self.design, self.target, asked, self.norm)
 
     def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats]:
         """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
@@ -91,15 +107,24 @@ class Task:
         own = theta if here is None else here.share @ theta
         return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
 
-    def gradients(self, theta: Floats, group: int | None = None) -> Gradients:
-        """The query for a gradient of everybody, or of one group."""
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> Gradients:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
         design, thetas = self._asked(theta, group)
-        return Gradients(design, self.target, self.link, thetas, self.clip)
+        return Gradients(design, self.target, self.link, thetas, self.clip, by, parts)
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one by everybody's coefficients."""
+        own = gradient.reshape(-1, *self.origin.shape[1:])
+        found: Floats = self.local[group].share.T @ own if self.groups else own
+        return found
 
     def losses(self, theta: Floats, group: int | None = None, *, squared: bool = False) -> Losses:
-        """The query for the losses of everybody or of one group; residual errors are `squared` for `logistic` too."""
+        """The query for the losses of everybody or of one group; residual errors are `squared` for levels too."""
         measure: Literal["squared", "log"] = "squared" if squared or self.link == "linear" else "log"
-        clip = 1.0 if squared and self.link == "logistic" else self.settings.loss_clip
+        most = {"linear": self.settings.loss_clip, "logistic": 1.0, "softmax": 2.0}[self.link]  # of squared residuals
+        clip = most if squared else self.settings.loss_clip
         design, thetas = self._asked(theta, group)
         return Losses(design, self.target, self.link, thetas, clip, measure)
 
@@ -168,8 +193,11 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
-    rate = settings.rate or 1 / (CURVATURE[settings.model] * norm**2 * bounded)
-    clip = settings.clip or RESIDUAL[settings.model] * norm
+    network = settings.model == "network"  # whose own rate and clip are not those of its precursor
+    precursor: Link = "logistic" if schema.size(target) == 2 else "softmax"
+    link = precursor if settings.model == "network" else settings.model
+    rate = (not network and settings.rate) or 1 / (CURVATURE[link] * norm**2 * bounded)
+    clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
     task = Task(
@@ -177,7 +205,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         schema,
         public.neighbours,
         target,
-        settings.model,
+        link,
         design,
         names,
         families,
@@ -186,19 +214,23 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
         clip,
         rate,
     )
-    task.gradients(np.zeros(len(names))).check(schema)
+    task.gradients(task.origin).check(schema)
     return task
 
 
 def _target(settings: GroupRegression, public: Public) -> str:
     """The target; by default the last column that will do."""
-    schema, linear = public.schema, settings.model == "linear"
+    schema = public.schema
 
     def fits(name: str) -> bool:
         column = schema.column(name)
-        return isinstance(column, Numeric) if linear else not isinstance(column, Numeric) and column.size == 2
+        if isinstance(column, Numeric) or settings.model == "linear":
+            return isinstance(column, Numeric) and settings.model == "linear"
+        return column.size == 2 if settings.model == "logistic" else column.size > 1
 
-    what = "a numeric column" if linear else "a categorical column of two levels"
+    what = {"linear": "a numeric column", "logistic": "a categorical column of two levels"}.get(
+        settings.model, "a categorical column"
+    )
     if settings.target:
         if settings.target in public.constant or settings.target not in schema.columns:
             close = nearest(settings.target, schema.columns)

@@ -13,6 +13,7 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.sklearn.grouped import Grouped, numbered
 
+from stratsynth.checks import is_list
 from stratsynth.schema import Categorical, Numeric
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         low, high = (float(end) for end in self.target_bounds)
         self._fit(X, y, Numeric(lower=low, upper=high, bins=1), "linear", sensitive_features)
         half, middle = high / 2 - low / 2, high / 2 + low / 2
-        self.coef_, self.intercept_ = self.coef_ * half, self._start * half + middle
+        self.coef_, self.intercept_ = self.coef_ * half, float(self._start * half + middle)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -91,13 +92,14 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
 
 
 class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
-    """Private logistic regression that knows of groups.
+    """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:
         epsilon: What one fit spends.
         delta: The same.
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
-        classes: The two classes, declared; the second is the one whose log-odds the coefficients are of.
+        classes: The classes, declared. Of two the second is the one whose log-odds the coefficients are of; of more
+            each has coefficients of its own.
         groups: As for `GroupRegressor`, and so are all others.
     """
 
@@ -131,10 +133,10 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         self.ledger_epsilon = ledger_epsilon
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only; few rows give a model of noise."""
+        """As many classes as are declared; few rows give a model of noise."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
@@ -147,12 +149,14 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         """
         X, y = validate_data(self, X, y)
         check_classification_targets(y)
-        if len(self.classes) != 2 or self.classes[0] == self.classes[1]:
-            raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
-        target = numbered(np.asarray(y), list(self.classes))
-        self._fit(X, target, Categorical(levels=("0", "1")), "logistic", sensitive_features)
+        classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
+        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
+            raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
+        target = numbered(np.asarray(y), classes)
+        levels, binary = Categorical(levels=tuple(map(str, range(len(classes))))), len(classes) == 2
+        self._fit(X, target, levels, "logistic" if binary else "softmax", sensitive_features)
         self.classes_ = np.asarray(self.classes)
-        self.coef_, self.intercept_ = self.coef_[None], np.array([self._start])
+        self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self._start)
         return self
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -163,7 +167,7 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likelier class."""
+        """The likeliest class."""
         chances = self.predict_proba(X)  # refuses what was not fitted
         found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return found

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.table import PrivateTable
+    from stratsynth.questions.gradients import Link
     from stratsynth.release import Release
 
 GROUP, TARGET = "group", "target"
@@ -76,12 +77,12 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _levels(self) -> list[Any]:
         return [EVERYBODY] if self.groups is None else list(self.groups)
 
-    def _fit(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, model: str, sensitive: Any) -> None:
+    def _fit(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, model: Link, sensitive: Any) -> None:
         labels = {level: str(i) for i, level in enumerate(self._levels())}
         names = [f"x{i}" for i in range(x.shape[1])]
         how = GroupRegression(
             target=TARGET, features=names, groups=[GROUP],
-            model="linear" if model == "linear" else "logistic",
+            model=model,
             loss_bounds={labels[level]: bound for level, bound in (self.loss_bounds or {}).items()},
             **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
@@ -91,8 +92,8 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         fitted = self.release_.model
         assert isinstance(fitted, Regression)  # noqa: S101 - what the mechanism returns
         self._theta = fitted.theta
-        self.coef_ = fitted.theta[1:] / half
-        self._start = float(fitted.theta[0] - self.coef_ @ middle)
+        self.coef_ = fitted.theta[1:].T / half  # for `softmax` one row a class
+        self._start = fitted.theta[0] - self.coef_ @ middle
 
     def _table(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, sensitive: Any) -> PrivateTable:
         """The private table: features x0, x1, ... within their bounds, the group, and the target."""

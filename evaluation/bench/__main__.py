@@ -28,6 +28,8 @@ def main() -> int:
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
+    parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
+    parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
     arguments = parser.parse_args()
     from stratsynth.evaluation.bench.figures import show
 
@@ -41,7 +43,7 @@ def main() -> int:
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
     elif arguments.name == "predict":
-        figures = module.run(seeds=arguments.seeds)
+        figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     else:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")

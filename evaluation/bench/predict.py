@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from stratsynth.evaluation.bench import beside
 from stratsynth.evaluation.bench.figures import Figure, limited, seconds, started, timed
 from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
 
@@ -33,9 +34,12 @@ ss.fit(GroupRegression(target="D", model="logistic"), table, ss.Budget(epsilon=1
 """
 
 
-def run(*, seeds: int = 20) -> list[Figure]:
-    """All figures, on simulated people."""
-    return [_monte_carlo(), _cold_fit(), *_coverage(), *_errors(seeds)]
+def run(*, seeds: int = 20, adult: str | None = None, law: str | None = None) -> list[Figure]:
+    """All figures on simulated people; with real data the errors beside another library's."""
+    if adult is None and law is None:
+        return [_monte_carlo(), _cold_fit(), *_coverage(), *_errors(seeds)]
+    problems = [*(beside.adult(adult) if adult else []), *(beside.law(law) if law else [])]
+    return [figure for problem in problems for figure in beside.compared(problem, seeds)]
 
 
 def _monte_carlo() -> Figure:
@@ -79,26 +83,48 @@ def _fitted(frame: pd.DataFrame, schema: Schema, settings: Mapping[str, Any], ep
     return ss.fit(make("group_regression", settings), table, ss.Budget(epsilon=epsilon, delta=1e-6)).model
 
 
+TRUTH = {"1": 0.0, "X": 0.4, "Z": -0.2}
+ODDS = {"1": -1.0, "X": 1.5, "Z": 0.5}
+
+
+def _linear_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, float]]:
+    """People whose Y is linear in X and Z; their schema's target, and the true coefficients."""
+    frame = pd.DataFrame({name: rng.uniform(-1, 1, 1_500) for name in ("X", "Z")})
+    frame["Y"] = (TRUTH["X"] * frame.X + TRUTH["Z"] * frame.Z + 0.1 * rng.normal(size=1_500)).clip(-1, 1)
+    return frame, {"Y": ss.Numeric(lower=-1, upper=1, bins=2)}, TRUTH
+
+
+def _logistic_people(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any], dict[str, float]]:
+    """The same for log-odds."""
+    frame = pd.DataFrame({name: rng.uniform(-1, 1, 5_000) for name in ("X", "Z")})
+    odds = ODDS["1"] + ODDS["X"] * frame.X + ODDS["Z"] * frame.Z
+    frame["Y"] = np.where(rng.random(5_000) < 1 / (1 + np.exp(-odds)), "yes", "no")
+    return frame, {"Y": ss.Categorical(levels=("no", "yes"))}, ODDS
+
+
 def _coverage() -> list[Figure]:
     """How often intervals hold that allow for noise and sampling, new people each time."""
-    held: dict[float, list[bool]] = {level: [] for level in LEVELS}
-    for seed in range(COVERED):
-        rng = np.random.default_rng(seed)
-        frame = pd.DataFrame({name: rng.uniform(-1, 1, 1_500) for name in ("X", "Z")})
-        frame["Y"] = (0.4 * frame.X - 0.2 * frame.Z + 0.1 * rng.normal(size=1_500)).clip(-1, 1)
-        schema = ss.Schema({name: ss.Numeric(lower=-1, upper=1, bins=2) for name in frame.columns})
-        model = _fitted(frame, schema, {"target": "Y", "stage_one": 0.9, "iterations": 1}, 2.0)
-        for level in LEVELS:
-            table = model.predictor().coefficients(level).set_index("feature")  # type: ignore[attr-defined]
-            truth = pd.Series({"1": 0.0, "X": 0.4, "Z": -0.2})
-            held[level] += ((table.lower <= truth) & (truth <= table.upper)).tolist()
-    return [
-        limited(
-            f"coverage of {level:.0%} intervals, off by, over {COVERED:,} fits of 3 coefficients",
-            100 * abs(float(np.mean(found)) - level), 3, "points", len(found),
-        )
-        for level, found in held.items()
-    ]  # fmt: skip
+    figures = []
+    for model, people in (("linear", _linear_people), ("logistic", _logistic_people)):
+        held: dict[float, list[bool]] = {level: [] for level in LEVELS}
+        for seed in range(COVERED):
+            frame, target, truth = people(np.random.default_rng(seed))
+            columns = {name: ss.Numeric(lower=-1, upper=1, bins=2) for name in ("X", "Z")}
+            settings = {"target": "Y", "model": model, "stage_one": 0.9, "iterations": 1}
+            fitted = _fitted(frame, ss.Schema({**columns, **target}), settings, 2.0).predictor()
+            for level in LEVELS:
+                table = fitted.coefficients(level).set_index("feature")  # type: ignore[attr-defined]
+                sound = table[table.status != "not_estimable"]
+                right = pd.Series(truth)[sound.index]
+                held[level] += ((sound.lower <= right) & (right <= sound.upper)).tolist()
+        figures += [
+            limited(
+                f"coverage of {level:.0%} intervals, {model}, off by, over {COVERED:,} fits of 3 coefficients",
+                100 * abs(float(np.mean(found)) - level), 3, "points", len(found),
+            )
+            for level, found in held.items()
+        ]  # fmt: skip
+    return figures
 
 
 def _errors(seeds: int) -> list[Figure]:

@@ -88,6 +88,12 @@ class Evaluation:
             if field.name not in {"schema", "by", "facts"} and value is not None:
                 yield field.name, value
 
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+        """The page for readers."""
+        from stratsynth.evaluation.evaluations.page import evaluation_page
+
+        return evaluation_page(self, name=name, certificate=certificate)
+
 
 def evaluate(
     real: Any,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from stratsynth.evaluation.tables import STAMP
 
@@ -16,7 +16,6 @@ from stratsynth.files.whole import new_folder, write_text
 
 if TYPE_CHECKING:
     import pandas as pd
-    from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 NOTICE = "INTERNAL.txt"
 
@@ -29,8 +28,22 @@ def refuse_output(folder: str | Path) -> None:
         raise UsageError(f"{folder} exists already; name a new folder.")
 
 
+class Scores(Protocol):
+    """What is written: of a release, or of predictions."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """Sizes and settings, as plain values."""
+
+    def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Every frame, with its name."""
+
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+        """The page for readers; `name` is what the release is called there, `certificate` its own."""
+
+
 def write(
-    evaluation: Evaluation,
+    evaluation: Scores,
     folder: str | Path,
     *,
     called: str = "this release",
@@ -40,8 +53,6 @@ def write(
 
     `called` is the release's name in report.html; `certificate` is that of the release.
     """
-    from stratsynth.evaluation.evaluations.page import evaluation_page
-
     refuse_output(folder)
     folder = Path(folder).absolute()  # what refuse_output said of it holds whatever the caller does next
     with new_folder(folder) as part:
@@ -51,12 +62,11 @@ def write(
             marked.to_csv(part / f"{name}.csv", index=False, lineterminator="\n")
             marked.to_parquet(part / f"{name}.parquet", index=False)
         write_text(part / "evaluation.json", json.dumps(document(evaluation), allow_nan=False))
-        page = evaluation_page(evaluation, name=called, certificate=certificate)
-        write_text(part / "report.html", page)
+        write_text(part / "report.html", evaluation.page(called, certificate))
     return sorted(folder.iterdir())
 
 
-def document(evaluation: Evaluation) -> dict[str, Any]:
+def document(evaluation: Scores) -> dict[str, Any]:
     """Everything as plain values: each frame as its columns and rows; null for NaN, infinity and missing values."""
     frames = {
         name: {"columns": list(frame.columns), "rows": _rows(frame), "attrs": dict(frame.attrs)}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.learning.downstream import REAL, SUBSAMPLE, SYNTHETIC
 from stratsynth.evaluation.report.figures import listing
-from stratsynth.evaluation.report.groups import GroupErrors, card, group_errors
+from stratsynth.evaluation.report.rates import differences, errors_by_group
 from stratsynth.evaluation.tables import EVERYBODY
 
 from stratsynth.report.page import Figure, Section
@@ -40,7 +40,7 @@ def use(evaluation: Evaluation) -> Section | None:
         )
     ]  # fmt: skip
     if evaluation.by:
-        figures += [_by_group(evaluation, here, score), *_between(frame)]
+        figures += [_best_by_group(evaluation, here, score), *_between(frame)]
     return Section(
         "use", "What it is good for",
         text=[f"Models that predict {evaluation.facts['task']}, trained on the release and on real rows."],
@@ -48,43 +48,20 @@ def use(evaluation: Evaluation) -> Section | None:
     )  # fmt: skip
 
 
-def _by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
-    """The model that is best on real rows, group by group; accuracies as shares that are wrong."""
+def _best_by_group(evaluation: Evaluation, here: pd.DataFrame, score: str) -> Figure:
+    """The model that is best on real rows, group by group."""
     real = here[(here["trained_on"] == REAL) & (here["scope"] == EVERYBODY) & (here["model"] != "constant")]
     best = real.sort_values("value", ascending=score != "accuracy", kind="stable")["model"].iloc[0]
-    rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])].rename(
-        columns={"trained_on": "table"}
-    )
-    error = score.replace("_", " ")
-    if score == "accuracy":
-        rows = rows.assign(value=1 - rows["value"], low=1 - rows["high"], high=1 - rows["low"])
-        error = "share of wrong predictions"
+    rows = here[(here["model"] == best) & here["trained_on"].isin([SYNTHETIC, REAL])]
     shown = {REAL: "trained on real rows", SYNTHETIC: "trained on the release"}
-    groups, everybody = group_errors(rows, evaluation.by, shown, None, evaluation.schema)
-    return card(
-        groups, GroupErrors(everybody.name, everybody.n, everybody.errors, status=everybody.status),
-        title=f"In each group: {best}", note=f"The {error} in each group, of people held out.",
-        interval="Lines: 95 % intervals of chance in the held-out rows.",
+    return errors_by_group(
+        rows.rename(columns={"trained_on": "table"}), evaluation.by, shown, evaluation.schema,
+        title=f"In each group: {best}", of="people held out",
     )  # fmt: skip
 
 
 def _between(frame: pd.DataFrame) -> list[Figure]:
     """How far the groups are apart, by fairlearn's definitions."""
     rows = frame[(frame["scope"] == "between") & (frame["model"] != "constant")]
-    there = [name for name in TRAINED if name in set(rows["trained_on"])]
-    table = []
-    for (model, metric), part in rows.groupby(["model", "metric"], sort=False):
-        values = part.set_index("trained_on")["value"]
-        table.append([str(model), str(metric).replace("_", " "), *(values.get(name) for name in there)])
-    if not table:
-        return []
-    return [
-        listing(
-            "How unequal its predictions are",
-            "Differences between the groups that serve best and worst, by fairlearn's definitions; groups too small "
-            "for a rate are left out, for all trainings alike.",
-            [("model", "text"), ("between groups", "text"), *((TRAINED[name], "number") for name in there)],
-            table,
-            "For differences, 0 is equal; for ratios, 1.",
-        )
-    ]
+    there = {name: words for name, words in TRAINED.items() if name in set(rows["trained_on"])}
+    return differences(rows.rename(columns={"trained_on": "table"}), there, ["model"])

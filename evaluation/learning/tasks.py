@@ -59,14 +59,23 @@ class Task:
         kept = " and ".join(f"{name} above {least:g}" for name, least in self.where.items())
         return f"{what}, of rows with {kept}" if kept else what
 
-    def rows(self, table: EncodedRows) -> EncodedRows:
-        """The rows of the task's population that have a target."""
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The columns that say who is in the task's population, and what their target is."""
+        return tuple(dict.fromkeys((self.target, *self.where)))
+
+    def kept(self, table: EncodedRows) -> Array:
+        """Which rows are of the task's population and have a target."""
         kept = np.ones(table.rows, bool)
         for name, least in self.where.items():
             kept &= table.values(name) > least
         if self.positive is None:
             kept &= ~np.isnan(table.values(self.target))
-        return table.take(kept)
+        return kept
+
+    def rows(self, table: EncodedRows) -> EncodedRows:
+        """The rows of the task's population that have a target."""
+        return table.take(self.kept(table))
 
     def truth(self, table: EncodedRows) -> Array:
         """The values to predict: truth values, or numbers."""

@@ -81,7 +81,14 @@ def make_people(sizes: tuple[int, ...], slopes: Floats, spreads: tuple[float, ..
 
 
 def descend(people: People, way: Way, steps: Steps, runs: int, rng: Generator) -> Floats:
-    """The last iterate of each run, one row a run."""
+    """The last iterate of each run, one row a run. One thread: pieces are small, and a second one would mostly wait."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        return _descended(people, way, steps, runs, rng)
+
+
+def _descended(people: People, way: Way, steps: Steps, runs: int, rng: Generator) -> Floats:
     x, y, features = people.x, people.y, people.x.shape[1]
     bound = (steps.clip / np.linalg.norm(x, axis=1))[:, None]
     theta = np.zeros((features, runs))

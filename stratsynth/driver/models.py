@@ -6,14 +6,20 @@ import math
 from functools import cache
 
 import numpy as np
+from numpy.typing import NDArray
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
-from stratsynth.questions.queries import Glm
+from stratsynth.questions.networks import NetworkGradients
+from stratsynth.questions.newton import Curvature
+from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
+from stratsynth.schema.transforms import exact_log
 
+HALF = 1 << 15
+"""The square root of GRID: the clip of a vector whose products with itself are summed."""
 THETA = 1 << 20
 """Coefficients are taken to the nearest 1 / THETA."""
 THETA_MOST = 1 << 30
@@ -43,39 +49,91 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     """
     whole, reach = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)
-    residuals = residuals_of(query, rows, which, logits_of(x, query))
     models = len(query.thetas)
-    c = (
-        into_ball((residuals * (GRID // design.UNIT) / query.clip).reshape(1, -1), np.tile(reach, models))
-        .reshape(models, -1)
-        .astype(np.float64)
-    )
+    residuals = residuals_of(query, rows, which, logits_of(x, query)).reshape(models, -1, len(x))
+    levels = residuals.shape[1]
+    # into the ball, all models' rows side by side: one line a level of the target
+    vectors = np.moveaxis(residuals, 1, 0).reshape(levels, -1) * (GRID // design.UNIT) / query.clip
+    c = into_ball(vectors, np.tile(reach, models)).astype(np.float64).reshape(levels, models, len(x))
     if query.parts is not None:
-        cell = np.ravel_multi_index(
-            [rows.codes[name][which].astype(np.intp) for name in query.by], rows.schema.shape(query.by)
-        )
-        c = np.trunc(c * query.parts.ravel()[cell])
-    return list((x.T @ c.T).astype(np.int64).T)
+        c = np.trunc(c * share_of(query, rows, which))
+    sums = (x.T @ c.reshape(-1, len(x)).T).astype(np.int64).reshape(-1, levels, models)
+    return [sums[:, :, model].ravel() for model in range(models)]
+
+
+def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
+    """The part that each row's cell has of its clipped gradient."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    found: Floats = np.asarray(query.parts).ravel()[np.ravel_multi_index(codes, rows.schema.shape(query.by))]
+    return found
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
     """Each model's sum of losses, cut at the clip and to whole units."""
     whole, _ = design.whole(query.design, rows, which)
-    logits = logits_of(whole.astype(np.float64), query)
+    x = whole.astype(np.float64)
+    logits, models = logits_of(x, query), len(query.thetas)
     if query.measure == "log":
-        sign = 1 - 2.0 * rows.codes[query.target][which]
-        margin = logits * sign / (design.UNIT * THETA)  # of the wrong level over the right one
-        depth = np.minimum(np.rint(np.abs(margin) * STEPS), LAST).astype(np.intp)
-        losses = np.maximum(margin, 0.0) + _softplus()[depth] / GRID
+        losses = _log_losses(query, rows.codes[query.target][which].astype(np.intp), logits)
     else:
-        residuals = residuals_of(query, rows, which, logits)
-        losses = residuals * residuals
+        residuals = residuals_of(query, rows, which, logits).reshape(models, -1, len(x))
+        losses = np.zeros((models, len(x)))
+        for level in range(residuals.shape[1]):  # one after another: a sum over an axis may be in any order
+            losses += residuals[:, level] * residuals[:, level]
     share = np.clip(losses / query.clip, 0, 1)
     units = np.trunc(np.where(np.isnan(share), 0.0, share) * GRID).astype(np.int64)
     return [np.array([model.sum()]) for model in units]
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses | FairGradients) -> Floats:
+def _log_losses(query: Losses, levels: NDArray[np.intp], logits: Floats) -> Floats:
+    """The log loss of each model, one row a model."""
+    unit = 1 / (design.UNIT * THETA)
+    if query.link == "logistic":
+        margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one
+        depth = np.minimum(np.rint(np.abs(margin) * STEPS), LAST).astype(np.intp)
+        return np.asarray(np.maximum(margin, 0.0) + _softplus()[depth] / GRID)
+    each = logits.reshape(len(query.thetas), -1, len(levels))
+    likeliest = each.max(axis=1)
+    weights = np.zeros(likeliest.shape, np.int64)
+    for level in range(each.shape[1]):
+        weights += exp_of((likeliest - each[:, level]) * unit)
+    own = each[:, levels, np.arange(len(levels))]
+    return np.asarray((likeliest - own) * unit + exact_log(weights / GRID))
+
+
+def moments(query: Moments, rows: PathRows, which: Which) -> list[Ints]:
+    """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
+
+    Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
+    """
+    rows = rows.take(which)
+    y = np.rint(np.clip(design.target(query.target, rows) / query.bound, -1, 1) * HALF)
+    x = into_ball(design.features(query.design, rows) / query.clip * HALF, HALF).astype(np.float64)
+    absent = np.isnan(y)
+    x[:, absent], y[absent] = 0, 0
+    return [_triangle(x), (x @ y).astype(np.int64)]
+
+
+def curvature(query: Curvature, rows: PathRows, which: Which) -> list[Ints]:
+    """As `moments`, of x and p - y, but that the triangle is of sqrt(4 p (1 - p)) x, cut to a whole vector first."""
+    whole, _ = design.whole(query.design, rows, which)
+    (logits,) = logits_of(whole.astype(np.float64), query)
+    rows = rows.take(which)
+    chances = exp_of(np.abs(logits) / (design.UNIT * THETA))  # of the less likely level over the likelier one
+    weight = np.sqrt((chances * GRID).astype(np.float64)) * 2 / (chances + GRID)
+    levels = rows.codes[query.target].astype(np.intp)
+    residuals = np.rint((np.where(logits < 0, chances, GRID) / (chances + GRID) - levels) * HALF)
+    x = design.features(query.design, rows) / query.clip * HALF
+    weighted = into_ball(x * weight, HALF).astype(np.float64)
+    return [_triangle(weighted), (into_ball(x, HALF).astype(np.float64) @ residuals).astype(np.int64)]
+
+
+def _triangle(x: Floats) -> Ints:
+    """The upper triangle of the sum of x x' over rows, for whole vectors: exact."""
+    return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)
+
+
+def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | FairGradients) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
@@ -96,10 +154,12 @@ def residuals_of(query: Glm | Gradients | Losses, rows: PathRows, which: Which, 
     if query.link == "logistic":
         small = exp_of(np.abs(logits) * unit)
         return np.where(logits < 0, small, GRID) / (small + GRID) - levels
-    weights = exp_of((logits.max(axis=0) - logits) * unit)
-    residuals: Floats = weights / weights.sum(axis=0)
-    residuals[levels, np.arange(len(levels))] -= 1
-    return residuals
+    classes = rows.schema.size(query.target)
+    each = logits.reshape(-1, classes, len(levels))  # one model after another
+    weights = exp_of((each.max(axis=1, keepdims=True) - each) * unit)
+    residuals: Floats = weights / weights.sum(axis=1, keepdims=True)
+    residuals[:, levels, np.arange(len(levels))] -= 1
+    return residuals.reshape(-1, len(levels))
 
 
 def exp_of(depth: Floats) -> Ints:

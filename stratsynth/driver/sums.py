@@ -21,17 +21,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import design, fairness, models
-from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped, into_ball
+from stratsynth.driver import fairness, models, networks
+from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
+from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
 from stratsynth.schema.transforms import forward
-
-HALF = 1 << 15
-"""The square root of GRID: the clip of a vector whose products with itself are summed."""
 
 
 @np.errstate(all="ignore")
@@ -79,26 +78,16 @@ def _on_scale(column: Column, numbers: Floats) -> Floats:
     return forward(column, numbers)
 
 
-def _moments(query: Moments, rows: PathRows, which: Which) -> list[Ints]:
-    """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
-
-    Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
-    """
-    rows = rows.take(which)
-    y = np.rint(np.clip(design.target(query.target, rows) / query.bound, -1, 1) * HALF)
-    x = into_ball(design.features(query.design, rows) / query.clip * HALF, HALF).astype(np.float64)
-    absent = np.isnan(y)
-    x[:, absent], y[absent] = 0, 0
-    return [(x @ x.T)[np.triu_indices(len(x))].astype(np.int64), (x @ y).astype(np.int64)]
-
-
 SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Columns: _columns,
-    Moments: _moments,
+    Moments: models.moments,
     Glm: models.glm,
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
     FairGradients: fairness.fair_gradients,
+    Curvature: models.curvature,
+    NetworkGradients: networks.gradients,
+    NetworkLosses: networks.losses,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

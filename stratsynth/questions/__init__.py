@@ -12,6 +12,8 @@ from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.networks import NetworkGradients, NetworkLosses
+from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -26,6 +28,7 @@ __all__ = [
     "Coded",
     "Columns",
     "Counts",
+    "Curvature",
     "Design",
     "Distance",
     "FairGradients",
@@ -33,6 +36,8 @@ __all__ = [
     "Gradients",
     "Losses",
     "Moments",
+    "NetworkGradients",
+    "NetworkLosses",
     "NoisySum",
     "NoisyTable",
     "Peak",

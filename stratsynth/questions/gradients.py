@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-Link = Literal["linear", "logistic"]
+Link = Literal["linear", "logistic", "softmax"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,15 +25,16 @@ class Gradients(Query):
     """The gradients of a generalised linear model's loss at several coefficient vectors, one block each.
 
     `linear`: (x.theta - y) x, of half the squared error. `logistic`: (p - y) x, of the log loss, for a target of two
-    levels, y being the second. Each row's gradient is clipped, and then, where `by` names columns, multiplied by the
-    part that `parts` has for the row's cell: what a row can contribute never grows by that.
+    levels, y being the second. `softmax`: (p_k - [y = k]) x for each level k of the target. Each row's gradient is
+    clipped, and then, where `by` names columns, multiplied by the part that `parts` has for the row's cell: what a row
+    can contribute never grows by that.
     """
 
     design: Design
     target: str
     link: Link
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model, one column a feature."""
+    """Coefficients: one row a model, one column a feature; for `softmax` a third axis for the target's levels."""
     clip: float
     """The most L2 norm of a row's gradient, before `parts`."""
     by: tuple[str, ...] = ()
@@ -48,22 +49,13 @@ class Gradients(Query):
 
     @property
     def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a model."""
-        return self.thetas.T
+        """One row a feature, one column a model, or a level of a model."""
+        return by_feature(self.thetas)
 
     def check(self, schema: Schema) -> None:
         """As for `Glm`, and parts that never make a row count for more."""
         check_models("gradients", self, schema)
-        if (self.parts is None) != (not self.by):
-            raise MechanismError("gradients: `by` and `parts` go together.")
-        if self.parts is not None:
-            check_clique("gradients", self.by, schema)
-            if (
-                not is_plain(self.parts)
-                or self.parts.shape != schema.shape(self.by)
-                or not np.all((self.parts >= 0) & (self.parts <= 1))
-            ):
-                raise MechanismError("gradients: `parts` are numbers from 0 to 1, one for each cell of `by`.")
+        check_parts("gradients", self.by, self.parts, schema)
 
     def replayed(self) -> Any:
         """All but the values of coefficients and parts, which come from earlier answers."""
@@ -71,7 +63,7 @@ class Gradients(Query):
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block a model."""
-        return (Block(self.thetas.shape[1], self.clip),) * len(self.thetas)
+        return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,11 +77,11 @@ class Losses(Query):
     target: str
     link: Link
     thetas: NDArray[np.float64]
-    """Coefficients: one row a model, one column a feature."""
+    """Coefficients, as of `Gradients`."""
     clip: float
     """The most that a row's loss can be."""
     measure: Literal["squared", "log"] = "squared"
-    """The squared residual, of a probability for `logistic`; or the log loss, for `logistic` only."""
+    """The squared residual, of all levels' probabilities together for `softmax`; or the log loss, not for `linear`."""
 
     def __post_init__(self) -> None:
         """Keep a copy of the coefficients that nobody can change."""
@@ -97,15 +89,15 @@ class Losses(Query):
 
     @property
     def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a model."""
-        return self.thetas.T
+        """One row a feature, one column a model, or a level of a model."""
+        return by_feature(self.thetas)
 
     def check(self, schema: Schema) -> None:
         """As for `Glm`."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
-        if self.measure == "log" and self.link != "logistic":
-            raise MechanismError("losses: the log loss is that of a logistic model.")
+        if self.measure == "log" and self.link == "linear":
+            raise MechanismError("losses: the log loss is that of a logistic or softmax model.")
 
     def replayed(self) -> Any:
         """All but the coefficients' values, which come from earlier answers."""
@@ -116,19 +108,30 @@ class Losses(Query):
         return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
 
 
+def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coefficients of several models as one table: one row a feature, the models' columns side by side."""
+    return np.moveaxis(thetas, 1, 0).reshape(thetas.shape[1], -1)
+
+
 def check_models(what: str, query: Gradients | Losses, schema: Schema) -> None:
     """A sound design, a target of the right kind, a clip, and finite coefficients for each of its features."""
-    one_of(f"{what}: link", query.link, ("linear", "logistic"), error=MechanismError)
+    one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")
     check_clip(what, query.clip)
     if query.link == "logistic" and schema.size(query.target) != 2:
         raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
     size, thetas = len(query.design.names(schema)), query.thetas
-    if (
-        not is_plain(thetas)
-        or thetas.ndim != 2
-        or not len(thetas)
-        or thetas.shape[1] != size
-        or not np.isfinite(thetas).all()
-    ):
-        raise MechanismError(f"{what}: thetas must be finite, one row a model and {size} columns.")
+    shape = (size, schema.size(query.target)) if query.link == "softmax" else (size,)
+    if not is_plain(thetas) or not len(thetas) or thetas.shape[1:] != shape or not np.isfinite(thetas).all():
+        each = " x ".join(map(str, shape))
+        raise MechanismError(f"{what}: thetas must be finite, one row a model and {each} columns.")
+
+
+def check_parts(what: str, by: tuple[str, ...], parts: NDArray[np.float64] | None, schema: Schema) -> None:
+    """A part for each cell of `by`, none of which makes a row count for more."""
+    if (parts is None) != (not by):
+        raise MechanismError(f"{what}: `by` and `parts` go together.")
+    if parts is not None:
+        check_clique(what, by, schema)
+        if not is_plain(parts) or parts.shape != schema.shape(by) or not np.all((parts >= 0) & (parts <= 1)):
+            raise MechanismError(f"{what}: `parts` are numbers from 0 to 1, one for each cell of `by`.")

@@ -292,8 +292,11 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the queries above, by its exact class: another could restate its own sensitivity."""
     from stratsynth.questions.fairness import FairGradients
     from stratsynth.questions.gradients import Gradients, Losses
+    from stratsynth.questions.networks import NetworkGradients, NetworkLosses
+    from stratsynth.questions.newton import Curvature
 
-    if type(query) not in (Columns, Moments, Glm, RowVectors, Gradients, Losses, FairGradients):
+    regressions = (Moments, Glm, Gradients, Losses, Curvature)
+    if type(query) not in (Columns, RowVectors, *regressions, NetworkGradients, NetworkLosses, FairGradients):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))

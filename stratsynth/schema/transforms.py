@@ -35,7 +35,7 @@ def forward(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64
         return numbers
     size = np.abs(numbers) / float(column.transform_unit)
     if column.transform == "log":
-        size = _log(size + 1.0)
+        size = exact_log(size + 1.0)
     else:
         size = np.sqrt(size)
         if column.transform == "fourth-root":
@@ -67,8 +67,11 @@ def mean_back(column: Numeric, mean: float, spread: float) -> float:
     return float((weights * backward(column, mean + spread * nodes)).sum() / weights.sum())
 
 
-def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Log of x >= 1 (or NaN, or infinite): x = 2^e m exactly, and log m = 2 atanh((m - 1) / (m + 1)) by its series."""
+def exact_log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Log of x >= 1 (or NaN, or infinite), by steps that look at one element alone.
+
+    x = 2^e m exactly, and log m = 2 atanh((m - 1) / (m + 1)) by its series.
+    """
     m, e = np.frexp(x)
     low = m < math.sqrt(0.5)
     m, exponent = np.where(low, m * 2.0, m), np.where(low, e - 1.0, e.astype(np.float64))

@@ -11,7 +11,7 @@ from stratsynth.evaluation.audit import audit_mechanism
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import Budget, Neighbours
-from stratsynth.driver import clipping, models
+from stratsynth.driver import clipping, models, networks
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract, worlds
 
@@ -40,6 +40,14 @@ LOGISTIC = {
 }
 
 
+NETWORK = {
+    "one noise for balanced groups": {"objective": "balanced", "features": ["GROUP"]},
+    "tailored, in parallel": {"mode": "DPSE", "accounting": "parallel", "features": ["GROUP"]},
+    "tailored, as in the paper": {"mode": "DPSE", "accounting": "paper"},
+    "bounded log losses": {"loss_bounds": {"": 0.3}},
+}
+
+
 def checked(settings, among, **more):
     def build(world, rows):
         return make("group_regression", {"iterations": 3, "groups": ["GROUP"], **settings})
@@ -55,6 +63,17 @@ def test_linear(way):
 @pytest.mark.parametrize("way", LOGISTIC)
 def test_logistic(way):
     assert checked({"model": "logistic", "target": "SEX", **LOGISTIC[way]}, BINARY) == []
+
+
+@pytest.mark.parametrize("mode", ["DPSE", "DPNoSE"])
+def test_softmax(mode):
+    settings = {"model": "softmax", "target": "WORK", "mode": mode, "accounting": "parallel", "stage_one": 0.2}
+    assert checked(settings, AMONG[:1]) == []
+
+
+@pytest.mark.parametrize("way", NETWORK)
+def test_network(way):
+    assert checked({"model": "network", "hidden": 3, "target": "SEX", **NETWORK[way]}, BINARY) == []
 
 
 @pytest.mark.parametrize("accounting", ["combined", "parallel", "paper"])
@@ -94,6 +113,18 @@ def test_an_unclipped_gradient_is_caught(monkeypatch):
     monkeypatch.setattr(models, "into_ball", loose)
     found = {finding.kind for finding in checked({"clip": 0.05}, AMONG)}
     assert "sensitivity" in found
+
+
+def test_a_network_whose_layers_are_clipped_one_by_one_is_caught(monkeypatch):
+    """Each weight's part of the gradient is kept to the clip, but not the whole."""
+    clipped = clipping.into_ball
+
+    def each(vectors, radius, norm="l2"):
+        return np.concatenate([clipped(vectors[[i]], radius, norm) for i in range(len(vectors))])
+
+    monkeypatch.setattr(networks, "into_ball", each)
+    settings = {"model": "network", "hidden": 2, "target": "SEX", "clip": 0.05}
+    assert "sensitivity" in {finding.kind for finding in checked(settings, BINARY)}
 
 
 @dataclass(frozen=True, kw_only=True)

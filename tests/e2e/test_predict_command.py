@@ -92,3 +92,30 @@ def test_a_refusal_leaves_no_ledger(tmp_path):
     edit(written(tmp_path) / "recipe.toml", 'accounting = "parallel"', 'accounting = "smooth"')
     assert "not private" in complaint(stratsynth("fit", "recipe.toml", cwd=tmp_path), 2)
     assert not (tmp_path / "people.ledger").exists()
+
+
+def test_a_network_from_recipe_to_predictions(tmp_path):
+    folder = written(tmp_path)
+    edit(folder / "recipe.toml", 'model = "logistic"', 'model = "network"\nhidden = 8')
+    assert "10 steps, rate 0.889" in run(folder, "plan", "recipe.toml")
+    run(folder, "fit", "recipe.toml", "-o", "release")
+    run(folder, "verify", "release")
+    run(folder, "predict", "release", "people.csv", "-o", "predictions.csv")
+    found = pd.read_csv(folder / "predictions.csv")
+    assert list(found.columns) == ["row", "prediction", "probability=no", "probability=yes"]
+    assert (found.prediction == people(800).D).mean() > 0.6
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('model = "logistic"', 'model = "network"\nhidden = 0', "hidden"),
+        ('model = "logistic"', 'model = "network"\nhidden = "many"', "hidden"),
+        ('model = "logistic"', 'model = "networks"', "model"),
+        ('target = "D"', 'target = "Z"\nhidden = 2', "two levels"),
+    ],
+)
+def test_a_network_that_cannot_be_is_refused_in_a_line_and_costs_nothing(tmp_path, old, new, words):
+    edit(written(tmp_path) / "recipe.toml", old, new)
+    assert words in complaint(stratsynth("fit", "recipe.toml", cwd=tmp_path), 2)
+    assert not (tmp_path / "people.ledger").exists()

@@ -5,7 +5,20 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Choose, Columns, Design, Distance, Glm, Gradients, Losses, Peak, Total
+from stratsynth.questions import (
+    Choose,
+    Columns,
+    Curvature,
+    Design,
+    Distance,
+    Glm,
+    Gradients,
+    Losses,
+    NetworkGradients,
+    NetworkLosses,
+    Peak,
+    Total,
+)
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=90)})
@@ -39,6 +52,7 @@ DISGUISES = {
     "complex numbers": lambda values: np.asarray(values).astype(complex),
     "half precision": lambda values: np.asarray(values).astype(np.float16),
 }
+NET = Design(("AGE",)), "SEX"
 BY_SEX, THETAS = Design(("SEX",)), np.ones((1, 3))
 ONE, TWO, TABLE = np.array([1.0]), np.array([1.0, 2.0]), np.array([[1.0]])
 TAKERS = {
@@ -48,7 +62,10 @@ TAKERS = {
     "theta": lambda array: Total(Glm(Design(("SEX",)), "AGE", "linear", array(np.ones(3)), clip=1.0), 0.1),
     "thetas": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
     "parts": lambda array: Total(Gradients(BY_SEX, "AGE", "linear", THETAS, 1.0, ("SEX",), array(TWO / 2)), 0.1),
+    "hidden": lambda array: Total(NetworkGradients(*NET, array(np.ones((1, 2))), TWO[:, None], 1.0), 0.1),
+    "output": lambda array: Total(NetworkLosses(*NET, np.ones((1, 2)), array(TWO[:, None]), 1.0), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
 
@@ -82,7 +99,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    used = getattr(held(question), "thetas" if taker == "losses" else taker)
+    used = getattr(held(question), {"losses": "thetas", "curvature": "theta"}.get(taker, taker))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)

@@ -12,7 +12,7 @@ from hypothesis.extra import numpy as arrays
 from stratsynth.driver import clipping, design, sums
 from stratsynth.driver.clipping import PathRows, into_ball
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
+from stratsynth.questions import Columns, Design, Glm, Moments, NetworkGradients, NetworkLosses, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -50,6 +50,9 @@ def row_vectors(frame):
     return values
 
 
+CELLS = np.array([0.0, 0.3, 1.0, 0.7])
+
+
 def theta(seed, *shape):
     return np.random.default_rng(seed).normal(scale=2, size=shape)
 
@@ -75,6 +78,12 @@ QUERIES = {
     "logistic, extreme": Glm(DESIGN, "yes", "logistic", theta(3, WIDTH) * 1e307, 1e-99),
     "softmax": Glm(DESIGN, "class", "softmax", theta(4, WIDTH, 4), 0.7),
     "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
+    "network": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5),
+    "network, softmax": NetworkGradients(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 0.7),
+    "network, parts": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, ("class",), CELLS),
+    "network, extreme": NetworkGradients(SMALL, "class", theta(10, 2, 3) * 1e307, theta(11, 3, 4) * 1e300, 1e-99),
+    "network, losses": NetworkLosses(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 1.0),
+    "network, residuals": NetworkLosses(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, "squared"),
     "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
     "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
 }

@@ -103,7 +103,7 @@ def test_the_lock_covers_the_requirements(lock: str):
     assert {canonical(line) for line in wanted} <= {canonical(pin) for pin in pins(lock)}, "run scripts/lock"
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt", "rivals.txt"])
 def test_the_lock_is_pinned_hashed_and_names_no_place(lock: str):
     text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
     requirements = re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]

@@ -1,10 +1,14 @@
 """What group regression makes of answers: by hand, in direction, and against least squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.linear_model import LogisticRegression
 from stratsynth.adapters import GroupRegression
 from stratsynth.adapters.predictors.descent import Descent, Region
+from stratsynth.adapters.predictors.moments import NoisyMoments
 from stratsynth.adapters.predictors.objective import Objective
 
 from helpers.regressing import SCHEMA, exactly, people
@@ -180,8 +184,6 @@ def test_on_plenty_of_data_it_is_least_squares():
 
 
 def test_on_plenty_of_data_it_is_the_logistic_regression():
-    from sklearn.linear_model import LogisticRegression
-
     frame = people(4000, slopes=(0.1, 0.1), spread=(0.3, 0.3))
     how = GroupRegression(target="D", model="logistic", features=["X", "C"], iterations=600)
     model, _ = exactly(how, frame)
@@ -214,6 +216,47 @@ def test_intervals_cover_as_often_as_they_say(level):
         truth = {"1": 0.0, "X": 0.4, "Z": 0.0}
         covered += [row.lower <= truth[name] <= row.upper for name, row in table.iterrows()]
     assert abs(np.mean(covered) - level) < 4 * (level * (1 - level) / len(covered)) ** 0.5 + 0.01
+
+
+def chances(n, seed, thetas=(-1.0, 1.5)):
+    """People whose D is yes with the log-odds -1 + 1.5 X."""
+    rng = np.random.default_rng(seed)
+    frame = people(n, seed)
+    odds = thetas[0] + thetas[1] * frame.X.to_numpy()
+    return frame.assign(D=np.where(rng.random(n) < 1 / (1 + np.exp(-odds)), "yes", "no"))[["X", "Z", "D"]]
+
+
+LOGISTIC = GroupRegression(target="D", model="logistic", stage_one=0.9, iterations=1)
+
+
+def test_newton_steps_on_exact_answers_find_the_largest_likelihood():
+    frame = chances(2000, 0)
+    model, _ = exactly(LOGISTIC, frame, schema=SCHEMA.restrict(("X", "Z", "D")), budget=Budget(20, 1e-6))
+    other = LogisticRegression(C=np.inf).fit(np.column_stack([frame.X, frame.Z / 5 - 1]), frame.D == "yes")
+    assert model.coefficients().estimate.to_numpy()[1:] * (1, 5) == pytest.approx(other.coef_[0], abs=2e-3)
+
+
+def test_intervals_of_logistic_coefficients_cover_as_often_as_they_say():
+    truth, schema = {"1": -1.0, "X": 1.5, "Z": 0.0}, SCHEMA.restrict(("X", "Z", "D"))
+    covered = {0.9: [], 0.95: []}
+    for seed in range(120):
+        release = fit(LOGISTIC, open_table(chances(4000, seed), schema=schema, declared_size=4000), Budget(3, 1e-6))
+        for level, found in covered.items():
+            table = release.model.coefficients(level).set_index("feature")
+            sound = table[table.status != "not_estimable"]
+            found += [row.lower <= truth[name] <= row.upper for name, row in sound.iterrows()]
+    for level, found in covered.items():
+        assert len(found) > 300
+        assert abs(np.mean(found) - level) < 4 * (level * (1 - level) / len(found)) ** 0.5 + 0.01
+
+
+def test_a_newton_step_that_was_too_long_makes_no_interval():
+    """Where the last step is many deviations long, the curvature at its end is another one."""
+    one = np.eye(1)
+    curved = NoisyMoments(one * 400, one / 400, np.array([400.0]), (0.1, 1.0), 400.0, np.zeros(1), curved=True)
+    assert not curved.estimated(1.0, 1).sound.any()
+    assert replace(curved, product=np.array([4.0])).estimated(1.0, 1).sound.all()
+    assert replace(curved, curved=False).estimated(1.0, 1).sound.all()
 
 
 def test_without_noisy_moments_no_interval_is_claimed():

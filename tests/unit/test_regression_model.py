@@ -191,6 +191,8 @@ def test_without_a_size_there_is_nothing_to_divide_by():
     [
         {"target": "Y", "mode": "DPSE", "accounting": "parallel"}, {"target": "D", "model": "logistic"},
         {"target": "Y", "stage_one": 0.5, "objective": "balanced"},
+        {"target": "D", "model": "logistic", "stage_one": 0.5},
+        {"target": "C", "model": "softmax", "stage_one": 0.3},
     ],
 )  # fmt: skip
 def test_bad_data_give_a_model_all_the_same(rows, how):

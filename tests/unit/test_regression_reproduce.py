@@ -1,11 +1,14 @@
 """The simulated experiments: the closed form is the mechanism's own descent, and figures are of what they say."""
 
 import numpy as np
+import pandas as pd
 import pytest
-from stratsynth.evaluation.bench import predict
+from stratsynth.evaluation.bench import beside, predict
 from stratsynth.evaluation.regression.reproduce import main
 from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
 from stratsynth.evaluation.regression.trials import METHODS, errors, way
+
+from stratsynth.errors import UsageError
 
 SIZES = (400, 100)
 
@@ -67,4 +70,26 @@ def test_the_benchmark_measures_what_it_says(monkeypatch):
     monkeypatch.setattr(predict, "ROWS", 500)
     monkeypatch.setattr(predict, "COVERED", 2)
     assert predict._monte_carlo().value > 0
-    assert [figure.unit for figure in predict._coverage()] == ["points", "points"]
+    assert [figure.unit for figure in predict._coverage()] == ["points"] * 4
+
+
+def test_errors_beside_another_library_are_of_the_same_rows_and_features(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({
+        "lsat": rng.uniform(10, 48, 400), "ugpa": rng.uniform(1, 4, 400), "fam_inc": 3, "tier": 2,
+        "race": rng.choice(["White", "Other"], 400), "pass_bar": rng.integers(0, 2, 400), "zgpa": rng.normal(size=400),
+    })  # fmt: skip
+    frame.to_csv(tmp_path / "law.csv", index=False)
+    bar, grades = beside.law(tmp_path / "law.csv")
+    assert (bar.minority, bar.matrix()[0].shape, grades.matrix()[1].max() <= 1) == ("Other", (400, 5), True)
+    with pytest.raises(UsageError, match="scripts/bench"):
+        beside.compared(bar, 2)
+    monkeypatch.setattr(beside, "_theirs", lambda problem, train: np.zeros((2, 2, 400)))
+    monkeypatch.setattr(beside, "EPSILONS", (1.0, 20.0))
+    figures = beside.compared(bar, 2)
+    assert len(figures) == 12
+    judged = [figure for figure in figures if figure.reached is not None]
+    assert len(judged) == 4
+    assert all(figure.against.startswith("diffprivlib") for figure in judged)
+    others = [f.value for f in figures if f.name.endswith("everybody, diffprivlib")]
+    assert all(abs(value - frame.pass_bar.mean()) < 0.1 for value in others)

@@ -82,6 +82,23 @@ def test_a_classifier_predicts_declared_classes_of_any_kind():
     assert np.allclose(model.predict_proba(x)[:, 1], 1 / (1 + np.exp(-logit)))
 
 
+def test_a_classifier_of_three_classes_has_coefficients_for_each():
+    x, y, _ = data()
+    label = np.digitize(y, np.quantile(y, [0.33, 0.67]))
+    model = GroupClassifier(**SPEND, bounds=BOUNDS, classes=np.unique(label)).fit(x, label)
+    assert model.score(x, label) > 0.6
+    assert model.coef_.shape == (3, 2)
+    logits = np.exp(x @ model.coef_.T + model.intercept_)
+    assert np.allclose(model.predict_proba(x), logits / logits.sum(axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("classes", [["no"], ["no", "no"], "no", 2])
+def test_classes_are_a_list_of_different_ones(classes):
+    x, y, _ = data(20)
+    with pytest.raises(ValueError, match="two different ones"):
+        GroupClassifier(**SPEND, bounds=BOUNDS, classes=classes).fit(x, y > 0)
+
+
 def test_groups_are_declared_and_given_together():
     x, y, group = data()
     model = regressor(groups=["m", "f"], objective="balanced", mode="DPSE", accounting="parallel")

@@ -14,12 +14,15 @@ from stratsynth.driver.answering import Answerer
 from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SystemEntropy
-from stratsynth.questions import Coded, Columns, Design, Glm, Gradients, Losses, Moments, Total
+from stratsynth.questions import Coded, Columns, Curvature, Design, Glm, Gradients, Losses, Moments, Total
 from stratsynth.questions.queries import check_query
 from stratsynth.questions.total import GRID
 
 CODED = Coded(("G", "X", "C"), reference=(("C", "q"),), interactions=(("X", "G"),))
 THETAS = np.array([[0.1, -0.2, 0.3, 0.4, -0.5, 0.6], [0.0] * 6])
+FLAT = Coded(("G", "X"))
+SOFT = np.random.default_rng(5).normal(size=(2, 3, 3))
+"""Two softmax models of C by FLAT."""
 
 
 def exact(query, frame, schema=SCHEMA):
@@ -52,11 +55,54 @@ def test_each_model_gets_the_sum_of_its_own_clipped_gradients(link):
     assert np.allclose(np.array(found) * clip / GRID, expected, atol=2e-3 * 300**0.5)
 
 
+def softmax(thetas, by=(), parts=None):
+    return Gradients(FLAT, "C", "softmax", thetas, 0.3, by, parts)
+
+
+def soft_chances(frame):
+    """The probabilities of C's levels under both models of SOFT, and which level each row has."""
+    x = np.column_stack([np.ones(len(frame)), frame.G == "b", frame.X]).astype(float)
+    power = np.exp(np.einsum("if,mfk->mik", x, SOFT))
+    yes = np.array([level == frame.C for level in "pqr"]).T.astype(float)
+    return x, power / power.sum(axis=2, keepdims=True), yes
+
+
+def test_softmax_gradients_and_losses_are_those_by_hand():
+    frame, clip = people(300), 0.6
+    x, chances, yes = soft_chances(frame)
+    each = np.einsum("if,mik->mifk", x, chances - yes)
+    length = np.sqrt((each**2).sum(axis=(2, 3), keepdims=True))
+    expected = (each * np.minimum(1, clip / length)).sum(axis=1)
+    found = exact(Gradients(FLAT, "C", "softmax", SOFT, clip), frame)
+    assert np.allclose(np.array(found).reshape(expected.shape) * clip / GRID, expected, atol=2e-3 * 300**0.5)
+    log = -np.log((chances * yes).sum(axis=2))
+    squared = ((chances - yes) ** 2).sum(axis=2)
+    for measure, losses in (("log", log), ("squared", squared)):
+        sums = np.concatenate(exact(Losses(FLAT, "C", "softmax", SOFT, 0.9, measure), frame)) * 0.9 / GRID
+        assert np.allclose(sums, np.minimum(losses, 0.9).sum(axis=1), rtol=2e-3)
+
+
+@pytest.mark.parametrize("clip", [3.0, 1.2])
+def test_curvature_and_gradient_of_a_newton_step_are_those_by_hand(clip):
+    frame, theta = people(300), THETAS[0]
+    x = by_hand(frame)
+    x *= np.minimum(1, clip / np.linalg.norm(x, axis=1, keepdims=True))
+    p = 1 / (1 + np.exp(-by_hand(frame) @ theta))
+    weighted = by_hand(frame) * np.sqrt(4 * p * (1 - p))[:, None]
+    weighted *= np.minimum(1, clip / np.linalg.norm(weighted, axis=1, keepdims=True))
+    square, gradient = exact(Curvature(CODED, "D", theta, clip), frame)
+    assert np.allclose(square * clip**2 / GRID, (weighted.T @ weighted)[np.triu_indices(6)], atol=0.05)
+    assert np.allclose(gradient * clip / GRID, x.T @ (p - (frame.D == "yes")), atol=0.05)
+
+
 def test_models_side_by_side_are_bit_for_bit_those_alone():
     frame = people(500)
     both = exact(Gradients(CODED, "Y", "linear", THETAS, 0.4), frame)
     for theta, found in zip(THETAS, both, strict=True):
         (alone,) = exact(Glm(CODED, "Y", "linear", theta, 0.4), frame)
+        assert (found == alone).all()
+    for theta, found in zip(SOFT, exact(Gradients(FLAT, "C", "softmax", SOFT, 0.4), frame), strict=True):
+        (alone,) = exact(Glm(FLAT, "C", "softmax", theta, 0.4), frame)
         assert (found == alone).all()
 
 
@@ -103,9 +149,28 @@ def test_one_row_moves_nothing_by_more_than_its_clip(theta):
                     assert int((block.astype(object) ** 2).sum()) <= GRID**2
             for block in exact(Losses(CODED, target, link, thetas, 0.3), row):
                 assert 0 <= int(block[0]) <= GRID
+        soft = [(), ("G",)]
+        for block in (b for by in soft for b in exact(softmax(SOFT * theta, by, parts if by else None), row)):
+            assert int((block.astype(object) ** 2).sum()) <= GRID**2
+        for measure in ("log", "squared"):
+            for block in exact(Losses(FLAT, "C", "softmax", SOFT * theta, 0.3, measure), row):
+                assert 0 <= int(block[0]) <= GRID
+        for block in exact(Curvature(CODED, "D", thetas[0] * 1e-12, 0.7), row):
+            assert int((block.astype(object) ** 2).sum()) <= GRID**2
 
 
-@pytest.mark.parametrize("kind", ["gradients", "parts", "losses", "log"])
+def test_exchanging_a_row_moves_a_curvature_by_no_more_than_sqrt_two():
+    """Pairs of rows, whole and clipped: the triangles of two rows never point away from each other."""
+    rng, most = np.random.default_rng(8), math.sqrt(2)
+    for seed in range(40):
+        query = Curvature(CODED, "D", rng.normal(0, 2, 6), float(rng.uniform(0.3, 3)))
+        one, other = (exact(query, people(1, 2 * seed + i)) for i in range(2))
+        moved = (one[0] - other[0]).astype(object)
+        assert int((moved**2).sum()) <= 2 * GRID**2
+        assert query.blocks(SCHEMA)[0].reach(Neighbours.REPLACE) == pytest.approx(most)
+
+
+@pytest.mark.parametrize("kind", ["gradients", "parts", "losses", "log", "softmax", "soft losses", "curvature"])
 def test_a_rows_part_depends_on_that_row_alone_to_the_last_bit(kind):
     """The sum over a table is the sum of the rows' own sums, in whatever order and company."""
     frame = people(150)
@@ -114,6 +179,9 @@ def test_a_rows_part_depends_on_that_row_alone_to_the_last_bit(kind):
         "parts": Gradients(CODED, "Y", "linear", THETAS, 0.3, ("G",), np.array([0.3, 1.0])),
         "losses": Losses(CODED, "Y", "linear", THETAS, 0.3),
         "log": Losses(CODED, "D", "logistic", THETAS, 0.3, "log"),
+        "softmax": softmax(SOFT),
+        "soft losses": Losses(FLAT, "C", "softmax", SOFT, 0.9, "log"),
+        "curvature": Curvature(CODED, "D", THETAS[0], 1.1),
     }[kind]
     alone = [exact(query, frame.iloc[[i]]) for i in range(len(frame))]
     for model, block in enumerate(exact(query, frame.sample(frac=1, random_state=1))):
@@ -188,7 +256,13 @@ def test_a_design_of_ones_own_is_refused(design):
         (Gradients(CODED, "Y", "logistic", THETAS, 1.0), "not a categorical column"),
         (Gradients(CODED, "C", "logistic", THETAS, 1.0), "is among the features"),
         (Gradients(Coded(("X",)), "C", "logistic", np.zeros((1, 2)), 1.0), "two levels"),
-        (Gradients(CODED, "Y", "softmax", THETAS, 1.0), "link"),
+        (Gradients(CODED, "Y", "probit", THETAS, 1.0), "link"),
+        (Gradients(Coded(("X",)), "C", "softmax", np.zeros((1, 2)), 1.0), "2 x 3 columns"),
+        (Curvature(Coded(("X",)), "C", np.zeros(2), 1.0), "two levels"),
+        (Curvature(Coded(("X",)), "Y", np.zeros(2), 1.0), "not a categorical column"),
+        (Curvature(Coded(("X",)), "D", np.zeros(3), 1.0), "2 finite numbers"),
+        (Curvature(Coded(("X",)), "D", np.full(2, np.nan), 1.0), "2 finite numbers"),
+        (Curvature(Coded(("X",)), "D", np.zeros(2), -1.0), "clip"),
         (Gradients(CODED, "Y", "linear", THETAS[:, :3], 1.0), "6 columns"),
         (Gradients(CODED, "Y", "linear", THETAS + np.inf, 1.0), "finite"),
         (Gradients(CODED, "Y", "linear", THETAS, 0.0), "clip"),

@@ -54,7 +54,7 @@ def test_only_packages_that_were_looked_up_count_as_sound(supply, said, error, b
     assert ("no known vulnerability" in printed) == ("no known" in line)
 
 
-@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt"])
+@pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt", "rivals.txt"])
 def test_every_pin_of_a_lock_is_a_component_with_its_hashes(supply, lock):
     text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
     found = supply.pinned(text)

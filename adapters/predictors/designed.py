@@ -1,0 +1,93 @@
+"""What models have in common that predict one column from a design of others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.design import features
+from stratsynth.errors import UsageError
+from stratsynth.models import Codes, Predictor
+from stratsynth.models.predictor import numbers_of
+from stratsynth.questions import Coded
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+    Floats = NDArray[np.float64]
+
+
+class Designed(Predictor):
+    """Predicts a column from the features of a design."""
+
+    schema: Schema
+    design: Coded
+    target: str
+    facts: Mapping[str, Any]
+    """How it was fitted, in public numbers, for its readers."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the design; any one column where there is none, so that rows can be told."""
+        return tuple(n for n in self.schema.names if n in self.design.columns) or (self._other,)
+
+    @property
+    def _other(self) -> str:
+        return next(name for name in self.schema.names if name != self.target or len(self.schema.names) == 1)
+
+    def featured(self, rows: Codes) -> Floats:
+        """The features, one row a row of the data."""
+        numbers = numbers_of(rows)
+        lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
+        if lacking:
+            raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
+        size = len(next(iter(rows.values())))
+        return features(self.design, PathRows(self.schema, rows, numbers, size)).T
+
+    def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
+        """What is written of a target with levels: the prediction, and the probability of each level."""
+        named = zip(self.schema.levels(self.target), chances.T, strict=True)
+        return {"prediction": self.predict(rows), **{f"probability={level}": chance for level, chance in named}}
+
+    def foretell(self, path: StratumPath) -> str:
+        """What the descent does, in public numbers, and how noisy its steps are."""
+        f = self.facts
+        if not f:
+            return ""
+        return (
+            f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
+            f"{f['step_noise']:.2g} a coordinate"
+        )
+
+
+def design_facts(design: Coded) -> dict[str, Any]:
+    """A design as plain facts."""
+    return {
+        "columns": list(design.columns), "reference": [list(pair) for pair in design.reference],
+        "interactions": [list(pair) for pair in design.interactions],
+    }  # fmt: skip
+
+
+def design_of(facts: Mapping[str, Any], schema: Schema) -> Coded:
+    """The design of these facts, read from a file that may be damaged."""
+    design = Coded(
+        tuple(facts["columns"]),
+        reference=tuple((str(c), str(level)) for c, level in facts["reference"]),
+        interactions=tuple((str(a), str(b)) for a, b in facts["interactions"]),
+    )
+    design.check("model", schema)
+    return design
+
+
+def softmax(logits: Floats) -> Floats:
+    """Probabilities, one row a row of logits."""
+    power = np.exp(logits - logits.max(axis=1, keepdims=True))
+    found: Floats = power / power.sum(axis=1, keepdims=True)
+    return found

@@ -1,0 +1,117 @@
+"""What stage 2 descends on for a network of one hidden layer: its questions, its first weights, rate and clip.
+
+All weights are one vector: the hidden layer's, unit after unit, then the output layer's. Rate and clip come from public
+numbers alone. The output layer sees H hidden units between -1 and 1 and a constant, of norm at most sqrt(H + 1): by its
+weights the mean log loss has a curvature of at most (H + 1) / 4. The rate is twice one over that, where descent on a
+quadratic function is just stable without momentum; the clip is what a residual of a quarter makes of that norm.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import GRID, Descent
+from stratsynth.adapters.predictors.network import Network
+
+from stratsynth.questions import NetworkGradients, NetworkLosses
+from stratsynth.questions.networks import outputs
+from stratsynth.questions.queries import check_query
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+    from stratsynth.adapters.predictors.tailored import Tailored
+    from stratsynth.adapters.predictors.task import Task
+
+    from stratsynth.questions import Coded
+
+    Floats = NDArray[np.float64]
+
+RATE = 8.0
+"""The learning rate times H + 1."""
+RESIDUAL = 0.25
+"""The residual up to which no gradient by the output weights is clipped."""
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkTask:
+    """Public facts only."""
+
+    task: Task
+    """Groups, design and objective, with the network's own rate and clip."""
+
+    @classmethod
+    def of(cls, task: Task) -> NetworkTask:
+        """From the task of the logistic precursor; refuses what cannot be asked, from the schema alone."""
+        s = task.settings
+        bounded = 1 + s.multiplier if s.loss_bounds else 1.0
+        rate = s.rate or RATE / ((s.hidden + 1) * bounded)
+        network = cls(replace(task, rate=rate, clip=s.clip or RESIDUAL * math.sqrt(s.hidden + 1)))
+        check_query(s.name, network.gradients(network.start(np.random.default_rng(0))), task.schema)
+        return network
+
+    @property
+    def units(self) -> int:
+        """H."""
+        return self.task.settings.hidden
+
+    @property
+    def outputs(self) -> int:
+        """The number of logits."""
+        return outputs(self.task.schema.size(self.task.target))
+
+    def start(self, rng: Generator) -> Floats:
+        """The first weights: hidden units that move by about 1 over the rows that there can be, and no output yet."""
+        hidden = rng.normal(0, 1 / self.task.norm, (self.units, len(self.task.names)))
+        return np.concatenate([hidden.ravel(), np.zeros((self.units + 1) * self.outputs)])
+
+    def descent(self, start: Floats) -> Descent:
+        """A descent from here."""
+        return self.task.descent(start)
+
+    def layers(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Hidden weights, one row a unit; output weights, one column a logit."""
+        cut = self.units * len(self.task.names)
+        return theta[:cut].reshape(self.units, -1), theta[cut:].reshape(-1, self.outputs)
+
+    def _asked(self, theta: Floats, group: int | None) -> tuple[Coded, Floats, Floats]:
+        """Design and weights as they are asked about: rounded, so that a resumed fit asks the same to the last bit."""
+        hidden, output = self.layers(np.rint(theta * GRID) / GRID)
+        if group is None or not self.task.groups:
+            return self.task.design, hidden, output
+        here = self.task.local[group]  # inside a group its level is a part of each unit's intercept
+        return here.design, np.rint(hidden @ here.share.T * GRID) / GRID, output
+
+    def gradients(
+        self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None
+    ) -> NetworkGradients:
+        """The query for a gradient of everybody, or of one group; each row's times its cell's part."""
+        return NetworkGradients(*self._query(theta, group), self.task.clip, by, parts)
+
+    def losses(self, theta: Floats, group: int | None = None) -> NetworkLosses:
+        """The query for the log losses of everybody, or of one group."""
+        return NetworkLosses(*self._query(theta, group), self.task.settings.loss_clip)
+
+    def _query(self, theta: Floats, group: int | None) -> tuple[Coded, str, Floats, Floats]:
+        design, hidden, output = self._asked(theta, group)
+        return design, self.task.target, hidden, output
+
+    def widened(self, gradient: Floats, group: int) -> Floats:
+        """A group's own gradient as one of everybody's weights."""
+        if not self.task.groups:
+            return gradient
+        share = self.task.local[group].share
+        cut = self.units * len(share)
+        return np.concatenate([(gradient[:cut].reshape(self.units, -1) @ share).ravel(), gradient[cut:]])
+
+    def model(self, theta: Floats, tailored: Tailored, noise: float) -> Network:
+        """The network of these weights, with how it was fitted."""
+        described = self.task.described(tailored) | {
+            "Model": f"network of {self.units} hidden units for {self.task.target}, on {len(self.task.names)} features",
+            "Clip": f"{self.task.clip:.3g}, of the gradient by all {len(theta):,} weights",
+        }
+        facts = {**self.task.facts(tailored, noise), "described": described}
+        return Network(self.task.schema, self.task.design, self.task.target, *self.layers(theta), facts)

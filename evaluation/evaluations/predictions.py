@@ -1,0 +1,154 @@
+"""INTERNAL. How good predictions are, for whom: error rates in every declared group, beside a constant prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.tables import (
+    FEW,
+    STAMP,
+    Array,
+    By,
+    EncodedRows,
+    as_schema,
+    group_numbers,
+    groups_of,
+    joined,
+    named,
+)  # fmt: skip
+
+from stratsynth.data.sources import open_source
+from stratsynth.errors import UsageError
+from stratsynth.schema import Numeric, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PREDICTIONS, CONSTANT = "predictions", "constant"
+"""The `table` of the predictions themselves, and of one prediction for everybody."""
+
+
+@dataclass(frozen=True, eq=False)
+class PredictionScores:
+    """INTERNAL. Error rates of predictions, of those beside them, and of a constant."""
+
+    schema: Schema
+    """The schema of the rows."""
+    by: tuple[str, ...]
+    """The columns whose crossing makes the groups; empty for everybody alone."""
+    facts: Mapping[str, Any]
+    """The sizes and the settings; `stamp` among them. Plain values."""
+    rates: pd.DataFrame
+    """As `prediction_rates` has them, by `table`."""
+
+    def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """The one frame, with its name."""
+        yield "rates", self.rates
+
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+        """The page for readers."""
+        from stratsynth.evaluation.evaluations.predictions_page import predictions_page
+
+        return predictions_page(self, name=name, certificate=certificate)
+
+
+def evaluate_predictions(
+    real: Any,
+    predictions: Any,
+    schema: Schema | str | Path,
+    target: str | Task,
+    by: By = None,
+    *,
+    positive: str | Sequence[str] | None = None,
+    above: float | None = None,
+    beside: Mapping[str, Any] | None = None,
+    few: int = FEW,
+    seed: int = 0,
+) -> PredictionScores:
+    """Error rates of predictions in every declared group; definitions are those of `prediction_rates`.
+
+    Args:
+        real: The rows that were predicted: a frame, an Arrow table or a path.
+        predictions: One prediction for each row, in their order: an array, the file or frame that `stratsynth predict`
+            writes (its column `prediction`), or the folder of a release that predicts.
+        schema: The schema of the rows, or its path.
+        target: The column that was predicted.
+        by: Columns whose crossing makes the groups; None for everybody alone.
+        positive: The levels that count as 1; of two levels the last counts when none is named.
+        above: The number above which a numeric target counts as 1.
+        beside: Other predictions of the same rows by name.
+        few: A rate over fewer rows is `small`.
+        seed: For the intervals.
+
+    Raises:
+        UsageError: A row of `real` has no known target or group, or `predictions` has not one of the target's values
+            for each row.
+    """
+    schema = as_schema(schema)
+    goal = task(schema, target, positive=positive, above=above)
+    names, groups = groups_of(schema, by)
+    taken = {PREDICTIONS, CONSTANT} & {*(beside or {})}
+    if taken:
+        raise UsageError(f"evaluation: {min(taken)} is the name of a row of every evaluation; choose another.")
+    rows = _rows(real, schema, tuple(dict.fromkeys((*names, *goal.reads))))
+    kept = goal.kept(rows)
+    truth = goal.truth(rows)[kept]
+    tables = {PREDICTIONS: predictions, **(beside or {})}
+    found = {name: _values(given, real, schema, goal, rows.rows)[kept] for name, given in tables.items()}
+    found[CONSTANT] = np.full(len(truth), truth.mean() if goal.regression else truth.mean() > 1 / 2)
+    grouped = Grouped(names, groups, group_numbers(rows.take(kept), names), few)
+    frame = joined([
+        named(grouped.scores(truth, one, RESAMPLES, np.random.default_rng(seed)), name) for name, one in found.items()
+    ])  # fmt: skip
+    facts = {
+        "stamp": STAMP, "task": goal.meaning, "real_rows": rows.rows, "scored_rows": len(truth), "groups": len(groups),
+        "beside": list(beside or {}), "score": "root_mean_squared_error" if goal.regression else "accuracy",
+        "schema_sha256": schema.sha256,
+    }  # fmt: skip
+    return PredictionScores(schema, names, facts, frame)
+
+
+def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
+    """The rows' groups and targets; every row must have them, as predictions are told apart by their place."""
+    rows = EncodedRows.read(real, schema.restrict(columns))
+    if rows.left_out:
+        raise UsageError(
+            f"evaluation: {rows.left_out:,} rows have a value that the schema does not admit in {', '.join(columns)}, "
+            "so that rows and predictions do not match. Leave these rows out, and predict the rest."
+        )
+    return rows
+
+
+def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int) -> Array:
+    """The predictions in the target's own terms: truth values, or numbers."""
+    import pandas as pd
+
+    said = _said(given, real)
+    if len(said) != rows:
+        raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
+    if isinstance(schema.column(goal.target), Numeric):
+        numbers = pd.to_numeric(pd.Series(said), errors="coerce").to_numpy(np.float64)
+        if np.isnan(numbers).any():
+            raise UsageError(f"evaluation: {goal.target} is a number, and some predictions are none.")
+        return numbers if goal.above is None else numbers > goal.above
+    coded = EncodedRows.read(pd.DataFrame({goal.target: said}), schema.restrict((goal.target,)))
+    if coded.left_out:
+        raise UsageError(f"evaluation: {coded.left_out:,} predictions are no level of {goal.target}.")
+    return goal.truth(coded)
+
+
+def _said(given: Any, real: Any) -> Any:
+    """The predictions as they were given, or as a release makes them."""
+    if isinstance(given, str | Path) and Path(given).is_dir():
+        from stratsynth.release import Release
+
+        return Release.load(given).predict(real)
+    if isinstance(given, str | Path) or hasattr(given, "columns") or hasattr(given, "column_names"):
+        return open_source(given).read(("prediction",)).column("prediction").to_numpy(zero_copy_only=False)
+    return np.asarray(given)

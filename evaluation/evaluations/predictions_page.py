@@ -1,0 +1,135 @@
+"""INTERNAL. Scores of predictions as a page for readers, and as a page of text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
+from stratsynth.evaluation.evaluations.predictions import CONSTANT, PREDICTIONS
+from stratsynth.evaluation.report import BANNER
+from stratsynth.evaluation.report.figures import listing
+from stratsynth.evaluation.report.groups import group_name
+from stratsynth.evaluation.report.rates import differences, errors_by_group
+from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
+
+from stratsynth.report.numbers import several
+from stratsynth.report.page import Figure, Page, Section, render
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from stratsynth.evaluation.evaluations.predictions import PredictionScores
+
+GROUPS = 30
+"""The largest number of groups in the text; the files have all."""
+
+
+def predictions_page(scores: PredictionScores, *, name: str, certificate: Mapping[str, Any] | None) -> str:
+    """The HTML.
+
+    Args:
+        scores: The rates; predictions `beside` are columns.
+        name: What the predictions are called.
+        certificate: That of the release that made them, if there is one.
+    """
+    facts, rates = scores.facts, scores.rates
+    tables = _named(scores, name)
+    main = rates[(rates["metric"] == facts["score"]) & rates["scope"].isin([GROUP, EVERYBODY])]
+    figures = [
+        errors_by_group(main, scores.by, tables, scores.schema, title="In each group", of="the rows predicted"),
+        _everybody(scores, tables),
+        *([_groups(scores)] if scores.by else []),
+    ]
+    between = rates[(rates["scope"] == "between") & (rates["table"] != CONSTANT)]
+    figures += differences(between, {t: n for t, n in tables.items() if t != CONSTANT})
+    sections = [
+        Section("rates", "Whom the predictions serve", figures=figures),
+        guarantee(certificate),
+        cited(certificate, facts),
+    ]
+    return render(
+        Page(
+            title="How good the predictions are, and for whom",
+            subtitle=f"{name[:1].upper()}{name[1:]}: {facts['scored_rows']:,} rows, "
+            f"{several(facts['groups'], 'declared group')}",
+            lead=[
+                f"Predicted: {facts['task']}.",
+                "“Constant” predicts the same for everybody: a model should stay below its error, in each group.",
+            ],
+            sections=sections,
+            internal=BANNER,
+            made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet, and all of "
+            "them in evaluation.json.",
+        )
+    )  # fmt: skip
+
+
+def _named(scores: PredictionScores, name: str) -> dict[str, str]:
+    """The tables by their names for readers."""
+    return {other: other for other in scores.facts["beside"]} | {PREDICTIONS: name, CONSTANT: "constant"}
+
+
+def _everybody(scores: PredictionScores, tables: Mapping[str, str]) -> Figure:
+    """Every rate of everybody, one row a rate."""
+    whole = scores.rates[scores.rates["scope"] == EVERYBODY]
+    rows = []
+    for metric in dict.fromkeys(whole["metric"]):
+        values = whole[whole["metric"] == metric].set_index("table")["value"]
+        rows.append([_words(metric), *(values.get(table) for table in tables)])
+    return listing(
+        "Every rate, of everybody", "A rate over nobody is not defined, and left empty.",
+        [("rate", "text"), *((name, "number") for name in tables.values())], rows, "",
+    )  # fmt: skip
+
+
+def _groups(scores: PredictionScores) -> Figure:
+    """Every rate of the predictions themselves, one row a group."""
+    wide, metrics = _by_group(scores)
+    rows = [
+        [group_name({c: row[c] for c in scores.by}, scores.schema), row["n"], *(row[m] for m in metrics), row["status"]]
+        for row in wide[wide["scope"] == GROUP].to_dict("records")
+    ]
+    head = [("Group", "text"), ("people", "number"), *((_words(m), "number") for m in metrics), ("status", "text")]
+    return listing("Every rate, group by group", "Intervals are in rates.csv.", head, rows, "")
+
+
+def _words(metric: object) -> str:
+    return str(metric).replace("_", " ")
+
+
+def text(scores: PredictionScores) -> str:
+    """A page for the terminal: the rates of each group, worst first, and the differences between groups."""
+    facts, by = scores.facts, scores.by
+    wide, metrics = _by_group(scores)
+    groups = wide[wide["scope"] == GROUP]
+    rows = [[*by, "people", *map(_words, metrics), "status"]]
+    for row in [*groups.head(GROUPS).to_dict("records"), *wide[wide["scope"] == EVERYBODY].to_dict("records")]:
+        who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
+        rows.append([*who, f"{row['n']:,}", *(shown(row[m]) for m in metrics), row["status"]])
+    lines = [f"{STAMP}.", f"Predicting {facts['task']}, {facts['scored_rows']:,} rows.", "", *aligned(rows, len(by))]
+    if len(groups) > GROUPS:
+        lines.append(f"... and {len(groups) - GROUPS:,} more groups in rates.csv.")
+    between = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] == "between")]
+    lines += ["", *_beside(scores)]
+    lines += [f"{_words(row['metric']).capitalize()}: {shown(row['value'])}." for row in between.to_dict("records")]
+    return "\n".join(lines)
+
+
+def _by_group(scores: PredictionScores) -> tuple[pd.DataFrame, list[str]]:
+    """One row a group of the predictions themselves, worst first, then everybody; and the metrics, one column each."""
+    score = scores.facts["score"]
+    own = scores.rates[(scores.rates["table"] == PREDICTIONS) & (scores.rates["scope"] != "between")]
+    metrics = list(dict.fromkeys(own["metric"].astype(str)))
+    wide = own[own["metric"] == score][["scope", *scores.by, "n", "status"]].reset_index(drop=True)
+    for metric in metrics:
+        wide[metric] = own[own["metric"] == metric]["value"].to_numpy()
+    return wide.sort_values(["scope", score], ascending=[False, score == "accuracy"], kind="stable"), metrics
+
+
+def _beside(scores: PredictionScores) -> list[str]:
+    """The main score of everybody, of all predictions side by side."""
+    score = scores.facts["score"]
+    whole = scores.rates[(scores.rates["scope"] == EVERYBODY) & (scores.rates["metric"] == score)]
+    figures = ", ".join(f"{row['table']} {shown(row['value'])}" for row in whole.to_dict("records"))
+    return [f"{_words(score).capitalize()} of everybody: {figures}."]
