@@ -19,7 +19,9 @@ def main() -> int:
         metavar="FILE",
         help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
-    parser.add_argument("--only", choices=("mst", "aim", "gem"), help="synth: one mechanism alone")
+    parser.add_argument(
+        "--only", choices=("mst", "aim", "gem", "fermi"), help="synth: one mechanism alone; predict: fermi alone"
+    )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
     )
@@ -43,6 +45,8 @@ def main() -> int:
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
     elif arguments.name == "predict":
+        if arguments.only == "fermi":
+            module = import_module("stratsynth.evaluation.bench.fermi")
         figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     else:
         figures = module.run()
