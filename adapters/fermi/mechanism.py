@@ -66,7 +66,7 @@ class DPFermi(Mechanism[Regression]):
     warm_up: float = 0.1
     """The part of the steps that learn the number of records in each group, where it is not public, and minimise the
     loss alone."""
-    iterations: int = 2000
+    iterations: int = 1000
     """The number of steps, each with a Poisson sample of its own."""
     batch: float = 1024
     """The expected number of records in a sample; all of them where there are no more. Needs a declared size; without

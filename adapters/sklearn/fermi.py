@@ -54,7 +54,7 @@ class FermiClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
         penalty: float = 1.0, criterion: Literal["parity", "odds"] = "parity",
         protect: Literal["all", "sensitive"] = "all", shares: Mapping[Any, float] | None = None,
-        shares_citation: str = "", iterations: int = 2000, batch: float = 1024, sampling: float | None = None,
+        shares_citation: str = "", iterations: int = 1000, batch: float = 1024, sampling: float | None = None,
         rate: float | None = None, ascent: float = 0.1, clip: float = 1.0, adversary_share: float = 0.2,
         warm_up: float = 0.1, radius: float = 10.0, tail: float = 0.5, declared_size: int | None = None,
         ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,

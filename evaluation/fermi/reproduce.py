@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--law", metavar="FILE", type=Path, help="law school data (CSV), by race")
     parser.add_argument("--acs", metavar="FILE", type=Path, help="ACS person records (Parquet), by race and by sex")
     parser.add_argument("--seeds", metavar="N", type=int, default=10, help="fits of each setting (10)")
-    parser.add_argument("--iterations", metavar="N", type=int, default=2000, help="steps of a fit (2000)")
+    parser.add_argument("--iterations", metavar="N", type=int, default=1000, help="steps of a fit (1000)")
     parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")
     given = parser.parse_args(arguments)
     try:
@@ -68,7 +68,7 @@ def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[dat
 
 
 def reproduce(
-    among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 2000, out: Path | None = None
+    among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 1000, out: Path | None = None
 ) -> str:
     """All experiments; the text to print."""
     import pandas as pd
@@ -94,7 +94,7 @@ def reproduce(
 
 
 def curve(
-    problem: data.Problem, criterion: str, epsilons: Sequence[float], *, seeds: int, iterations: int = 2000
+    problem: data.Problem, criterion: str, epsilons: Sequence[float], *, seeds: int, iterations: int = 1000
 ) -> pd.DataFrame:
     """The trade-off of one problem, on one split of its rows."""
     train, test = problem.split(np.random.default_rng(2004))

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 from stratsynth.adapters import DPFermi
+from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
-from stratsynth import Categorical, Numeric, Schema, Stratified
+from stratsynth import Budget, Categorical, Numeric, Schema, Stratified
 from stratsynth.driver import fairness, rows
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract
@@ -137,3 +138,13 @@ def test_shuffled_batches_claimed_as_poisson_are_caught():
     for coins, poisson in ((rows.poisson_coins, True), (shuffled, False)):
         spread = sizes_of_samples(coins).var() / (400 * 0.1 * 0.9)
         assert (abs(spread - 1) < 5 * (2 / 2000) ** 0.5) == poisson
+
+
+@pytest.mark.parametrize("runs", [1000, pytest.param(8000, marks=pytest.mark.slow)])
+def test_the_audit_of_a_sampled_step_holds_and_its_controls_are_caught(runs):
+    """Both sums of a step together, as an attacker who knows all other records sees them."""
+    how = DPFermi(groups=["GROUP"], iterations=STEPS, sampling=RATE, clip=0.1)
+    report = audit_mechanism(how, world=WORLD, budget=Budget(3, 1e-6), runs=runs, seconds=60, tables=0, neighbours=20)
+    (found,) = report.audits
+    assert not found.alarm
+    assert found.controls[0].state == "caught", found
