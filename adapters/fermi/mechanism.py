@@ -34,6 +34,8 @@ SENSITIVE = (
     'protect = "sensitive" is not offered: it would protect the sensitive attribute alone and hand features and labels '
     'out as they are, and no ledger or certificate here can state such a promise yet. Take protect = "all".'
 )
+"""Why not. A step would cost an exchange on a Poisson sample, if the loss, too, is clipped or of a sample of its own:
+tests/unit/test_attribute_change.py says more."""
 
 
 @dataclass(frozen=True, kw_only=True)
