@@ -23,6 +23,8 @@ from stratsynth.errors import UsageError
 from stratsynth.strata import StratumPath, disjoint
 
 _NARROWER = 1 - 1e-9
+_MOST = 1e6
+"""Larger noise multipliers are no use to anybody."""
 
 
 def epsilon_sampled(
@@ -62,17 +64,18 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
 
     # about right for many steps at low rates; far too little noise takes the accountant ten times as long to price
     low = high = max(1.0, rate * math.sqrt(2 * steps * math.log(1 / delta)) / budget.epsilon)
-    above = below = excess(high)
-    while below > 0:
-        low, above, high = high, below, 1.25 * high
-        below = excess(high)
-        if high > 1e6:
-            raise UsageError("sampled: no reasonable noise keeps to this budget; take fewer steps or a lower rate.")
+    above, stride = excess(min(high, _MOST)), 1.25
+    below = above
+    while below > 0 and high <= _MOST:
+        low, above, high = high, below, stride * high
+        below, stride = excess(high), min(2.0, stride**2)
+    if high > _MOST:
+        raise UsageError("sampled: no reasonable noise keeps to this budget; take fewer steps or a lower rate.")
     while above <= 0:
         if low < 0.05:
             return low
-        low, high, below = low / 1.25, low, above
-        above = excess(low)
+        low, high, below = low / stride, low, above
+        above, stride = excess(low), min(2.0, stride**2)
     return math.ceil(_root(excess, low, high, above, below) * 1e6) / 1e6
 
 
