@@ -11,6 +11,7 @@ from stratsynth.questions import (
     Curvature,
     Design,
     Distance,
+    FairGradients,
     Glm,
     Gradients,
     Losses,
@@ -65,6 +66,10 @@ TAKERS = {
     "hidden": lambda array: Total(NetworkGradients(*NET, array(np.ones((1, 2))), TWO[:, None], 1.0), 0.1),
     "output": lambda array: Total(NetworkLosses(*NET, np.ones((1, 2)), array(TWO[:, None]), 1.0), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "fair thetas": lambda array: Total(FairGradients(*NET, "logistic", array(np.ones((1, 2))), 1.0), 0.1),
+    "fair slopes": lambda array: Total(
+        FairGradients(*NET, "logistic", np.ones((1, 2)), 1.0, ("SEX",), array(np.ones((1, 2, 2)))), 0.1
+    ),
     "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
@@ -99,7 +104,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    used = getattr(held(question), {"losses": "thetas", "curvature": "theta"}.get(taker, taker))
+    used = getattr(held(question), {"losses": "thetas", "curvature": "theta"}.get(taker, taker.split()[-1]))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)
