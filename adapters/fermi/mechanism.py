@@ -80,7 +80,8 @@ class DPFermi(Mechanism[Regression]):
     ascent: float = 0.1
     """The learning rate of W."""
     clip: float = 1.0
-    """The most L2 norm of a row's gradient of loss and penalty together."""
+    """The most L2 norm of a row's gradient of loss and penalty together. What is beyond it is lost to both: with many
+    classes, rare groups and a large penalty, rows' gradients are longer, and a clip of some units pulls more evenly."""
     adversary_share: float = 0.2
     """The part of a step's price for the sums that W learns from; the rest is for the coefficients' gradient."""
     radius: float = 10.0
