@@ -1,7 +1,8 @@
 """Group-aware private regression (paper 000, "Privacy Budget Tailoring in Private Data Analysis", corrected).
 
 Stage 1 (Algorithm 1) fits a precursor on everybody and asks for each group's residual error; stage 2 (Algorithms 2 and
-3) descends on noisy gradients of the groups, each with a budget of its own.
+3) descends on noisy gradients of the groups, each with a budget of its own. Stage 2 may fit a network of one hidden
+layer, with budgets from the residual errors of a logistic regression ("Beyond Linear Regression").
 
 What is corrected: residuals r^2 cut at D are asked with noise D^2 / (2 rho), not D^4; gradients are sums, divided by
 public or noisy sizes afterwards; each notion of neighbour has its own sensitivity; g is max_k (L_k - bound_k), of
@@ -97,8 +98,8 @@ class GroupRegression(Mechanism[Regression | Network]):
     """The part of the steps, from the end, whose mean is the model; 0 takes the last step alone."""
     clip: float | None = None
     """The most L2 norm of a row's gradient; by default that of a residual of half the target's half range, times the
-    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 4, of the
-    gradient by all weights: what a residual of a quarter makes of the output layer's part."""
+    largest norm of a row's features; for `logistic` no gradient is longer. For a network sqrt(hidden + 1) / 2, of the
+    gradient by all weights: what a residual of a half makes of the output layer's part."""
     loss_clip: float = 1.0
     """The most that a row's loss counts: squared residuals in units of half the target's range, or the log loss."""
     radius: float = 5.0

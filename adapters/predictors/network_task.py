@@ -3,7 +3,7 @@
 All weights are one vector: the hidden layer's, unit after unit, then the output layer's. Rate and clip come from public
 numbers alone. The output layer sees H hidden units between -1 and 1 and a constant, of norm at most sqrt(H + 1): by its
 weights the mean log loss has a curvature of at most (H + 1) / 4. The rate is twice one over that, where descent on a
-quadratic function is just stable without momentum; the clip is what a residual of a quarter makes of that norm.
+quadratic function is just stable without momentum; the clip is what a residual of a half makes of that norm.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 RATE = 8.0
 """The learning rate times H + 1."""
-RESIDUAL = 0.25
-"""The residual up to which no gradient by the output weights is clipped."""
+RESIDUAL = 0.5
+"""The residual whose gradient by the output weights is within the clip, whatever the hidden units are."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,11 +30,11 @@ METHODS = {
 """How coefficients with intervals are estimated, and what the intervals assume."""
 UNSOUND = (
     "How far off these coefficients are cannot be told: no noisy moments were bought, which takes a linear or logistic "
-    "model and a part of the budget (`stage_one`)."
+    "model and a part of the budget (stage_one)."
 )
 NETWORK = (
     "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
-    "`stratsynth predict`."
+    "the command stratsynth predict."
 )
 UNITS = (
     "Numbers count from the middle of their bounds and in their own unit, levels against the reference level; "

@@ -38,3 +38,28 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
     )
     figure.suptitle("Error of the smallest group, at true budgets")
     figure.savefig(path, dpi=120)
+
+
+def digits_picture(frame: pd.DataFrame, path: Path) -> None:
+    """The errors of either digit by method: the mean, and the range over seeds. A panel for each training set."""
+    from matplotlib.figure import Figure
+
+    sets, methods = list(frame["set"].unique()), list(frame["method"].unique())
+    figure = Figure(figsize=(5 * len(sets) + 2.5, 0.42 * len(methods) + 1.8), layout="constrained")
+    panels = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
+    for panel, name in zip(panels, sets, strict=True):
+        part = frame[frame["set"] == name]
+        for (digit, lines), marker, shift in zip(part.groupby("digit"), "os", (-0.12, 0.12), strict=True):
+            errors = lines.groupby("method", sort=False)["error"].agg(["mean", "min", "max"]).loc[methods]
+            places = [i + shift for i in range(len(methods))]
+            (drawn,) = panel.plot(
+                errors["mean"], places, marker, ms=5, label=f"{digit}, about {lines['size'].mean():,.0f} of them"
+            )
+            panel.hlines(places, errors["min"], errors["max"], colors=drawn.get_color(), lw=1)
+        panel.set(title=name, xlabel="part of test images told wrongly", xlim=(-0.02, 1.02))
+        panel.set_yticks(range(len(methods)), methods, fontsize=8)
+        panel.grid(axis="x", alpha=0.3)
+        panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=2, frameon=False)
+    panels[0].invert_yaxis()
+    figure.suptitle("Eights against twos: mean and range over seeds")
+    figure.savefig(path, dpi=120)

@@ -1,6 +1,6 @@
 """The experiments of paper 000, redone in shape; `scripts/reproduce_regression` runs this.
 
-    python -m stratsynth.evaluation.regression [--law FILE] [--runs N] [--out DIR]
+    python -m stratsynth.evaluation.regression [--law FILE] [--runs N] [--seeds N] [--out DIR]
 
 The paper gives neither slopes, nor the law of its features, nor steps and rates of its tables, so figures differ; what
 can be compared is who gains and who loses. Everything is seeded and NOT PRIVATE.
@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.evaluation.regression import digits
 from stratsynth.evaluation.regression.simulate import People, Steps, make_people
 from stratsynth.evaluation.regression.trials import Trial, outcomes
 
@@ -46,10 +47,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--law", metavar="FILE", type=Path, help="the law school data (CSV), as an experiment besides")
     parser.add_argument("--runs", metavar="N", type=int, default=100, help="how many runs of noise of each (100)")
+    parser.add_argument(
+        "--seeds", metavar="N", type=int, default=10, help="how many fits to the digits of each (10); 0 leaves them out"
+    )
     parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")
     given = parser.parse_args(arguments)
     try:
-        text = reproduce(given.law, given.runs, given.out)
+        text = reproduce(given.law, given.runs, given.out, given.seeds)
     except StratsynthError as error:
         sys.stderr.write(f"reproduce_regression: {error}\n")
         return error.exit_code
@@ -57,25 +61,33 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def reproduce(law: Path | None, runs: int, out: Path | None) -> str:
+def reproduce(law: Path | None, runs: int, out: Path | None, seeds: int = 0) -> str:
     """All experiments; the text to print."""
     import pandas as pd
 
     if runs < 1:
         raise UsageError("runs is a whole number of at least 1.")
+    if seeds < 0:
+        raise UsageError("seeds is a whole number of at least 0.")
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; name a new folder with --out.")
     rng = np.random.default_rng(2000)
     frame = pd.DataFrame([row for trial in trials(law, rng) for row in outcomes(trial, runs, rng)])
+    images = digits.digits(seeds) if seeds else None
     if out is not None:
-        from stratsynth.evaluation.regression.picture import picture
+        from stratsynth.evaluation.regression.picture import digits_picture, picture
 
         out.mkdir(parents=True)
         frame.to_csv(out / "regression.csv", index=False)
         for name in frame["experiment"].unique():
             picture(frame[frame["experiment"] == name], out / f"{name.replace(' ', '_')}.png")
+        if images is not None:
+            images.to_csv(out / "digits.csv", index=False)
+            digits_picture(images, out / "digits.png")
     head = f"Group-aware regression, {runs} runs of noise each; true budgets, for a record added or removed."
-    return "\n\n".join([head, *(_table(frame, str(name)) for name in frame["experiment"].unique()), *words(frame)])
+    beyond = [] if images is None else [digits.table(images), *digits.words(images)]
+    tables = [_table(frame, str(name)) for name in frame["experiment"].unique()]
+    return "\n\n".join([head, *tables, *words(frame), *beyond])
 
 
 def trials(law: Path | None, rng: Generator) -> Iterator[Trial]:

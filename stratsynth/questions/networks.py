@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stratsynth.checks import one_of
-from stratsynth.errors import MechanismError
+from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.base import fixed, is_plain
 from stratsynth.questions.gradients import check_parts
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST_HIDDEN = 1 << 10
 """The most hidden units."""
+MOST_OUTPUT = 1 << 11
+"""The most output weights: a row's part of each is held at once, for thousands of rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +127,8 @@ def check_network(what: str, query: NetworkGradients | NetworkLosses, schema: Sc
     if levels < 2:
         raise MechanismError(f"{what}: the target {query.target} has one level only: there is nothing to learn.")
     hidden, output, size = query.hidden, query.output, len(query.design.names(schema))
+    if is_plain(output) and output.size > MOST_OUTPUT:
+        raise Unsupported(f"{what}: {output.size:,} output weights are too many; take fewer hidden units or levels.")
     if not is_plain(hidden) or hidden.ndim != 2 or not 1 <= len(hidden) <= MOST_HIDDEN or hidden.shape[1] != size:
         raise MechanismError(f"{what}: hidden weights are 1 to {MOST_HIDDEN} rows, one a unit, of {size} columns.")
     if not is_plain(output) or output.shape != (len(hidden) + 1, outputs(levels)):

@@ -295,8 +295,9 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     from stratsynth.questions.networks import NetworkGradients, NetworkLosses
     from stratsynth.questions.newton import Curvature
 
-    regressions = (Moments, Glm, Gradients, Losses, Curvature)
-    if type(query) not in (Columns, RowVectors, *regressions, NetworkGradients, NetworkLosses, FairGradients):
+    networks = (NetworkGradients, NetworkLosses)
+    known = (Columns, Moments, RowVectors, Glm, Gradients, Losses, Curvature, FairGradients, *networks)
+    if type(query) not in known:
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))

@@ -8,7 +8,7 @@ from stratsynth.adapters.predictors import Network
 
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
-from stratsynth import Budget, Stratified, fit, open_table
+from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.errors import UsageError
@@ -138,7 +138,7 @@ def test_the_seed_reaches_the_first_weights_and_nothing_else():
 
 def test_a_plan_says_how_it_descends():
     found = plan(network(), SCHEMA, Budget(1, 1e-9), declared_size=400)
-    assert "3 steps, rate 1.6, clip 0.559" in str(found)
+    assert "3 steps, rate 1.6, clip 1.12" in str(found)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_a_plan_says_how_it_descends():
         ({"hidden": 0}, "hidden"), ({"hidden": 1025}, "hidden"), ({"hidden": 2.5}, "hidden"),
         ({"stage_one": 0.2}, "only tailors budgets"), ({"target": "Y"}, "categorical"),
         ({"mode": "DPSE"}, "cannot be tailored"), ({"accounting": "smooth"}, "not private"),
-        ({"features": ["X", "D"]}, "neither a feature"),
+        ({"features": ["X", "D"]}, "neither a feature"), ({"target": "C", "hidden": 1000}, "fewer hidden units"),
     ],
 )  # fmt: skip
 def test_what_makes_no_sense_is_refused_before_anything_is_asked(settings, words):
@@ -165,6 +165,14 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked(settings, words
 def test_bad_data_give_a_model_all_the_same(rows, how):
     release = fit(network(**how), open_table(rows, schema=SCHEMA, declared_size=40), Budget(1, 1e-6))
     assert set(release.predict(people(5))) <= {"no", "yes"}
+
+
+def test_without_features_it_predicts_the_commoner_level():
+    schema = Schema({"D": SCHEMA.column("D"), "C": Categorical(levels=("only",))})
+    frame = pd.DataFrame({"D": ["yes"] * 40 + ["no"] * 10, "C": "only"})
+    told, _ = exactly(network(features=[], groups=[], iterations=100, clip=5.0), frame, schema=schema)
+    assert set(told.predict(told.shown(frame))) == {"yes"}
+    assert told.probabilities(told.shown(frame))[0, 1] == pytest.approx(0.8, abs=0.02)
 
 
 def test_a_network_in_each_stratum():

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from stratsynth.evaluation.bench import beside, predict
+from stratsynth.evaluation.regression import digits
 from stratsynth.evaluation.regression.reproduce import main
 from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
 from stratsynth.evaluation.regression.trials import METHODS, errors, way
@@ -57,12 +58,17 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
 
     monkeypatch.setattr(reproduce, "MAJORITY", 400)
     monkeypatch.setattr(reproduce, "RHOS", (0.5, 2.0))
-    assert main(["--runs", "2", "--out", str(tmp_path / "out")]) == 0
+    monkeypatch.setattr(digits, "ENLARGED", (60, 20))
+    monkeypatch.setattr(digits, "STEPS", 2)
+    assert main(["--runs", "2", "--seeds", "1", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert "What this run says of the smallest group" in said
-    assert {p.name for p in (tmp_path / "out").iterdir()} == {"regression.csv", "two_groups.png", "groups.png"}
+    assert "What this run says of eights" in said
+    names = {"regression.csv", "two_groups.png", "groups.png", "digits.csv", "digits.png"}
+    assert {p.name for p in (tmp_path / "out").iterdir()} == names
     assert main(["--runs", "2", "--out", str(tmp_path / "out")]) == 2
     assert main(["--runs", "0"]) == 2
+    assert main(["--runs", "1", "--seeds", "-1"]) == 2
 
 
 def test_the_benchmark_measures_what_it_says(monkeypatch):
@@ -93,3 +99,35 @@ def test_errors_beside_another_library_are_of_the_same_rows_and_features(tmp_pat
     assert all(figure.against.startswith("diffprivlib") for figure in judged)
     others = [f.value for f in figures if f.name.endswith("everybody, diffprivlib")]
     assert all(abs(value - frame.pass_bar.mean()) < 0.1 for value in others)
+
+
+def test_digits_are_thinned_for_training_and_not_for_tests(monkeypatch):
+    """Every method is fitted to the same images, and tested on images of its split alone."""
+    monkeypatch.setattr(digits, "ENLARGED", (60, 20))
+    seen = []
+
+    def predicted(method, train, test, seed):
+        seen.append((method, train, test))
+        return test["LABEL"].to_numpy()
+
+    monkeypatch.setattr(digits, "_predicted", predicted)
+    found = digits.digits(2)
+    assert (found[found.method != digits.NOT_PRIVATE].error == 0).all()
+    assert len(found) == 2 * 2 * 2 * (1 + len(digits.TRIED))
+    sizes = found.drop_duplicates(["set", "digit"]).set_index(["set", "digit"])["size"]
+    assert sizes["enlarged"].tolist() == [60, 20]
+    assert sizes["bundled", "8"] < sizes["bundled", "2"] / 4
+    for _, train, test in seen:
+        assert abs((test.DIGIT == "8").mean() - 0.5) < 0.15
+        whole = [tuple(row) for row in test.iloc[:, :16].to_numpy()]
+        assert not set(whole) & {tuple(row) for row in train.iloc[:, :16].to_numpy()}
+        assert train.iloc[:, :16].to_numpy().max() <= 16
+
+
+def test_a_budget_beyond_the_papers_lets_the_network_learn_the_digits(monkeypatch):
+    monkeypatch.setattr(digits, "EPSILON", 25.0)
+    images, labels = digits._images()
+    frame = digits._frame(images, labels)
+    method = digits.Method("network", "DPNoSE", "combined", "balanced")
+    assert (digits._predicted(method, frame, frame, 0) == labels).mean() > 0.95
+    assert (digits._plain(frame, frame, 0) == labels).all()
