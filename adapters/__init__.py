@@ -2,6 +2,7 @@
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
+from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
@@ -16,6 +17,7 @@ __all__ = [
     "MST",
     "ClippedMean",
     "CoinPress",
+    "DPFermi",
     "External",
     "GroupRegression",
     "Independent",

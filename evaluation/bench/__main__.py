@@ -20,7 +20,9 @@ def main() -> int:
         help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
     parser.add_argument(
-        "--only", choices=("mst", "aim", "gem", "reductions"), help="synth, predict: one mechanism alone"
+        "--only",
+        choices=("mst", "aim", "gem", "reductions", "fermi"),
+        help="synth: mst, aim or gem alone; predict: reductions or fermi alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -44,10 +46,9 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
-    elif arguments.name == "predict" and arguments.only == "reductions":
-        module = import_module("stratsynth.evaluation.bench.reductions")
-        figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     elif arguments.name == "predict":
+        if arguments.only is not None:
+            module = import_module(f"stratsynth.evaluation.bench.{arguments.only}")
         figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     else:
         figures = module.run()

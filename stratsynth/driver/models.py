@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.confusions import Confusions
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
@@ -141,7 +142,7 @@ def _triangle(x: Floats) -> Ints:
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Confusions) -> Floats:
+def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Confusions | FairGradients) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width

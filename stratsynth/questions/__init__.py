@@ -12,6 +12,7 @@ from stratsynth.questions.composite import Composite, Term
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
@@ -34,6 +35,7 @@ __all__ = [
     "Curvature",
     "Design",
     "Distance",
+    "FairGradients",
     "Glm",
     "Gradients",
     "Losses",

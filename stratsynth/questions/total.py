@@ -92,13 +92,14 @@ class Total(Question):
     def scales(self, schema: Schema, neighbours: Neighbours) -> list[float]:
         """The noise of each block, in units of its grid, rounded up: sigma, or Laplace's scale for pure.
 
-        With several blocks, `sampled` gives each the multiplier sqrt(blocks) z: a row that fills all of them
-        then counts as one query of multiplier z, since 1/z^2 adds up.
+        With several blocks, `sampled` gives each the multiplier z / sqrt(share), the shares of `weights` being
+        1 together: a row that fills all of them then counts as one query of multiplier z, since 1/z^2 adds up.
         """
         blocks, weight = self.query.blocks(schema), schema.row_weight.most
         reach = [GRID * weight * b.reach(neighbours) for b in blocks]
         if self.currency == Currency.SAMPLED:
-            return [GRID * weight * self.price * math.sqrt(len(blocks)) * (1 + 1e-12) for _ in blocks]
+            parts = shared(1.0, self.weights or (1.0,) * len(blocks))
+            return [GRID * weight * self.price / math.sqrt(part) * (1 + 1e-12) for part in parts]
         shares = self.shares(schema)
         if self.currency == Currency.PURE:
             return [r / epsilon * (1 + 1e-12) for r, epsilon in zip(reach, shares, strict=True)]

@@ -6,12 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.priced import RATE, STEPS, remember
 from stratsynth import Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.mechanisms import installed, load, make
 from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
+    "fermi": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
     "group_regression": {"iterations": 2},
     "pooled": {"base": "mst", "share": 0.5},
@@ -28,7 +30,20 @@ def among(name):
     """The worlds that a mechanism can work in; none means the usual ones."""
     if name in BINARY:
         return [w for w in worlds() if any(w.schema.size(c) == 2 for c in w.schema.names if c not in w.by)]
+    if name == "fermi":
+        remember()
+        return [classes_world()]
     return numeric_worlds() if name in NUMBERS else ()
+
+
+def classes_world():
+    """A target, a sensitive attribute, and another column to stratify by."""
+    schema = Schema({
+        "AREA": Categorical(levels=("n", "s")), "GROUP": Categorical(levels=("a", "b")),
+        "AGE": Numeric(lower=0, upper=40, bins=3, missing=True),
+        "WORK": Categorical(levels=("no", "yes"), outside="no"),
+    })  # fmt: skip
+    return World(schema, ("AREA",), even_shares(schema, ["AREA"]))
 
 
 def numeric_worlds():

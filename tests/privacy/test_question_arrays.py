@@ -13,6 +13,7 @@ from stratsynth.questions import (
     Curvature,
     Design,
     Distance,
+    FairGradients,
     Glm,
     Gradients,
     Losses,
@@ -79,6 +80,10 @@ TAKERS = {
     "confusions": lambda array: Total(Confusions(Design(("AGE",)), "SEX", array(np.ones((1, 2)))), 0.1),
     "term slopes": lambda array: scored(array(CELLS), ONE),
     "term offsets": lambda array: scored(CELLS, array(ONE)),
+    "fair thetas": lambda array: Total(FairGradients(*NET, "logistic", array(np.ones((1, 2))), 1.0), 0.1),
+    "fair slopes": lambda array: Total(
+        FairGradients(*NET, "logistic", np.ones((1, 2)), 1.0, ("SEX",), array(np.ones((1, 2, 2)))), 0.1
+    ),
     "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
@@ -116,7 +121,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
     called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta"}
-    used = getattr(held(question), called.get(taker, taker.removeprefix("term ")))
+    used = getattr(held(question), called.get(taker, taker.split()[-1]))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)

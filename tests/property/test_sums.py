@@ -16,6 +16,7 @@ from stratsynth.questions import (
     Columns,
     Confusions,
     Design,
+    FairGradients,
     Glm,
     Gradients,
     Moments,
@@ -60,6 +61,7 @@ def row_vectors(frame):
     return values
 
 
+KINDS = SCHEMA.shape(("kind",))
 CELLS = np.array([0.0, 0.3, 1.0, 0.7])
 
 
@@ -106,6 +108,13 @@ QUERIES = {
     "network, extreme": NetworkGradients(SMALL, "class", theta(10, 2, 3) * 1e307, theta(11, 3, 4) * 1e300, 1e-99),
     "network, losses": NetworkLosses(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 1.0),
     "network, residuals": NetworkLosses(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, "squared"),
+    "fair": FairGradients(DESIGN, "yes", "logistic", theta(12, 2, WIDTH), 0.5, ("kind",), theta(13, 2, *KINDS, 2)),
+    "fair, odds": FairGradients(
+        DESIGN, "class", "softmax", theta(14, 2, WIDTH, 4), 0.7, ("yes", "class"), theta(15, 2, 2, 4, 4)
+    ),
+    "fair, extreme": FairGradients(
+        DESIGN, "class", "softmax", theta(16, 1, WIDTH, 4) * 1e307, 1e-99, ("yes",), theta(17, 1, 2, 4) * 1e307
+    ),
     "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
     "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
 }
