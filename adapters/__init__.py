@@ -2,6 +2,7 @@
 
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
+from stratsynth.adapters.fair_sgd import FairSGD
 from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
@@ -19,6 +20,7 @@ __all__ = [
     "CoinPress",
     "DPFermi",
     "External",
+    "FairSGD",
     "GroupRegression",
     "Independent",
     "Pooled",

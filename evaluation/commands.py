@@ -17,6 +17,7 @@ def register(app: typer.Typer) -> None:
     app.command()(compare)
     app.command()(demo)
     app.command()(evaluate)
+    app.command()(lens)
 
 
 def demo(
@@ -86,6 +87,10 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="NAME=S", help="Another one to compare with, as vanilla=DIR: of the same kind."),
     ] = None,
+    recipe: Annotated[
+        Path | None,
+        typer.Option(metavar="RECIPE", help="That of the release: what caused each group's error. Takes a fit more."),
+    ] = None,
     k: Annotated[int, typer.Option("-k", min=1, help="How many columns a marginal has.")] = 3,
     cliques: Annotated[
         int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
@@ -116,7 +121,8 @@ def evaluate(
     found = evaluated(
         real, _table(synthetic), schema, columns, beside={name: _table(place) for name, place in others.items()}, k=k,
         cliques=cliques, holdout=holdout, target=target,
-        positive=levels, above=above, area=area, quasi=known, seed=seed,
+        positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
+        release=synthetic if recipe is not None and synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
     if as_json:
@@ -150,6 +156,44 @@ def compare(
         frame = compared(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
     page = compare_text.document(frame, out) if as_json else compare_text.text(frame, out)
     echo(page)
+
+
+def lens(
+    recipe: Annotated[Path, typer.Argument(metavar="RECIPE", help="A recipe of synthetic rows or of a predictor.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups; those of the recipe."),
+    ] = None,
+    repeats: Annotated[int, typer.Option(min=2, max=1000, help="Fits, whose spread makes the intervals.")] = 5,
+    on: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Rows to judge predictions on; by default those of the recipe.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="What is predicted, where the recipe does not say.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="For post-processing and drawn rows.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """INTERNAL: what each group loses under a recipe, and to what: clipping, noise, misfit, weights, few rows.
+
+    Fits the recipe several times, with noise and without, and charges nothing: nothing of it may be released.
+    """
+    from stratsynth.evaluation.evaluations import output
+    from stratsynth.evaluation.lens import page
+    from stratsynth.evaluation.lens.scores import lens as looked
+
+    output.refuse_output(out)
+    columns = by.split(",") if by else None
+    found = looked(recipe, columns, repeats=repeats, on=on, target=target, seed=seed)
+    files = output.write(found, out)
+    if as_json:
+        rows = json.loads(found.lens.to_json(orient="records"))
+        document = {"INTERNAL": True, "facts": dict(found.facts), "lens": rows, "files": [str(f) for f in files]}
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    echo(page.text(found))
+    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 
 def _table(place: Path) -> Path:

@@ -24,6 +24,7 @@ BUDGET = Budget(3, 1e-6)
 LONG = Budget(1, 1e-9)
 """What the long form audits: the usual claim, which takes many runs to see."""
 QUICK: dict[str, dict[str, Any]] = {
+    "fair_sgd": {"groups": ["SEX"], "target": "WORK", "iterations": 3, "sampling": 0.5},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
 }
 """Settings for small worlds, where defaults would ask one question only or train at length; by name of mechanism."""

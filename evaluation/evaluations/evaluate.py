@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.lens.scores import lens_of_release
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
@@ -78,6 +79,8 @@ class Evaluation:
     """Levels lost and invented."""
     matches: pd.DataFrame
     """Real people whom the release seems to show, by `people`: the real rows, and the hold-out's if there is one."""
+    lens: pd.DataFrame | None
+    """What caused the error of each group, by `lens_of_release`; None without the release's recipe."""
     downstream: pd.DataFrame | None
     """Models trained on the release and on real rows; None without a target and a hold-out."""
 
@@ -113,6 +116,8 @@ def evaluate(
     few: int = FEW,
     seed: int = 0,
     apart: bool = True,
+    recipe: str | Path | None = None,
+    release: str | Path | None = None,
 ) -> Evaluation:
     """Every score of a release, in every declared group, beside its baselines.
 
@@ -133,6 +138,8 @@ def evaluate(
         few: Groups with fewer rows in either table are `small`.
         seed: For baselines, models and intervals.
         apart: Whether to compute correlations, propensity and components, which take most of the time.
+        recipe: The recipe of the release: its error is then split into what caused it, which takes a fit without noise.
+        release: With `recipe`, the release's folder, which holds its model.
 
     Returns:
         The scores as frames, and facts about the tables and settings.
@@ -146,6 +153,10 @@ def evaluate(
     k = min(k, len(schema.names))
     others_by_name = dict(beside or {})
     _refuse(schema, holdout, target, positive, above, area, others_by_name)
+    if (recipe is None) != (release is None):
+        raise UsageError(
+            "evaluation: to split the error, give the recipe and the release's folder, which has the model."
+        )
     true, made = (EncodedRows.read(data, schema) for data in (real, synthetic))
     others = None if holdout is None else EncodedRows.read(holdout, schema)
     pair = Pair.of(true, made, schema, names, few)
@@ -182,6 +193,7 @@ def evaluate(
         components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
         inconsistencies=inconsistency_frame(pair),
         levels=level_frame(pair),
+        lens=None if recipe is None or release is None else lens_of_release(true, made, recipe, release, names, seed),
         matches=joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
         downstream=None if target is None else downstream(
             made, others, schema, target=target, by=names, real=true, positive=positive, above=above,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
+from stratsynth.evaluation.lens.page import lens_section
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import heat, listing, ranked
 from stratsynth.evaluation.report.groups import (
@@ -54,6 +55,7 @@ def evaluation_page(
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
+        None if evaluation.lens is None else lens_section(evaluation.lens, evaluation.by, evaluation.schema),
         use(evaluation),
         fidelity(evaluation),
         guarantee(certificate),

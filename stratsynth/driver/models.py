@@ -13,12 +13,15 @@ from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import exact_log
 
+Linear = Glm | Gradients | Losses | Curvature | Confusions | FairGradients | Mitigated
+"""What has coefficients by feature."""
 HALF = 1 << 15
 """The square root of GRID: the clip of a vector whose products with itself are summed."""
 THETA = 1 << 20
@@ -142,7 +145,7 @@ def _triangle(x: Floats) -> Ints:
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Confusions | FairGradients) -> Floats:
+def logits_of(x: Floats, query: Linear) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width
@@ -154,7 +157,7 @@ def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Confusion
     return np.ascontiguousarray((x @ theta.reshape(x.shape[1], -1)).T)
 
 
-def residuals_of(query: Glm | Gradients | Losses, rows: PathRows, which: Which, logits: Floats) -> Floats:
+def residuals_of(query: Glm | Gradients | Losses | Mitigated, rows: PathRows, which: Which, logits: Floats) -> Floats:
     """The derivative of the loss by the logit of each class: NaN where a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if query.link == "linear":

@@ -21,12 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import confusions, fairness, models, networks
+from stratsynth.driver import confusions, fairness, mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
+from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
@@ -89,6 +90,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Confusions: confusions.confusions,
     FairGradients: fairness.fair_gradients,
     Curvature: models.curvature,
+    Mitigated: mitigation.mitigated,
     NetworkGradients: networks.gradients,
     NetworkLosses: networks.losses,
 }

@@ -14,6 +14,7 @@ from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
@@ -39,6 +40,7 @@ __all__ = [
     "Glm",
     "Gradients",
     "Losses",
+    "Mitigated",
     "Moments",
     "NetworkGradients",
     "NetworkLosses",

@@ -13,6 +13,7 @@ from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
+    "fair_sgd": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
     "fermi": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
     "group_regression": {"iterations": 2},
@@ -30,7 +31,7 @@ def among(name):
     """The worlds that a mechanism can work in; none means the usual ones."""
     if name in BINARY:
         return [w for w in worlds() if any(w.schema.size(c) == 2 for c in w.schema.names if c not in w.by)]
-    if name == "fermi":
+    if name in {"fair_sgd", "fermi"}:
         remember()
         return [classes_world()]
     return numeric_worlds() if name in NUMBERS else ()

@@ -17,6 +17,7 @@ from stratsynth.questions import (
     Glm,
     Gradients,
     Losses,
+    Mitigated,
     NetworkGradients,
     NetworkLosses,
     Peak,
@@ -84,6 +85,10 @@ TAKERS = {
     "fair slopes": lambda array: Total(
         FairGradients(*NET, "logistic", np.ones((1, 2)), 1.0, ("SEX",), array(np.ones((1, 2, 2)))), 0.1
     ),
+    "mitigated": lambda array: Total(Mitigated(Design(("AGE",)), "SEX", "logistic", array(np.ones(2)), 1.0), 0.1),
+    "noise_slopes": lambda array: Total(
+        Mitigated(Design(("AGE",)), "SEX", "logistic", np.ones(2), 1.0, ("SEX",), noise_slopes=array(TWO)), 0.1
+    ),
     "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }
 
@@ -120,7 +125,7 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta"}
+    called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta", "mitigated": "theta"}
     used = getattr(held(question), called.get(taker, taker.split()[-1]))
     before = used.copy()
     given[0].fill(np.nan)

@@ -1,0 +1,204 @@
+"""What a descent is of, as far as the schema and the settings decide it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import GRID, RESIDUAL, Region, largest_norm
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Coded, Mitigated
+from stratsynth.questions.queries import check_query
+from stratsynth.schema import Numeric
+from stratsynth.strata import crossing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.fair_sgd.leaning import Lean
+    from stratsynth.adapters.fair_sgd.mechanism import FairSGD
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.questions.mitigation import Statistic
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+UNDECLARED = 0.05
+"""The rate of Poisson samples where neither it nor a size is declared."""
+RATE = 4.0
+"""The learning rate, times the largest squared norm of a row's features, where none is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Public facts only."""
+
+    settings: FairSGD
+    schema: Schema
+    target: str
+    design: Coded
+    names: tuple[str, ...]
+    """The features."""
+    records: float | None
+    """The declared number of records, times the weight of one; None where it is learned from noisy sums."""
+    sampling: float
+    """The probability with which a record takes part in a step."""
+    rate: float
+    """The learning rate."""
+
+    @property
+    def link(self) -> Literal["logistic", "softmax"]:
+        """By the number of classes."""
+        return "logistic" if self.classes == 2 else "softmax"
+
+    @property
+    def classes(self) -> int:
+        """The number of levels of the target."""
+        return self.schema.size(self.target)
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns of the groups, where they are asked about."""
+        return tuple(self.settings.groups) if self.settings.mitigation in ("surrogate", "group_clip") else ()
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The groups' labels, in the order in which they are asked."""
+        return tuple(cell.label for cell in crossing(self.schema, self.by)) if self.by else ("",)
+
+    @property
+    def batch(self) -> float | None:
+        """The expected number of records in a step, where it is public."""
+        return None if self.records is None else self.records * self.sampling
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the coefficients."""
+        return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
+
+    @property
+    def wide(self) -> float:
+        """A norm that no row's gradient exceeds: the largest residual times the largest norm of features."""
+        return RESIDUAL[self.link] * largest_norm(self.design)
+
+    @property
+    def statistics(self) -> tuple[Statistic, ...]:
+        """What each step asks about the groups."""
+        s = self.settings
+        if s.mitigation == "none":
+            return () if self.records is not None else ("tally",)
+        boundary: tuple[Statistic, ...] = ("boundary",) if s.mitigation == "surrogate" and s.gamma2 else ()
+        clipping: tuple[Statistic, ...] = ("pulls", "excess") if s.mitigation == "surrogate" and s.gamma1 else ()
+        return ("tally", *boundary, *clipping)
+
+    @property
+    def weights(self) -> tuple[float, ...] | None:
+        """How a step's price is shared among the gradient and the statistics."""
+        asked, part = len(self.statistics), self.settings.statistics_share
+        return (1 - part, *[part / asked] * asked) if asked else None
+
+    @property
+    def region(self) -> Region:
+        """Where coefficients may lie."""
+        return Region(self.settings.region, self.settings.radius)
+
+    def query(self, theta: Floats, lean: Lean) -> Mitigated:
+        """What a step asks: coefficients are rounded, so that a resumed fit asks the same to the last bit."""
+        shape = self.schema.shape(self.by)
+
+        def by_group(values: Floats | None) -> Floats | None:
+            return None if values is None else values.reshape(shape)
+
+        return Mitigated(
+            self.design, self.target, self.link, np.rint(theta * GRID) / GRID, lean.clip, self.by, self.statistics,
+            lean.threshold, self.wide, by_group(lean.noise_slopes), by_group(lean.clip_slopes), lean.direction,
+            by_group(lean.cuts),
+        )  # fmt: skip
+
+
+def task_of(settings: FairSGD, public: Public) -> Task:
+    """The task, or a refusal that names the column and the remedy."""
+    schema, who = public.schema, settings.name
+    for name in (*settings.features, *settings.groups):
+        if name not in schema.columns and name not in public.constant:
+            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    for name in settings.groups:
+        if name in public.constant:
+            raise Unsupported(
+                f"{who}: in a stratum of {name} there is one {name} alone, and no other group to be even with. Take "
+                "strata of another column, or fit everybody together."
+            )
+    target = _target(settings, public)
+    grouped = settings.mitigation in ("surrogate", "group_clip")
+    if grouped and not (settings.groups and schema.cells(settings.groups) > 1):
+        raise Unsupported(
+            f'{who}: mitigation = "{settings.mitigation}" needs groups, of at least two levels; or take "none".'
+        )
+    if settings.mitigation == "surrogate" and not (settings.gamma1 or settings.gamma2):
+        raise Unsupported(f'{who}: with gamma1 and gamma2 at 0 there is nothing to mitigate; take mitigation = "none".')
+    named = settings.features or [n for n in schema.names if n not in (*settings.groups, target)]
+    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
+    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
+    for name, level in settings.reference.items():
+        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    for name in (name for pair in settings.interactions for name in pair):
+        if name not in columns and name not in public.constant:
+            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
+    design = Coded(
+        columns,
+        reference=tuple((n, level) for n, level in settings.reference.items() if n in columns),
+        interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
+    )
+    task = Task(
+        settings, schema, target, design, design.names(schema),
+        None if public.size is None else float(public.size) * schema.row_weight.most, _sampling(settings, public),
+        settings.rate or RATE / largest_norm(design) ** 2,
+    )  # fmt: skip
+    if "excess" in task.statistics and settings.clip >= task.wide:
+        raise Unsupported(
+            f"{who}: no gradient is longer than {task.wide:.3g}, so a clip of {settings.clip:g} cuts none, and there "
+            "is no part of clipping to even out. Take gamma1 = 0, or a smaller clip."
+        )
+    from stratsynth.adapters.fair_sgd.leaning import Leaning
+
+    check_query(who, task.query(np.zeros(task.shape), Leaning.start(task).now()), schema)
+    return task
+
+
+def _target(settings: FairSGD, public: Public) -> str:
+    """The target; by default the last column of levels that is nothing else."""
+    schema = public.schema
+
+    def fits(name: str) -> bool:
+        column = schema.column(name)
+        return not isinstance(column, Numeric) and column.size > 1
+
+    if settings.target:
+        if settings.target in public.constant or settings.target not in schema.columns:
+            close = nearest(settings.target, schema.columns)
+            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
+            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
+        if not fits(settings.target):
+            raise Unsupported(
+                f"{settings.name}: the target must be a categorical column of at least two levels; {settings.target} "
+                "is none."
+            )
+        return settings.target
+    free = [n for n in schema.names if fits(n) and n not in (*settings.features, *settings.groups)]
+    if not free:
+        raise Unsupported(f"{settings.name}: the target must be a categorical column, and there is none left.")
+    return free[-1]
+
+
+def _sampling(settings: FairSGD, public: Public) -> float:
+    """The rate of the Poisson samples, from public sizes alone."""
+    if settings.sampling is not None:
+        return settings.sampling
+    if public.constant:
+        raise Unsupported(
+            f"{settings.name}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05."
+        )
+    return UNDECLARED if public.size is None else min(1.0, settings.batch / max(public.size, 1))

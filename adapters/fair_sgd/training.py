@@ -1,0 +1,70 @@
+"""Descent on noisy gradients of Poisson samples, each step bent by what earlier ones told of the groups."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.fair_sgd.leaning import Leaning
+from stratsynth.adapters.predictors.descent import Descent
+
+from stratsynth.questions import Program, total
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.fair_sgd.task import Task
+
+    from stratsynth.accounting.budget import Allotment
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What training found."""
+
+    theta: Floats
+    batch: float
+    """The expected number of records in a sample."""
+    noise: float
+    """The noise in a coordinate of the last step's mean gradient."""
+    clip: float
+    """The last step's clip."""
+    groups: list[str]
+    """What noisy answers say of each group, on average over the last steps; empty where nothing was asked."""
+
+
+def train(task: Task, allot: Allotment) -> Program[Learned]:
+    """One question a step: the gradient and the groups' statistics are of the same sample, and have one price."""
+    assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
+    steps, tail = round(allot.amount), max(1, round(allot.amount * task.settings.tail))
+    descent = Descent(task.region, task.rate, 0.0, steps, tail, np.zeros(task.shape))
+    leaning, spread, clip = Leaning.start(task), 0.0, task.settings.clip
+    for _ in range(steps):
+        lean = leaning.now()
+        answers = yield from total(
+            task.query(descent.theta, lean), noise=allot.noise, rate=allot.rate, weights=task.weights
+        )
+        told = dict(zip(map(str, task.statistics), answers[1:], strict=True))
+        if task.batch is None:
+            leaning.count(told["tally"])
+        gradient, scale = answers[0], leaning.scale / leaning.batch
+        descent.step(gradient.values.reshape(task.shape) * scale)
+        spread, clip = gradient.sigma * scale, lean.clip
+        leaning.learn(told)
+    return Learned(descent.result, leaning.batch, spread, clip, _groups(task, leaning))
+
+
+def _groups(task: Task, leaning: Leaning) -> list[str]:
+    """For readers: sizes, and where they were asked how near predictions are to the decision boundary."""
+    if not task.by:
+        return []
+    sizes = leaning.sizes()
+    said = [
+        f"{label} about {size / task.sampling:,.0f} records" for label, size in zip(task.labels, sizes, strict=True)
+    ]
+    if "boundary" in leaning.kept:
+        near = leaning.kept["boundary"].mean / sizes
+        said = [f"{one}, mean of 1 - sum of p^2 {mean:.3f}" for one, mean in zip(said, near, strict=True)]
+    return said

@@ -1,0 +1,87 @@
+"""INTERNAL. The losses of private predictors in each group, beside their twins without noise and without clipping."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import UsageError
+from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.models.predictor import Shown
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.evaluation.tables import EncodedRows
+
+    from stratsynth.models import Model
+
+    Floats = NDArray[np.float64]
+
+PARTS = ("clipping", "noise")
+CAUSES = {
+    "clipping": ("clipping, and what is done about unequal groups", "a larger clip, or other features"),
+    "noise": ("privacy noise", "more budget, a smaller clip, or fewer features"),
+}
+"""What each part is, and what moves it."""
+WIDE = 64.0
+"""A clip beyond the gradients of scaled features, of up to 4,000 columns where the target has levels. Sums are taken on
+a grid that widens with the clip: here a residual is cut to a multiple of 1/4,096."""
+LEAST = 1e-6
+"""The least probability that the log loss takes a prediction for."""
+UNCLIPPED: dict[str, Any] = {"clip": WIDE, "mitigation": "none"}
+"""The settings of a mechanism without clipping or mitigation, where it has them."""
+
+
+def unclipped(prepared: Prepared) -> Prepared | None:
+    """The same mechanism with a clip that cuts nothing and without mitigation; None where it has no clip."""
+    plain = _unclipped(prepared.mechanism)
+    if plain is None:
+        return None
+    public = prepared.public
+    return prepare(plain, public.schema, prepared.budget, public.size)
+
+
+def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
+    fields = {f.name: getattr(how, f.name) for f in dataclasses.fields(how) if f.init}  # type: ignore[arg-type]
+    inner = {name: _unclipped(value) for name, value in fields.items() if isinstance(value, Mechanism)}
+    changed = {name: value for name, value in UNCLIPPED.items() if name in fields}
+    changed |= {name: value for name, value in inner.items() if value is not None}
+    if "clip" not in changed and not any(inner.values()):
+        return None
+    return dataclasses.replace(how, **changed)  # type: ignore[type-var]
+
+
+def losses(model: Model, rows: EncodedRows, target: str) -> Floats:
+    """The loss of each row: squared residual of a number, log loss of a level, 0 or 1 where there is no probability.
+
+    NaN where a row has no target.
+    """
+    predictor, column = model.predictor(), rows.schema.column(target)
+    said = predictor.table(Shown(dict(rows.codes), rows.numbers))
+    if isinstance(column, Numeric):
+        found: Floats = (np.asarray(said["prediction"], np.float64) - rows.numbers[target]) ** 2
+        return found
+    levels, own = rows.schema.levels(target), rows.codes[target]
+    if all(f"probability={level}" in said for level in levels):
+        chances = np.column_stack([np.asarray(said[f"probability={level}"], np.float64) for level in levels])
+        logs: Floats = -np.log(np.maximum(chances[np.arange(len(own)), own], LEAST))
+        return logs
+    wrong: Floats = (np.asarray(said["prediction"]).astype(str) != np.array(levels)[own]).astype(np.float64)
+    return wrong
+
+
+def target_of(prepared: Prepared, model: Model, named: str | None) -> str:
+    """The column that a model predicts."""
+    found = named or getattr(model, "target", None) or _setting(prepared.mechanism)
+    if not isinstance(found, str) or not found:
+        raise UsageError("lens: which column is predicted? Name it in the recipe, or with --target.")
+    prepared.public.schema.column(found)
+    return found
+
+
+def _setting(how: Mechanism[Any]) -> str | None:
+    """The setting `target` of a mechanism, or of the one that it fits in strata."""
+    return getattr(how, "target", None) or getattr(getattr(how, "mechanism", None), "target", None)

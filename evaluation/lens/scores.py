@@ -1,0 +1,275 @@
+"""INTERNAL. The lens on a recipe: what each group loses, by cause, with intervals over fresh fits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.lens import predictors, tables
+from stratsynth.evaluation.lens.twins import fit_internal
+from stratsynth.evaluation.tables import FEW, STAMP, EncodedRows, group_numbers, groups_of, joined, statuses, tidy
+
+from stratsynth.accounting.budget import Currency
+from stratsynth.checks import whole
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import describe
+from stratsynth.models import Returns, TableModel
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.release import Release
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.strata import Stratum
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LensScores:
+    """INTERNAL. What each group loses, and its parts."""
+
+    schema: Schema
+    by: tuple[str, ...]
+    facts: Mapping[str, Any]
+    """The sizes and settings; `stamp`, and `parts`, the names of the parts, among them."""
+    lens: pd.DataFrame
+    """For each group and everybody, and for tables each width of marginals: `value` with its interval `low` to `high`,
+    and each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
+
+    def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """The one frame, with its name."""
+        yield "lens", self.lens
+
+    def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
+        """The page for readers."""
+        from stratsynth.evaluation.lens.page import lens_page
+
+        return lens_page(self)
+
+
+def lens(
+    recipe: Recipe | str | Path,
+    by: Sequence[str] | str | None = None,
+    *,
+    repeats: int = 5,
+    on: Any = None,
+    target: str | None = None,
+    seed: int = 0,
+    tick: Callable[[], object] = lambda: None,
+) -> LensScores:
+    """INTERNAL. Fit a recipe several times without a charge, and split what each group loses into its parts.
+
+    A table of rows loses total variation, split into weights, misfit, noise and sampling (see
+    `stratsynth.evaluation.lens.tables`). A predictor has excessive risk, its loss above that of its twin without
+    clipping and noise, split into clipping and noise.
+
+    Args:
+        recipe: A recipe, or its path.
+        by: Columns whose crossing makes the groups; by default those of the recipe's strata or of the mechanism.
+        repeats: Fits with fresh noise, whose spread makes the intervals; at least 2.
+        on: Rows that predictions are judged on; by default those of the recipe.
+        target: The column that is predicted, where the recipe does not name it.
+        seed: Of post-processing and of the rows drawn.
+        tick: Called after each fit.
+
+    Raises:
+        Unsupported: A recipe of estimates or of third-party code.
+    """
+    recipe = recipe if isinstance(recipe, Recipe) else Recipe.read(Path(recipe))
+    whole("lens: repeats", repeats, 2, 1000)
+    kind = recipe.how().returns
+    if kind not in (Returns.ROWS, Returns.PREDICTIONS):
+        raise Unsupported(
+            "lens: a recipe of estimates has its errors in its own report; take one of rows or predictions."
+        )
+    if on is not None and kind == Returns.ROWS:
+        raise UsageError("lens: other rows are for predictors; a table is compared with the rows it was fitted to.")
+    names, groups = groups_of(recipe.schema(), by if by is not None else _usual(recipe))
+    table = recipe.table()  # with its ledger, from which nothing is reserved
+    real = EncodedRows.read(recipe.data.path if on is None else on, recipe.schema())
+    if kind == Returns.ROWS:
+        return _of_rows(recipe, table, real, names, groups, repeats, seed, tick)
+    return _of_predictions(recipe, table, real, names, groups, repeats, seed, tick, target)
+
+
+def _usual(recipe: Recipe) -> Sequence[str] | None:
+    """The columns that the recipe itself makes groups of."""
+    if recipe.strata is not None:
+        return tuple(recipe.strata.by)
+    groups = recipe.mechanism.settings.get("groups", ())
+    flat = [name for one in groups for name in ([one] if isinstance(one, str) else one)]
+    return tuple(dict.fromkeys(flat)) or None
+
+
+def _of_rows(
+    recipe: Recipe, table: Any, real: EncodedRows, by: tuple[str, ...], groups: tuple[Stratum, ...], repeats: int,
+    seed: int, tick: Callable[[], object],
+) -> LensScores:  # fmt: skip
+    many = max(tables.DRAWN, recipe.rows)
+    quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
+    tick()
+    noiseless = tables.drawn(_rows_of(quiet.model), many, seed)
+    splits: dict[int, list[tables.Split]] = {1: [], 2: []}
+    for repeat in range(repeats):
+        fitted = fit_internal(recipe.prepared, table, noise=True, seed=seed + repeat)
+        tick()
+        model = _rows_of(fitted.model)
+        some = tables.drawn(model, many, seed + 2 * repeat), tables.drawn(model, recipe.rows, seed + 2 * repeat + 1)
+        for width, found in splits.items():
+            found.append(tables.split(real, noiseless, *some, by, width))
+    sigmas = tables.by_sigma(quiet, real, by, groups)
+    frames = [
+        _frame(
+            real, by, groups, np.array([one.error for one in found]),
+            {part: np.array([one.parts[part] for one in found]) for part in tables.PARTS}, {"columns": width},
+            {"noise_by_sigma": sigmas if width == 1 else np.full(len(sigmas), np.nan)},
+        )
+        for width, found in splits.items()
+    ]  # fmt: skip
+    facts = _facts(recipe, real, by, groups, repeats, tables.PARTS, "total variation")
+    return LensScores(recipe.schema(), by, {**facts, "release_rows": recipe.rows}, joined(frames))
+
+
+def lens_of_release(
+    real: EncodedRows, made: EncodedRows, recipe: Recipe | str | Path, release: str | Path, by: Sequence[str],
+    seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """INTERNAL. The parts of one release's error: `evaluate` shows them. One fit without noise, and no charge.
+
+    Args:
+        real: The rows that it was fitted to.
+        made: Its rows.
+        recipe: Its recipe, which says where the rows are that it was fitted to.
+        release: Its folder, which holds its model.
+        by: Columns whose crossing makes the groups.
+        seed: Of post-processing and of the rows drawn.
+
+    Returns:
+        As `LensScores.lens`. The error is that of these very rows, so it has no interval; those of the parts are for
+        the rows that stand for the models.
+
+    Raises:
+        UsageError: The release draws no rows, or was made by another recipe.
+    """
+    recipe = recipe if isinstance(recipe, Recipe) else Recipe.read(Path(recipe))
+    found = Release.load(release)
+    settings = describe(recipe.prepared.mechanism.fitted)
+    said = found.certificate["mechanism"]
+    if recipe.schema() != real.schema or (said["name"], found.certificate["guarantee"]["epsilon"]) != (
+        settings["name"], recipe.spend.epsilon
+    ):  # fmt: skip
+        raise UsageError(
+            f"evaluation: {Path(release).name} was made by {said['name']} with epsilon "
+            f"{found.certificate['guarantee']['epsilon']:g}, and the recipe is another one; name that of the release."
+        )
+    if not isinstance(found.model, TableModel):
+        raise UsageError("evaluation: this release draws no rows; `stratsynth lens` takes the recipe of a predictor.")
+    table = recipe.table()  # with its ledger, from which nothing is reserved
+    quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
+    many = max(tables.DRAWN, made.rows)
+    noiseless, model = (tables.drawn(_rows_of(m), many, seed + i) for i, m in enumerate((quiet.model, found.model)))
+    names, groups = groups_of(recipe.schema(), by)
+    sigmas, frames = tables.by_sigma(quiet, real, names, groups), []
+    for width in (1, 2):
+        one = tables.split(real, noiseless, model, made, names, width)
+        parts = {part: one.parts[part][None] for part in tables.PARTS}
+        shown = {"noise_by_sigma": sigmas if width == 1 else np.full(len(sigmas), np.nan)}
+        frames.append(_frame(real, names, groups, one.error[None], parts, {"columns": width}, shown))
+        for part in ("misfit", "noise"):
+            frames[-1][f"{part}_low"] = one.parts[part] - one.bound
+            frames[-1][f"{part}_high"] = one.parts[part] + one.bound
+    return joined(frames)
+
+
+def _rows_of(model: Any) -> TableModel:
+    assert isinstance(model, TableModel)  # noqa: S101 - what the mechanism says that it returns
+    return model
+
+
+def _of_predictions(
+    recipe: Recipe, table: Any, real: EncodedRows, by: tuple[str, ...], groups: tuple[Stratum, ...], repeats: int,
+    seed: int, tick: Callable[[], object], named: str | None,
+) -> LensScores:  # fmt: skip
+    prepared = recipe.prepared
+    plain_how = predictors.unclipped(prepared)
+    # where steps are on samples, twins without noise differ too
+    twins = repeats if prepared.allot.currency == Currency.SAMPLED else 1
+
+    def fits(how: Any, *, noise: bool, number: int) -> list[Floats]:
+        found = []
+        for repeat in range(number):
+            model = fit_internal(how, table, noise=noise, seed=seed + repeat).model
+            target = predictors.target_of(prepared, model, named)
+            found.append(_means(predictors.losses(model, real, target), real, by, len(groups)))
+            tick()
+        return found
+
+    private = np.array(fits(prepared, noise=True, number=repeats))
+    quiet = np.array(fits(prepared, noise=False, number=twins))
+    plain = quiet.mean(axis=0) if plain_how is None else np.mean(fits(plain_how, noise=False, number=twins), axis=0)
+    clipping = np.full_like(private, np.nan) if plain_how is None else np.broadcast_to(quiet - plain, private.shape)
+    parts = {"clipping": clipping, "noise": private - np.broadcast_to(quiet, private.shape)}
+    frame = _frame(real, by, groups, private - plain, parts, {}, {"plain": plain})
+    facts = _facts(recipe, real, by, groups, repeats, predictors.PARTS, "excessive risk")
+    return LensScores(recipe.schema(), by, {**facts, "unclipped": plain_how is not None}, frame)
+
+
+def _means(values: Floats, rows: EncodedRows, by: Sequence[str], groups: int) -> Floats:
+    """The mean of each group and of everybody, over the rows that have a value."""
+    known = ~np.isnan(values)
+    group = group_numbers(rows, by)[known]
+    sums, counts = np.bincount(group, values[known], groups), np.bincount(group, minlength=groups)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means: Floats = sums / counts
+    return np.append(means, values[known].mean()) if by else means
+
+
+def _facts(
+    recipe: Recipe, real: EncodedRows, by: Sequence[str], groups: Sequence[Any], repeats: int, parts: Sequence[str],
+    what: str,
+) -> dict[str, Any]:  # fmt: skip
+    return {
+        "stamp": STAMP, "mechanism": recipe.how().title, "epsilon": recipe.spend.epsilon, "real_rows": real.rows,
+        "groups": len(groups) if by else 0, "by": list(by), "repeats": repeats, "parts": list(parts), "measure": what,
+        "schema_sha256": recipe.schema().sha256,
+    }  # fmt: skip
+
+
+def interval(values: Floats) -> tuple[Floats, Floats]:
+    """The mean over fits (first axis), and half its 95 percent interval by Student's t; NaN of one fit."""
+    from scipy.special import stdtrit
+
+    count = len(values)
+    half = np.full(values.shape[1:], np.nan)
+    if count > 1:
+        half = values.std(axis=0, ddof=1) / math.sqrt(count) * stdtrit(count - 1, 0.975)
+    return values.mean(axis=0), half
+
+
+def _frame(
+    real: EncodedRows, by: Sequence[str], groups: Sequence[Stratum], value: Floats, parts: Mapping[str, Floats],
+    items: Mapping[str, Any], further: Mapping[str, Floats],
+) -> pd.DataFrame:  # fmt: skip
+    """One row a group and one for everybody."""
+    sizes = np.bincount(group_numbers(real, by), minlength=len(groups))
+    counts = np.append(sizes, real.rows)[None] if by else sizes[None]
+    mean, half = interval(value)
+    more: dict[str, Any] = {}
+    for name, values in parts.items():
+        middle, width = interval(values)
+        more |= {name: middle, f"{name}_low": middle - width, f"{name}_high": middle + width}
+    known = np.nan_to_num(np.array([more[name] for name in parts]), nan=-np.inf)
+    status = statuses(mean[None], counts, FEW)
+    causes = np.where(np.isfinite(known.max(axis=0)), np.array([*parts])[known.argmax(axis=0)], "")
+    frame = tidy(
+        by, groups, mean[None], (mean - half)[None], (mean + half)[None], counts={"n": counts}, status=status,
+        items={name: [one] for name, one in items.items()}, more={**more, **further},
+    )  # fmt: skip
+    return frame.assign(cause=causes.astype(str))

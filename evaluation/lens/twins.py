@@ -1,0 +1,86 @@
+"""INTERNAL. A mechanism fitted again and again without a charge: as it is, and its twin without noise.
+
+Nothing that comes of this is released: neither models nor scores are private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.audit.broken import Quieter
+
+from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.accounting.units import whole
+from stratsynth.driver.handlers import declared, handler
+from stratsynth.driver.lockstep import Asked, run
+from stratsynth.driver.private import Measurement, PrivateAnswers
+from stratsynth.errors import Unsupported
+from stratsynth.mechanisms import Prepared
+from stratsynth.noise import SystemEntropy
+from stratsynth.questions import Answer, NoisySum, NoisyTable, Raw
+from stratsynth.questions.handler import Setting
+
+if TYPE_CHECKING:
+    from stratsynth.data.table import PrivateTable
+    from stratsynth.models import Model
+
+HUSH = Quieter(1e-6)
+"""What is left of all noise without noise: a millionth of its deviation."""
+
+
+class Noiseless(PrivateAnswers):
+    """NOT PRIVATE, and INTERNAL: answers with next to no noise, which say that they have the usual noise.
+
+    So a mechanism decides by noise what it always does, such as which columns are worth measuring, and is told the
+    truth. Coins of Poisson samples are drawn as ever: they are no noise.
+    """
+
+    def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
+        quiet = super()._answer([replace(a, question=HUSH(a.question)) for a in asked])
+        neighbours, rng = self._account.budget.neighbours, np.random.default_rng(0)
+        said = [
+            handler(a.question).simulate(a.question, Setting(a.schema, neighbours), a.path, 1.0, rng)[0] for a in asked
+        ]
+        return [_as_loud(truth, usual) for truth, usual in zip(quiet, said, strict=True)]
+
+
+def _as_loud(truth: Answer, usual: Answer) -> Answer:
+    """An answer that says of itself what the usual one does."""
+    if isinstance(truth, tuple):
+        return tuple(_as_loud(one, other) for one, other in zip(truth, usual, strict=True))
+    if isinstance(truth, NoisyTable | NoisySum):
+        return replace(truth, sigma=usual.sigma)
+    return truth
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """INTERNAL. One fit."""
+
+    model: Model
+    measurements: tuple[Measurement, ...]
+    """The tables that it measured."""
+
+
+def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: int) -> Fitted:
+    """INTERNAL. Fit without a charge to the data's ledger; `seed` is for post-processing, noise is fresh.
+
+    Raises:
+        Unsupported: Third-party code, which adds its own noise.
+    """
+    if Raw in prepared.mechanism.needs:
+        raise Unsupported(f"lens: {prepared.mechanism.name} adds its own noise, which cannot be left out.")
+    request = Request("", prepared.mechanism.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
+    driver = PrivateAnswers if noise else Noiseless
+    answers = driver(table.backend.rows, ProcessLedger().open(request), SystemEntropy())
+    steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(seed))
+
+    def answer(asked: Sequence[Asked]) -> list[Answer]:
+        prepared.admit(declared(asked))
+        return answers(asked)
+
+    model: Any = run(steps, table.schema, answer)
+    return Fitted(model, tuple(answers.measurements))

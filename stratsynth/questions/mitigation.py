@@ -1,0 +1,126 @@
+"""What a step of group-aware gradient descent asks: a gradient bent by group, and what the next step bends it by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
+from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+Statistic = Literal["tally", "boundary", "pulls", "excess"]
+STATISTICS: tuple[Statistic, ...] = ("tally", "boundary", "pulls", "excess")
+MOST_CELLS = 2**12
+"""The most groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mitigated(Query):
+    """One model's clipped gradient, and sums by group about the same rows; g is the gradient of a row's log loss.
+
+    The first block is the gradient by the coefficients theta of
+
+        log loss + `noise_slopes` of the row's group * h + `clip_slopes` of its group * <g, `direction`>
+
+    h = 1 - sum over classes of p_k^2 being near to the trace of the loss's Hessian (Theorem 5 of paper 001). Slopes and
+    direction are public numbers, so that each row's gradient is of that row alone; it is clipped as a whole.
+
+    Further blocks, as `statistics` names them, in this order and by group but for the last:
+
+        tally      the number of rows with |g| <= `threshold`, and with more: a row adds 1 to one of them
+        boundary   the sum of h, from 0 to 1 - 1 / classes
+        pulls      the sum of g, clipped to `wide`
+        excess     the sum of g - g clipped to `clip`, itself clipped to `wide` - `clip`; of all rows together
+
+    A row adds numbers that are not negative to one group's tally and boundary, so exchanging it moves them by at most
+    sqrt(2) of what a row can add.
+    """
+
+    design: Design
+    target: str
+    link: Literal["logistic", "softmax"]
+    theta: NDArray[np.float64]
+    """Coefficients: one a feature, or one row a feature and one column a class for `softmax`."""
+    clip: float
+    """The most L2 norm of a row's gradient of everything that is minimised."""
+    by: Clique = ()
+    """The columns whose levels, fully crossed, are the groups; none for one group of everybody."""
+    statistics: tuple[Statistic, ...] = ()
+    threshold: float = 1.0
+    wide: float = 1.0
+    """The clip of statistics of gradients."""
+    noise_slopes: NDArray[np.float64] | None = None
+    """One number a group, in the shape of their crossing; None for 0."""
+    clip_slopes: NDArray[np.float64] | None = None
+    """The same."""
+    direction: NDArray[np.float64] | None = None
+    """A vector in the shape of theta; it goes with `clip_slopes`."""
+    cuts: NDArray[np.float64] | None = None
+    """Each group's own clip, as a part of `clip` from 0 to 1; None where all groups have the same."""
+
+    def __post_init__(self) -> None:
+        """Keep copies of the arrays that nobody can change."""
+        for name in ("theta", "noise_slopes", "clip_slopes", "direction", "cuts"):
+            object.__setattr__(self, name, fixed(getattr(self, name)))
+
+    def check(self, schema: Schema) -> None:
+        """A design, a target of classes, known statistics, and finite arrays of the right shapes."""
+        what = "mitigated"
+        one_of(f"{what}: link", self.link, ("logistic", "softmax"), error=MechanismError)
+        check_target(what, self.design, self.target, schema, numeric=False)
+        check_clip(what, self.clip)
+        classes = schema.size(self.target)
+        if classes < 2 or (self.link == "logistic" and classes != 2):
+            raise MechanismError(f"{what}: {self.target} has {classes} levels, which {self.link} has no model for.")
+        if self.by:
+            check_clique(what, self.by, schema)
+        if schema.cells(self.by) > MOST_CELLS:
+            raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} groups, too many.")
+        if [name for name in STATISTICS if name in self.statistics] != [*self.statistics]:
+            raise MechanismError(f"{what}: statistics are among {', '.join(STATISTICS)}, in this order.")
+        check_positive(f"{what}: threshold", self.threshold)
+        check_clip(what, self.wide)
+        if "excess" in self.statistics and not self.wide > self.clip:
+            raise MechanismError(f"{what}: beyond a clip of {self.clip:g} there is nothing up to {self.wide:g}.")
+        self._check_arrays(schema, classes)
+
+    def _check_arrays(self, schema: Schema, classes: int) -> None:
+        shape = (len(self.design.names(schema)), *((classes,) if self.link == "softmax" else ()))
+        groups = schema.shape(self.by)
+        if (self.direction is None) != (self.clip_slopes is None):
+            raise MechanismError("mitigated: `clip_slopes` and `direction` go together.")
+        for name, wanted in (
+            ("theta", shape), ("direction", shape), ("noise_slopes", groups), ("clip_slopes", groups), ("cuts", groups),
+        ):  # fmt: skip
+            values = getattr(self, name)
+            if values is None and name != "theta":
+                continue
+            if not is_plain(values) or values.shape != wanted or not np.isfinite(values).all():
+                raise MechanismError(f"mitigated: {name} must be finite and of shape {wanted}.")
+        if self.cuts is not None and not ((self.cuts >= 0) & (self.cuts <= 1)).all():
+            raise MechanismError("mitigated: `cuts` are numbers from 0 to 1.")
+
+    def replayed(self) -> Any:
+        """All but what comes from earlier answers: coefficients, slopes, direction, cuts and clips."""
+        return "mitigated", self.design, self.target, self.link, self.theta.shape, self.by, self.statistics
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """The gradient, then the statistics."""
+        size, groups = int(self.theta.size), schema.cells(self.by)
+        found = {
+            "tally": Block(2 * groups, 1.0, exchange=math.sqrt(2)),
+            "boundary": Block(groups, 1 - 1 / schema.size(self.target), exchange=math.sqrt(2)),
+            "pulls": Block(groups * size, self.wide),
+            "excess": Block(size, self.wide - self.clip if "excess" in self.statistics else 1.0),
+        }
+        return (Block(size, self.clip), *(found[name] for name in self.statistics))

@@ -1,0 +1,225 @@
+"""The lens on tables: parts of known causes, twins without noise, and parts that add up to other fits' errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from stratsynth.evaluation.lens import tables
+from stratsynth.evaluation.lens.scores import lens
+from stratsynth.evaluation.lens.twins import fit_internal
+from stratsynth.evaluation.tables import EncodedRows
+
+from helpers.regressing import SCHEMA as PREDICTED
+from helpers.regressing import people
+from stratsynth import Budget, Categorical, Schema, Stratified, Weights, census, open_table
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import make, prepare
+from stratsynth.strata import crossing
+
+SCHEMA = Schema({"G": Categorical(levels=("a", "b")), "X": Categorical(levels=("p", "q", "r"))})
+
+
+def rows(a, b):
+    """So many rows of each level of X, in either group."""
+    counts = np.array([a, b]).ravel()
+    group, x = np.repeat(np.arange(2), [sum(a), sum(b)]), np.repeat(np.tile(np.arange(3), 2), counts)
+    return EncodedRows(SCHEMA, {"G": group, "X": x}, {}, len(x))
+
+
+REAL = rows([60, 30, 10], [10, 20, 70])
+
+
+def parts(*given, by=("G",)):
+    found = tables.split(*given, by, 1)
+    assert np.allclose(sum(found.parts.values()), found.error, equal_nan=True)
+    return found
+
+
+def test_groups_of_another_size_are_weights():
+    other = rows([180, 90, 30], [10, 20, 70])  # group a three times as large
+    found = parts(REAL, other, other, other)
+    assert found.parts["weights"] == pytest.approx([0.25, 0.25, found.error[2]])  # shares .75 and .25 for .5
+    assert found.parts["misfit"] == pytest.approx(np.zeros(3), abs=1e-12)
+    assert found.error[2] == pytest.approx(0.5 * (abs(0.475 - 0.35) + abs(0.275 - 0.25) + abs(0.25 - 0.4)))
+
+
+@pytest.mark.parametrize(("at", "part"), [(1, "misfit"), (2, "noise"), (3, "sampling")])
+def test_a_step_that_changes_a_groups_shape_is_its_part(at, part):
+    other = rows([40, 30, 30], [10, 20, 70])
+    chain = [REAL] * at + [other] * (4 - at)
+    found = parts(*chain)
+    assert found.parts[part] == pytest.approx([0.2, 0.0, 0.1])
+    assert found.error == pytest.approx([0.2, 0.0, 0.1])
+
+
+def test_parts_that_make_up_for_others_are_negative():
+    there, back = rows([30, 30, 40], [10, 20, 70]), rows([50, 30, 20], [10, 20, 70])
+    found = parts(REAL, there, back, back)
+    assert found.parts["misfit"][0] == pytest.approx(0.3)
+    assert found.parts["noise"][0] == pytest.approx(-0.2)
+    assert found.error[0] == pytest.approx(0.1)
+
+
+def test_a_group_without_real_rows_is_not_estimable():
+    real = rows([60, 30, 10], [0, 0, 0])
+    found = tables.split(real, REAL, REAL, REAL, ("G",), 1)
+    assert np.isnan(found.error[1])
+    assert found.error[2] > 0
+
+
+def test_without_groups_there_is_everybody_alone():
+    found = parts(REAL, REAL, REAL, rows([40, 30, 30], [10, 20, 70]), by=())
+    assert found.error == pytest.approx([0.05])
+
+
+TINY = {"aim": {"rounds": 2}, "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2}}
+
+
+@pytest.mark.parametrize("name", ["independent", "mst", "aim", "gem"])
+def test_a_twin_without_noise_is_told_the_truth_and_believes_it_noisy(name):
+    schema = census.schema().restrict(("SEX", "MAR", "DIS"))
+    frame = census.make(400)[list(schema.names)]
+    table = open_table(frame, schema=schema, declared_size=400)
+    prepared = prepare(make(name, TINY.get(name, {})), schema, Budget(1, 1e-6), 400)
+    quiet, loud = (fit_internal(prepared, table, noise=noise, seed=0) for noise in (False, True))
+    for measured in quiet.measurements:
+        exact = frame.value_counts(list(measured.table.clique)).to_dict()
+        levels = [schema.levels(c) for c in measured.table.clique]
+        for cell in np.ndindex(*measured.table.values.shape):
+            truth = exact.get(tuple(level[i] for level, i in zip(levels, cell, strict=True)), 0)
+            assert measured.table.values[cell] == truth
+    assert quiet.measurements[0].table.sigma == loud.measurements[0].table.sigma > 1
+
+
+def test_noise_by_the_sigmas_is_about_what_fits_have():
+    """Of tables that are measured as they are released: half the mean of |N(0, sigma^2)| a cell."""
+    schema = census.schema().restrict(("SEX", "MAR"))
+    table = open_table(census.make(3000)[list(schema.names)], schema=schema, declared_size=3000)
+    prepared = prepare(make("independent", {}), schema, Budget(0.5, 1e-6), 3000)
+    real = EncodedRows.read(census.make(3000)[list(schema.names)], schema)
+    quiet = fit_internal(prepared, table, noise=False, seed=0)
+    (said,) = tables.by_sigma(quiet, real, (), ())
+    noiseless, found = tables.drawn(quiet.model, 400_000, 0), []
+    for seed in range(60):
+        model = tables.drawn(fit_internal(prepared, table, noise=True, seed=seed).model, 400_000, seed)
+        found.append(tables.split(real, noiseless, model, model, (), 1).parts["noise"][0])
+    assert 0.5 < np.mean(found) / said < 1.2  # the total is known to less, and so shares to more
+
+
+def test_noise_by_the_sigmas_is_for_groups_that_are_asked_by_themselves():
+    schema = census.schema().restrict(("SEX", "MAR"))
+    frame = census.make(500)[list(schema.names)]
+    weights = Weights.public(census.shares(("SEX",)), citation="the built-in census")
+    how = Stratified(make("independent", {}), ["SEX"], weights)
+    prepared = prepare(how, schema, Budget(1, 1e-6), 500)
+    fitted = fit_internal(prepared, open_table(frame, schema=schema, declared_size=500), noise=False, seed=0)
+    found = tables.by_sigma(fitted, EncodedRows.read(frame, schema), ("SEX",), crossing(schema, ("SEX",)))
+    assert np.isfinite(found).tolist() == [True, True, False]
+
+
+RECIPE = """\
+[data]
+path = "people.csv"
+schema = "schema.toml"
+declared_size = {size}
+{strata}
+[mechanism]
+{mechanism}
+
+[budget]
+epsilon = {epsilon}
+delta = 1e-6
+"""
+STRATA = """
+[strata]
+by = ["SEX"]
+
+[weights]
+source = "public"
+path = "shares.csv"
+citation = "the built-in census"
+"""
+
+
+def written(folder, mechanism, strata="", epsilon=2.0, frame=None, schema=None):
+    schema = schema or census.schema().restrict(("SEX", "MAR", "DIS", "CIT"))
+    frame = census.make(1500)[list(schema.names)] if frame is None else frame
+    frame.to_csv(folder / "people.csv", index=False)
+    schema.write_toml(folder / "schema.toml")
+    census.shares(("SEX",)).to_csv(folder / "shares.csv", index=False)
+    text = RECIPE.format(size=len(frame), strata=strata, mechanism=mechanism, epsilon=epsilon)
+    (folder / "recipe.toml").write_text(text, encoding="utf-8")
+    return folder / "recipe.toml"
+
+
+WAYS = {
+    "vanilla": ('name = "mst"', ""),
+    "stratified": ('name = "mst"', STRATA),
+    "pooled": ('name = "pooled"\nbase = "mst"', STRATA),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_parts_add_up_to_the_errors_of_other_fits_on_the_census(tmp_path, monkeypatch, way):
+    """Within their intervals: parts of some fits, errors of others."""
+    monkeypatch.setattr(tables, "DRAWN", 20_000)
+    recipe = written(tmp_path, *WAYS[way])
+    some, others = (lens(recipe, "SEX", repeats=6, seed=seed).lens for seed in (0, 100))
+    total = some[list(tables.PARTS)].sum(axis=1)
+    assert total.to_numpy() == pytest.approx(some["value"].to_numpy())
+    width = (some["high"] - some["low"] + others["high"] - others["low"]) / 2
+    assert (np.abs(total - others["value"]) < 3 * width + 0.002).all()
+    everybody = some[(some["scope"] == "everybody") & (some["columns"] == 1)].iloc[0]
+    assert everybody["noise"] > 0
+    assert np.isfinite(everybody["noise_by_sigma"]) == (way != "stratified")
+
+
+def predicting(folder, settings, epsilon=3.0, size=1500):
+    text = 'target = "D"\nfeatures = ["X", "C"]\ngroups = ["G"]\n' + settings
+    return written(folder, text, epsilon=epsilon, frame=people(size, share=0.3, slopes=(0.5, 0.1)), schema=PREDICTED)
+
+
+def test_a_predictors_excess_is_what_clipping_and_noise_cost(tmp_path):
+    settings = 'name = "group_regression"\nmodel = "logistic"\niterations = 30\nclip = '
+    found = lens(predicting(tmp_path, settings + "0.05"), repeats=4).lens.set_index("G")
+    assert np.allclose(found["value"], found["clipping"] + found["noise"])
+    assert found["clipping"]["a"] > 0.02  # whose gradients are long; group b gains by it
+    assert found["clipping"].iloc[-1] > 0
+    assert found["cause"]["a"] == "clipping"
+    others = lens(tmp_path / "recipe.toml", repeats=2, on=people(300, seed=5)).lens
+    assert others["n"].iloc[-1] == 300
+    noisy = lens(predicting(tmp_path, settings + "3.0", epsilon=0.05), repeats=4).lens
+    assert (noisy["noise"] > noisy["clipping"]).all()
+    assert noisy["clipping"].abs().max() < 1e-3  # a clip that cuts nothing
+
+
+@pytest.mark.slow
+def test_long_a_sampled_predictor_and_other_rows(tmp_path):
+    recipe = predicting(tmp_path, 'name = "fair_sgd"\niterations = 3\nsampling = 0.5\n')
+    found = lens(recipe, repeats=2, on=people(300, seed=5)).lens
+    assert found["n"].iloc[-1] == 300
+    assert np.allclose(found["value"], found["clipping"] + found["noise"])
+
+
+def test_what_the_lens_cannot_look_at_is_refused(tmp_path):
+    recipe = written(tmp_path, 'name = "mst"')
+    with pytest.raises(UsageError, match="repeats"):
+        lens(recipe, repeats=1)
+    with pytest.raises(UsageError, match="other rows are for predictors"):
+        lens(recipe, on=tmp_path / "people.csv")
+    estimates = written(tmp_path, 'name = "coinpress"', frame=census.make(200), schema=census.schema())
+    with pytest.raises(Unsupported, match="estimates"):
+        lens(estimates)
+
+
+def test_third_party_code_is_refused():
+    schema = census.schema().restrict(("SEX", "MAR"))
+    prepared = prepare(make("independent", {}), schema, Budget(1, 1e-6), 10)
+    from stratsynth.questions import Raw
+
+    class Theirs:
+        needs = frozenset({Raw})
+        name = "theirs"
+
+    with pytest.raises(Unsupported, match="adds its own noise"):
+        fit_internal(replace(prepared, mechanism=Theirs()), None, noise=False, seed=0)
