@@ -3,12 +3,14 @@
 from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.fair_sgd import FairSGD
+from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.adapters.mst import MST
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.adapters.predictors import GroupRegression
+from stratsynth.adapters.reductions import Reductions
 
 __all__ = [
     "AIM",
@@ -16,9 +18,11 @@ __all__ = [
     "MST",
     "ClippedMean",
     "CoinPress",
+    "DPFermi",
     "External",
     "FairSGD",
     "GroupRegression",
     "Independent",
     "Pooled",
+    "Reductions",
 ]

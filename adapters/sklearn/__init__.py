@@ -1,17 +1,25 @@
-"""Estimators for scikit-learn: `GroupRegressor` and `GroupClassifier`, which are `group_regression` on arrays.
+"""Estimators for scikit-learn: `group_regression`, `reductions`, `fermi` and `fair_sgd` on arrays.
 
 What scikit-learn would read from the data is a parameter here, since it would be learned for free: the bounds of
 features and target, the classes, the levels of the sensitive feature. Rows with another class or level are left out
 silently, and numbers beyond their bounds are taken for these. Every `fit` spends `epsilon` and `delta`; so does every
 fold of a cross-validation, see `cross_validate`. The noise cannot be seeded, so two fits never agree.
-
-`FairSGDClassifier` is `fair_sgd` likewise.
 """
 
 from __future__ import annotations
 
 from stratsynth.adapters.sklearn.estimators import GroupClassifier, GroupRegressor
 from stratsynth.adapters.sklearn.fair import FairSGDClassifier
+from stratsynth.adapters.sklearn.fermi import FermiClassifier
 from stratsynth.adapters.sklearn.folds import EveryFoldSpends, cross_validate
+from stratsynth.adapters.sklearn.reductions import ReductionsClassifier
 
-__all__ = ["EveryFoldSpends", "FairSGDClassifier", "GroupClassifier", "GroupRegressor", "cross_validate"]
+__all__ = [
+    "EveryFoldSpends",
+    "FairSGDClassifier",
+    "FermiClassifier",
+    "GroupClassifier",
+    "GroupRegressor",
+    "ReductionsClassifier",
+    "cross_validate",
+]

@@ -7,6 +7,8 @@ import sys
 from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "predict")
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
+"""The parts that can be measured alone."""
 
 
 def main() -> int:
@@ -20,7 +22,9 @@ def main() -> int:
         help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
     )
     parser.add_argument(
-        "--only", choices=("mst", "aim", "gem", "lens"), help="synth: one mechanism alone; predict: the lens alone"
+        "--only",
+        choices=[part for parts in ONLY.values() for part in parts],
+        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -33,6 +37,8 @@ def main() -> int:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
     arguments = parser.parse_args()
+    if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
+        parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
     from stratsynth.evaluation.bench.figures import show
 
     module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
@@ -44,10 +50,12 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
-    elif arguments.name == "predict" and arguments.only == "lens":
-        figures = import_module("stratsynth.evaluation.bench.lens").run(seeds=arguments.seeds)
     elif arguments.name == "predict":
-        figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
+        module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
+        data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
+        if data and arguments.only == "lens":
+            parser.error("the lens is measured on simulated people: leave --adult and --law out.")
+        figures = module.run(seeds=arguments.seeds, **data)
     else:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")

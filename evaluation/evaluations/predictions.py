@@ -84,7 +84,7 @@ def evaluate_predictions(
         above: The number above which a numeric target counts as 1.
         beside: Other predictions of the same rows by name.
         few: A rate over fewer rows is `small`.
-        seed: For the intervals.
+        seed: For the intervals, and for releases that predict by chance.
 
     Raises:
         UsageError: A row of `real` has no known target or group, or `predictions` has not one of the target's values
@@ -100,7 +100,7 @@ def evaluate_predictions(
     kept = goal.kept(rows)
     truth = goal.truth(rows)[kept]
     tables = {PREDICTIONS: predictions, **(beside or {})}
-    found = {name: _values(given, real, schema, goal, rows.rows)[kept] for name, given in tables.items()}
+    found = {name: _values(given, real, schema, goal, rows.rows, seed)[kept] for name, given in tables.items()}
     found[CONSTANT] = np.full(len(truth), truth.mean() if goal.regression else truth.mean() > 1 / 2)
     grouped = Grouped(names, groups, group_numbers(rows.take(kept), names), few)
     frame = joined([
@@ -125,11 +125,11 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
     return rows
 
 
-def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int) -> Array:
+def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
     """The predictions in the target's own terms: truth values, or numbers."""
     import pandas as pd
 
-    said = _said(given, real)
+    said = _said(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
     if isinstance(schema.column(goal.target), Numeric):
@@ -143,12 +143,12 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int) -> Arr
     return goal.truth(coded)
 
 
-def _said(given: Any, real: Any) -> Any:
+def _said(given: Any, real: Any, seed: int) -> Any:
     """The predictions as they were given, or as a release makes them."""
     if isinstance(given, str | Path) and Path(given).is_dir():
         from stratsynth.release import Release
 
-        return Release.load(given).predict(real)
+        return Release.load(given).predict(real, seed=seed)
     if isinstance(given, str | Path) or hasattr(given, "columns") or hasattr(given, "column_names"):
         return open_source(given).read(("prediction",)).column("prediction").to_numpy(zero_copy_only=False)
     return np.asarray(given)

@@ -31,6 +31,9 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
             name_of = f"{mode}, {accounting}, {weighting}"
             panel.plot(points["rho"], points["error"], style, marker="o", ms=3, label=name_of)
         panel.set(xscale="log", yscale="log", title=str(name), xlabel="rho", ylabel="mean squared error")
+        panel.yaxis.set_major_formatter("{x:g}")
+        panel.yaxis.set_minor_formatter("{x:g}")
+        panel.tick_params(axis="y", which="both", labelsize=7)
     for panel in panels[len(names) :]:
         panel.set_axis_off()
     figure.legend(

@@ -13,7 +13,7 @@ is below 1e-10. Multipliers are therefore computed for s (1 - 1e-9).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from functools import lru_cache
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
@@ -23,6 +23,8 @@ from stratsynth.errors import UsageError
 from stratsynth.strata import StratumPath, disjoint
 
 _NARROWER = 1 - 1e-9
+_MOST = 1e6
+"""Larger noise multipliers are no use to anybody."""
 
 
 def epsilon_sampled(
@@ -55,22 +57,51 @@ def least_noise(budget: Budget, *, rate: float, steps: int) -> float:
     whole("sampled: steps", steps, 1)
     delta = budget.delta - budget.truncation_delta
 
-    def fits(noise: float) -> bool:
-        return epsilon_sampled(noise, rate, steps, delta, budget.neighbours) <= budget.epsilon
+    def excess(noise: float) -> float:
+        """The logarithm of epsilon over the budget's; at most 0 where the noise is enough."""
+        epsilon = epsilon_sampled(noise, rate, steps, delta, budget.neighbours)
+        return math.log(epsilon / budget.epsilon) if epsilon > 0 else -math.inf
 
-    low = high = 1.0
-    while not fits(high):
-        low, high = high, 2 * high
-        if high > 1e6:
-            raise UsageError("sampled: no reasonable noise keeps to this budget; take fewer steps or a lower rate.")
-    while low == high or fits(low):
+    # about right for many steps at low rates; far too little noise takes the accountant ten times as long to price
+    low = high = max(1.0, rate * math.sqrt(2 * steps * math.log(1 / delta)) / budget.epsilon)
+    above, stride = excess(min(high, _MOST)), 1.25
+    below = above
+    while below > 0 and high <= _MOST:
+        low, above, high = high, below, stride * high
+        below, stride = excess(high), min(2.0, stride**2)
+    if high > _MOST:
+        raise UsageError("sampled: no reasonable noise keeps to this budget; take fewer steps or a lower rate.")
+    while above <= 0:
         if low < 0.05:
             return low
-        low, high = low / 2, low
+        low, high, below = low / stride, low, above
+        above, stride = excess(low), min(2.0, stride**2)
+    return math.ceil(_root(excess, low, high, above, below) * 1e6) / 1e6
+
+
+def _root(excess: Callable[[float], float], low: float, high: float, above: float, below: float) -> float:
+    """The upper end of an interval of a relative width of 1e-4 at whose ends `excess` is above 0 and at most 0.
+
+    It is nearly a line in the logarithm of the noise, so its zero is looked for where the line through both ends has
+    one, first a little above and then a little below. Where that does not halve the interval the middle is tried too.
+    """
+    beyond = 4e-5
     while high - low > 1e-4 * high:
-        middle = (low + high) / 2
-        low, high = (low, middle) if fits(middle) else (middle, high)
-    return math.ceil(high * 1e6) / 1e6
+        wide, zero = high - low, low * (high / low) ** (above / (above - max(below, -1.0)))
+        noise = zero * (1 + beyond)
+        for middle in (False, True):
+            if middle or not low < noise < high:
+                noise = (low + high) / 2
+            found = excess(noise)
+            if not middle:
+                beyond = -4e-5 if found <= 0 else 4e-5
+            if found <= 0:
+                high, below = noise, found
+            else:
+                low, above = noise, found
+            if high - low <= max(wide / 2, 1e-4 * high):
+                break
+    return high
 
 
 def sampled_prices(

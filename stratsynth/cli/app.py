@@ -149,11 +149,12 @@ def predict(
     release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
     data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows to predict: .csv, .csv.gz or .parquet.")],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    seed: Annotated[int | None, typer.Option(help="For releases that predict by chance.")] = None,
 ) -> None:
     """Predict rows with a release that predicts. Costs no privacy; the file holds predictions alone, in row order."""
     from stratsynth.cli.work import predict_rows
 
-    echo(f"{predict_rows(release, data, out):,} predictions written to {out}", done=f"{out} is complete.")
+    echo(f"{predict_rows(release, data, out, seed):,} predictions written to {out}", done=f"{out} is complete.")
 
 
 @app.command()

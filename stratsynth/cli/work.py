@@ -116,12 +116,12 @@ def sample_release(
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
 
 
-def predict_rows(folder: Path, data: Path, out: Path) -> int:
+def predict_rows(folder: Path, data: Path, out: Path, seed: int | None = None) -> int:
     """Write what a release predicts of some rows; the number of rows."""
     from stratsynth.data.sources import write_table
     from stratsynth.release import Release
 
-    table = Release.load(folder).predictions(data)
+    table = Release.load(folder).predictions(data, seed=seed)
     write_table(table, out)
     return int(table.num_rows)
 

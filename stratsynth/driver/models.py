@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.questions.confusions import Confusions
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients
@@ -18,6 +20,8 @@ from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import exact_log
 
+Linear = Glm | Gradients | Losses | Curvature | Confusions | FairGradients | Mitigated
+"""What has coefficients by feature."""
 HALF = 1 << 15
 """The square root of GRID: the clip of a vector whose products with itself are summed."""
 THETA = 1 << 20
@@ -51,6 +55,9 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     x = whole.astype(np.float64)
     models = len(query.thetas)
     residuals = residuals_of(query, rows, which, logits_of(x, query)).reshape(models, -1, len(x))
+    if query.flips is not None:
+        away = 2 * rows.codes[query.target][which].astype(np.intp) - 1  # from p - y to p - (1 - y)
+        residuals = np.where(query.flips.ravel()[cells_of(query, rows, which)], residuals + away, residuals)
     levels = residuals.shape[1]
     # into the ball, all models' rows side by side: one line a level of the target
     vectors = np.moveaxis(residuals, 1, 0).reshape(levels, -1) * (GRID // design.UNIT) / query.clip
@@ -63,9 +70,14 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
 
 def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
     """The part that each row's cell has of its clipped gradient."""
-    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
-    found: Floats = np.asarray(query.parts).ravel()[np.ravel_multi_index(codes, rows.schema.shape(query.by))]
+    found: Floats = np.asarray(query.parts).ravel()[cells_of(query, rows, which)]
     return found
+
+
+def cells_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Ints:
+    """The number of each row's cell of `by`."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    return np.asarray(np.ravel_multi_index(codes, rows.schema.shape(query.by)), np.int64)
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
@@ -133,7 +145,7 @@ def _triangle(x: Floats) -> Ints:
     return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)
 
 
-def logits_of(x: Floats, query: Glm | Gradients | Losses | Curvature | Mitigated) -> Floats:
+def logits_of(x: Floats, query: Linear) -> Floats:
     """X . theta, one row a class and model, in units of 1 / (UNIT THETA) as exact integers.
 
     A row has at most `width` features that are not 0, each at most UNIT = 2^12; with |theta| <= 2^40 / width

@@ -21,8 +21,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import mitigation, models, networks
+from stratsynth.driver import confusions, fairness, mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.questions.confusions import Confusions
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.mitigation import Mitigated
@@ -85,6 +87,8 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     RowVectors: _row_vectors,
     Gradients: models.gradients,
     Losses: models.losses,
+    Confusions: confusions.confusions,
+    FairGradients: fairness.fair_gradients,
     Curvature: models.curvature,
     Mitigated: mitigation.mitigated,
     NetworkGradients: networks.gradients,

@@ -60,6 +60,10 @@ class Predictor(Model):
                 columns (`numbers_of`) where a release is shown data.
         """
 
+    def seeded(self, seed: int) -> Predictor:
+        """The same with the seed of its draws, for a model that predicts by chance; others are as they were."""
+        return self
+
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
         """What `stratsynth predict` writes, one array a column: the predictions, and what a model adds to them."""
         return {"prediction": self.predict(rows)}
@@ -115,6 +119,13 @@ class ByGroup(Predictor):
         """The strata's columns, and what the parts read."""
         read = {name for stratum, part in self.parts.items() for name in (*stratum.columns, *part.inputs)}
         return tuple(name for name in self.schema.names if name in read)
+
+    def seeded(self, seed: int) -> Predictor:
+        """Each part with a seed of its own."""
+        seeds = np.random.SeedSequence(seed).generate_state(len(self.parts), np.uint64)
+        return replace(
+            self, parts={s: p.seeded(int(own)) for (s, p), own in zip(self.parts.items(), seeds, strict=True)}
+        )
 
     def predict(self, rows: Codes) -> NDArray[Any]:
         """Each stratum's rows by its own part, put back in the order of the rows."""

@@ -8,8 +8,11 @@ file a kind, with the question and its handler.
 from stratsynth.questions.base import Answer, Clique, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
+from stratsynth.questions.composite import Composite, Term
+from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
+from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
@@ -27,10 +30,13 @@ __all__ = [
     "Clique",
     "Coded",
     "Columns",
+    "Composite",
+    "Confusions",
     "Counts",
     "Curvature",
     "Design",
     "Distance",
+    "FairGradients",
     "Glm",
     "Gradients",
     "Losses",
@@ -49,6 +55,7 @@ __all__ = [
     "Score",
     "Solver",
     "Split",
+    "Term",
     "Total",
     "Work",
     "choose",

@@ -52,14 +52,14 @@ Program = Generator[Question, Answer, R]
 """A mechanism at work: yields questions, is sent answers, returns a result."""
 
 
-def fixed(values: Any) -> Any:
-    """A plain array as one that nobody can write to any more; anything else as it is, for the check to refuse.
+def fixed(values: Any, kinds: str = "fiu") -> Any:
+    """A plain array of these kinds as one that nobody can write to; anything else as it is, for the check to refuse.
 
     What is checked before the charge is then what is used after it.
     """
     import numpy as np
 
-    if type(values) is not np.ndarray or values.dtype.kind not in "fiu":
+    if type(values) is not np.ndarray or values.dtype.kind not in kinds:
         return values
     return np.ndarray(values.shape, values.dtype, values.tobytes())  # bytes can never be made writeable
 

@@ -18,6 +18,7 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, exponential_choice
 from stratsynth.questions.base import Answer, Program, Question, check_positive
+from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_cells
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -48,10 +49,9 @@ class Choose(Question):
             raise MechanismError("choose: there is no candidate.")
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
-        if {type(score) for score in self.scores} not in ({Distance}, {Peak}):
-            raise MechanismError("choose: the candidates' scores must all be Distance, or all be Peak.")
-        for score in self.scores:
-            score.check(schema)
+        if {type(score) for score in self.scores} not in ({Distance}, {Peak}, {Composite}):
+            raise MechanismError("choose: the candidates' scores must all be Distance, all Peak, or all Composite.")
+        type(self.scores[0]).check_all(self.scores, schema)
         check_cells("choose", list(set(self.wanted.cliques)), schema)
 
     @property

@@ -41,11 +41,15 @@ class Gradients(Query):
     """The columns whose levels, fully crossed, are the cells of `parts`; none where all rows count alike."""
     parts: NDArray[np.float64] | None = None
     """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
+    flips: NDArray[np.bool_] | None = None
+    """For `logistic`: the cells of `by` whose rows count as if they had the other level of the target, in the same
+    shape; a loss with a negative weight, up to a constant. Clip and parts hold as they do for all rows."""
 
     def __post_init__(self) -> None:
         """Keep copies of the arrays that nobody can change."""
         object.__setattr__(self, "thetas", fixed(self.thetas))
         object.__setattr__(self, "parts", fixed(self.parts))
+        object.__setattr__(self, "flips", fixed(self.flips, "b"))
 
     @property
     def theta(self) -> NDArray[np.float64]:
@@ -56,10 +60,19 @@ class Gradients(Query):
         """As for `Glm`, and parts that never make a row count for more."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
+        if self.flips is not None and (
+            type(self.flips) is not np.ndarray
+            or self.flips.dtype != np.bool_
+            or self.parts is None
+            or self.flips.shape != self.parts.shape
+            or self.link != "logistic"
+        ):
+            raise MechanismError("gradients: `flips` go with `parts`, true or false for each, and with `logistic`.")
 
     def replayed(self) -> Any:
         """All but the values of coefficients and parts, which come from earlier answers."""
-        return "gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
+        kept = "gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
+        return kept if self.flips is None else (*kept, "flips")
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block a model."""

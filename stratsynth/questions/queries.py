@@ -290,13 +290,16 @@ MOST_COORDINATES = 2**24
 
 def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the queries above, by its exact class: another could restate its own sensitivity."""
+    from stratsynth.questions.confusions import Confusions
+    from stratsynth.questions.fairness import FairGradients
     from stratsynth.questions.gradients import Gradients, Losses
     from stratsynth.questions.mitigation import Mitigated
     from stratsynth.questions.networks import NetworkGradients, NetworkLosses
     from stratsynth.questions.newton import Curvature
 
-    networks = (NetworkGradients, NetworkLosses)
-    known = (Columns, Moments, RowVectors, Glm, Gradients, Losses, Curvature, Mitigated, *networks)
+    regressions = (Moments, Glm, Gradients, Losses, Curvature)
+    classifiers = (NetworkGradients, NetworkLosses, FairGradients, Mitigated, Confusions)
+    known = (Columns, RowVectors, *regressions, *classifiers)
     if type(query) not in known:
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)

@@ -45,6 +45,12 @@ class Score(ABC):
     def check(self, schema: Schema) -> None:
         """Refuse what cannot be computed, from the schema alone."""
 
+    @classmethod
+    def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
+        """Check all candidates of one choice."""
+        for score in scores:
+            score.check(schema)
+
     @abstractmethod
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """The most that one neighbouring step can move the score, in its own unit."""

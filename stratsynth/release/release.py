@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Model, TableModel, files
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
+    from stratsynth.models.predictor import Predictor
 
 REPORT = "report.html"
 """The file for readers; everything in it is in the other files."""
@@ -138,12 +140,13 @@ class Release:
         """
         return self.model.estimates(level)
 
-    def predict(self, data: Data) -> NDArray[Any]:
+    def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
 
         Args:
             data: Rows with the columns that the model reads, `release.model.predictor().inputs`, as in the private
                 table: a pandas frame, an Arrow table, or a CSV or Parquet file. Other columns are ignored.
+            seed: For models that predict by chance, which need one; for all others it changes nothing.
 
         Returns:
             An array whose first axis is one entry a row, in the order of the rows.
@@ -152,14 +155,14 @@ class Release:
             UsageError: A release that does not predict, or rows with a value that its schema does not admit.
             SchemaError: A column that is not there.
         """
-        model = self.model.predictor()
+        model = _seeded(self.model.predictor(), seed)
         return model.predict(model.shown(data))
 
-    def predictions(self, data: Data) -> pa.Table:
+    def predictions(self, data: Data, *, seed: int | None = None) -> pa.Table:
         """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it."""
         import pyarrow as pa
 
-        model = self.model.predictor()
+        model = _seeded(self.model.predictor(), seed)
         told = model.table(model.shown(data))
         rows = np.arange(len(told["prediction"]))
         return pa.table({"row": rows, **{name: pa.array(values) for name, values in told.items()}})
@@ -255,6 +258,13 @@ class Release:
                 "Get the release again from whoever made it."
             )
         return cls(model, {key: value for key, value in record.items() if key != "files"}, path)
+
+
+def _seeded(model: Predictor, seed: int | None) -> Predictor:
+    if seed is None:
+        return model
+    whole("predict: seed", seed)
+    return model.seeded(seed)
 
 
 def check_new(folder: str | os.PathLike[str]) -> Path:

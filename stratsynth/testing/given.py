@@ -62,4 +62,4 @@ def _drawn(model: TableModel) -> list[Any]:
 
 def _predicted(model: Predictor) -> Any:
     rng = np.random.default_rng(1)
-    return model.predict({name: rng.integers(model.schema.size(name), size=ROWS) for name in model.inputs})
+    return model.seeded(1).predict({name: rng.integers(model.schema.size(name), size=ROWS) for name in model.inputs})

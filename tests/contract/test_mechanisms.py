@@ -14,18 +14,24 @@ from stratsynth.testing import World, check_contract, worlds
 
 TINY = {
     "fair_sgd": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
+    "fermi": {"groups": ["GROUP"], "iterations": STEPS, "sampling": RATE},
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
     "group_regression": {"iterations": 2},
     "pooled": {"base": "mst", "share": 0.5},
+    "reductions": {"iterations": 2, "inner_steps": 1, "start_steps": 1},
 }
 """Settings that make a mechanism quick, by its name; the defaults where nothing is said."""
 NUMBERS = {"clipped_mean", "coinpress", "group_regression"}
 """Mechanisms that need a numeric column, in every stratum too."""
+BINARY = {"reductions"}
+"""Mechanisms that need a categorical column of two levels, in every stratum too."""
 
 
 def among(name):
     """The worlds that a mechanism can work in; none means the usual ones."""
-    if name == "fair_sgd":
+    if name in BINARY:
+        return [w for w in worlds() if any(w.schema.size(c) == 2 for c in w.schema.names if c not in w.by)]
+    if name in {"fair_sgd", "fermi"}:
         remember()
         return [classes_world()]
     return numeric_worlds() if name in NUMBERS else ()

@@ -8,9 +8,12 @@ from stratsynth.errors import MechanismError
 from stratsynth.questions import (
     Choose,
     Columns,
+    Composite,
+    Confusions,
     Curvature,
     Design,
     Distance,
+    FairGradients,
     Glm,
     Gradients,
     Losses,
@@ -18,6 +21,7 @@ from stratsynth.questions import (
     NetworkGradients,
     NetworkLosses,
     Peak,
+    Term,
     Total,
 )
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -56,6 +60,14 @@ DISGUISES = {
 NET = Design(("AGE",)), "SEX"
 BY_SEX, THETAS = Design(("SEX",)), np.ones((1, 3))
 ONE, TWO, TABLE = np.array([1.0]), np.array([1.0, 2.0]), np.array([[1.0]])
+COUNTS = Confusions(Design(("AGE",)), "SEX", np.ones((1, 2)))
+CELLS = np.ones((1, 4))
+
+
+def scored(slopes, offsets):
+    return Choose((Composite(COUNTS, 0, (Term("largest", slopes, offsets),)),), 0.1)
+
+
 TAKERS = {
     "reference": lambda array: Choose((Distance(("SEX",), array(TWO)),), 0.1),
     "slopes": lambda array: Choose((Peak(AGE, array(TABLE), ONE),), 0.1),
@@ -66,6 +78,13 @@ TAKERS = {
     "hidden": lambda array: Total(NetworkGradients(*NET, array(np.ones((1, 2))), TWO[:, None], 1.0), 0.1),
     "output": lambda array: Total(NetworkLosses(*NET, np.ones((1, 2)), array(TWO[:, None]), 1.0), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
+    "confusions": lambda array: Total(Confusions(Design(("AGE",)), "SEX", array(np.ones((1, 2)))), 0.1),
+    "term slopes": lambda array: scored(array(CELLS), ONE),
+    "term offsets": lambda array: scored(CELLS, array(ONE)),
+    "fair thetas": lambda array: Total(FairGradients(*NET, "logistic", array(np.ones((1, 2))), 1.0), 0.1),
+    "fair slopes": lambda array: Total(
+        FairGradients(*NET, "logistic", np.ones((1, 2)), 1.0, ("SEX",), array(np.ones((1, 2, 2)))), 0.1
+    ),
     "mitigated": lambda array: Total(Mitigated(Design(("AGE",)), "SEX", "logistic", array(np.ones(2)), 1.0), 0.1),
     "noise_slopes": lambda array: Total(
         Mitigated(Design(("AGE",)), "SEX", "logistic", np.ones(2), 1.0, ("SEX",), noise_slopes=array(TWO)), 0.1
@@ -91,6 +110,8 @@ def test_a_plain_array_is_taken(taker):
 
 def held(question):
     """What of a question uses the array."""
+    if isinstance(question, Choose) and isinstance(question.scores[0], Composite):
+        return question.scores[0].terms[0]
     return question.scores[0] if isinstance(question, Choose) else question.query
 
 
@@ -104,7 +125,8 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    used = getattr(held(question), {"losses": "thetas", "curvature": "theta", "mitigated": "theta"}.get(taker, taker))
+    called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta", "mitigated": "theta"}
+    used = getattr(held(question), called.get(taker, taker.split()[-1]))
     before = used.copy()
     given[0].fill(np.nan)
     np.testing.assert_array_equal(used, before)

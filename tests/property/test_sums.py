@@ -12,7 +12,19 @@ from hypothesis.extra import numpy as arrays
 from stratsynth.driver import clipping, design, sums
 from stratsynth.driver.clipping import PathRows, into_ball
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Design, Glm, Mitigated, Moments, NetworkGradients, NetworkLosses, RowVectors
+from stratsynth.questions import (
+    Columns,
+    Confusions,
+    Design,
+    FairGradients,
+    Glm,
+    Gradients,
+    Mitigated,
+    Moments,
+    NetworkGradients,
+    NetworkLosses,
+    RowVectors,
+)
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -50,6 +62,7 @@ def row_vectors(frame):
     return values
 
 
+KINDS = SCHEMA.shape(("kind",))
 CELLS = np.array([0.0, 0.3, 1.0, 0.7])
 
 
@@ -78,12 +91,31 @@ QUERIES = {
     "logistic, extreme": Glm(DESIGN, "yes", "logistic", theta(3, WIDTH) * 1e307, 1e-99),
     "softmax": Glm(DESIGN, "class", "softmax", theta(4, WIDTH, 4), 0.7),
     "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
+    "confusions": Confusions(DESIGN, "yes", theta(6, 3, WIDTH), ("kind", "class")),
+    "confusions, extreme": Confusions(DESIGN, "yes", theta(7, 2, WIDTH) * 1e300),
+    "flipped gradients": Gradients(
+        DESIGN,
+        "yes",
+        "logistic",
+        theta(8, 2, WIDTH),
+        0.5,
+        ("kind", "yes"),
+        np.random.default_rng(8).random((4, 2)),
+        np.random.default_rng(9).random((4, 2)) < 0.5,
+    ),
     "network": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5),
     "network, softmax": NetworkGradients(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 0.7),
     "network, parts": NetworkGradients(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, ("class",), CELLS),
     "network, extreme": NetworkGradients(SMALL, "class", theta(10, 2, 3) * 1e307, theta(11, 3, 4) * 1e300, 1e-99),
     "network, losses": NetworkLosses(DESIGN, "class", theta(8, 3, WIDTH), theta(9, 4, 4), 1.0),
     "network, residuals": NetworkLosses(DESIGN, "yes", theta(6, 3, WIDTH), theta(7, 4, 1), 0.5, "squared"),
+    "fair": FairGradients(DESIGN, "yes", "logistic", theta(12, 2, WIDTH), 0.5, ("kind",), theta(13, 2, *KINDS, 2)),
+    "fair, odds": FairGradients(
+        DESIGN, "class", "softmax", theta(14, 2, WIDTH, 4), 0.7, ("yes", "class"), theta(15, 2, 2, 4, 4)
+    ),
+    "fair, extreme": FairGradients(
+        DESIGN, "class", "softmax", theta(16, 1, WIDTH, 4) * 1e307, 1e-99, ("yes",), theta(17, 1, 2, 4) * 1e307
+    ),
     "mitigated": Mitigated(
         DESIGN,
         "yes",

@@ -1,0 +1,211 @@
+"""What a fair classifier is of, as far as the schema and the settings decide it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import Region, largest_norm
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Coded, FairGradients
+from stratsynth.schema import Numeric
+from stratsynth.strata import crossing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.fermi.mechanism import DPFermi
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+LOGISTIC = 2
+"""A target of this many levels has one coefficient a feature; others have one a level."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Public facts only."""
+
+    settings: DPFermi
+    schema: Schema
+    target: str
+    design: Coded
+    names: tuple[str, ...]
+    """The features."""
+    records: float | None
+    """The declared number of records, times the weight of one."""
+    sampling: float
+    """The probability with which a record takes part in a step."""
+    sizes: Floats | None
+    """The public sizes: one row for each true class (one row for parity), one column a group; None if not public."""
+    rate: float
+    """The learning rate of the coefficients."""
+
+    @property
+    def link(self) -> Literal["logistic", "softmax"]:
+        """By the number of classes."""
+        return "logistic" if self.classes == LOGISTIC else "softmax"
+
+    @property
+    def classes(self) -> int:
+        """The number of levels of the target."""
+        return self.schema.size(self.target)
+
+    @property
+    def groups(self) -> int:
+        """The number of groups."""
+        return self.schema.cells(self.settings.groups)
+
+    @property
+    def given(self) -> int:
+        """The number of true classes within which predictions shall not depend on the group; 1 for parity."""
+        return self.classes if self.settings.criterion == "odds" else 1
+
+    @property
+    def by(self) -> tuple[str, ...]:
+        """The columns that make the cells."""
+        odds = (self.target,) if self.settings.criterion == "odds" else ()
+        return (*self.settings.groups, *odds)
+
+    @property
+    def counts(self) -> bool:
+        """Whether the first steps count: the groups, or the records at all."""
+        return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of one model's coefficients."""
+        return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
+
+    def query(self, theta: Floats, slopes: Floats | None) -> FairGradients:
+        """What a step asks: one entry of `theta` a model; with `slopes`, what the penalty adds, and sums by cell.
+
+        Args:
+            theta: The coefficients.
+            slopes: Axes: model, the cells' columns, class.
+        """
+        by = () if slopes is None else self.by
+        return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
+
+    def counting(self, theta: Floats) -> FairGradients:
+        """The gradient of the loss alone, and sums by cell for their number: by true class where no groups matter."""
+        by = self.by if self.settings.penalty else (self.target,)
+        slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))
+        return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
+
+    @property
+    def region(self) -> Region:
+        """Where coefficients may lie."""
+        return Region(self.settings.region, self.settings.radius)
+
+    @property
+    def adversary_radius(self) -> float:
+        """D: where W may lie. It is sqrt(classes) at independence."""
+        return self.settings.adversary_radius or 2 * math.sqrt(self.classes)
+
+
+def task_of(settings: DPFermi, public: Public) -> Task:
+    """The task, or a refusal that names the column and the remedy."""
+    schema, who = public.schema, settings.name
+    for name in (*settings.features, *settings.groups):
+        if name not in schema.columns and name not in public.constant:
+            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    for name in settings.groups:
+        if name in public.constant:
+            raise Unsupported(
+                f"{who}: in a stratum of {name} everybody has the same {name}, so predictions cannot depend on it and "
+                "there is nothing to even out. Take strata of another column, or fit everybody together."
+            )
+    target = _target(settings, public)
+    if settings.penalty and not (settings.groups and schema.cells(settings.groups) > 1):
+        raise Unsupported(
+            f"{who}: name the sensitive attribute in groups, a column of at least two levels; or take penalty = 0."
+        )
+    named = settings.features or [n for n in schema.names if n not in (*settings.groups, target)]
+    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
+    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
+    for name, level in settings.reference.items():
+        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    for name in (name for pair in settings.interactions for name in pair):
+        if name not in columns and name not in public.constant:
+            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
+    design = Coded(
+        columns,
+        reference=tuple((n, level) for n, level in settings.reference.items() if n in columns),
+        interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
+    )
+    return Task(
+        settings, schema, target, design, design.names(schema),
+        None if public.size is None else float(public.size) * schema.row_weight.most, _sampling(settings, public),
+        _sizes(settings, schema, target), settings.rate or RATE / largest_norm(design) ** 2,
+    )  # fmt: skip
+
+
+RATE = 8.0
+"""The learning rate, times the largest squared norm of a row's features, where none is given.
+
+A logistic loss has a curvature of at most a quarter of that square, so this is twice what is safe for it at worst.
+"""
+
+
+UNDECLARED = 0.05
+"""The rate of Poisson samples where neither it nor a size is declared."""
+
+
+def _target(settings: DPFermi, public: Public) -> str:
+    """The target; by default the last column of levels that is nothing else."""
+    schema = public.schema
+
+    def fits(name: str) -> bool:
+        column = schema.column(name)
+        return not isinstance(column, Numeric) and column.size > 1
+
+    if settings.target:
+        if settings.target in public.constant or settings.target not in schema.columns:
+            close = nearest(settings.target, schema.columns)
+            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
+            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
+        if not fits(settings.target):
+            raise Unsupported(
+                f"{settings.name}: the target must be a categorical column of at least two levels; {settings.target} "
+                "is none."
+            )
+        return settings.target
+    free = [n for n in schema.names if fits(n) and n not in (*settings.features, *settings.groups)]
+    if not free:
+        raise Unsupported(f"{settings.name}: the target must be a categorical column, and there is none left.")
+    return free[-1]
+
+
+def _sampling(settings: DPFermi, public: Public) -> float:
+    """The rate of the Poisson samples, from public sizes alone."""
+    if settings.sampling is not None:
+        return settings.sampling
+    if public.constant:
+        raise Unsupported(
+            f"{settings.name}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05."
+        )
+    return UNDECLARED if public.size is None else min(1.0, settings.batch / public.size)
+
+
+def _sizes(settings: DPFermi, schema: Schema, target: str) -> Floats | None:
+    """The public sizes of the groups; for odds, of their records of each true class."""
+    if not settings.sizes:
+        return None
+    odds = settings.criterion == "odds"
+    columns = (*settings.groups, *((target,) if odds else ()))
+    labels = [cell.label for cell in crossing(schema, columns)]
+    for label in settings.sizes:
+        if label not in labels:
+            raise UsageError(f"{settings.name}: sizes names {label!r}; there are {', '.join(labels[:5])}.")
+    lacking = [label for label in labels if label not in settings.sizes]
+    if lacking:
+        raise UsageError(f"{settings.name}: sizes lacks {lacking[0]}; name every one.")
+    sizes = np.array([float(settings.sizes[label]) for label in labels])
+    return sizes.reshape(-1, schema.size(target)).T if odds else sizes[None]

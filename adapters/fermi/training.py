@@ -1,0 +1,193 @@
+"""Algorithm 1 of paper 004 on noisy sums: descent in the coefficients, ascent in W, one Poisson sample a step.
+
+    theta <- P(theta - rate * gradient of [loss + lambda psi] by theta)
+    W     <- P(W + ascent * gradient of psi by W)
+
+A step asks one `FairGradients`: both of its sums are of the same sample, and its price is that of one subsampled
+Gaussian for both together. (The paper's Theorem 3.3 gives each of them the whole budget.) The first is clipped as one,
+loss and penalty together, so that features and labels are protected too. W needs no clip: its gradient is a linear
+function of the second sum, whose rows are of norm 1 at most, and so is all noise in it.
+
+The second sum also tells how many records each group has. Where that is not public, the first steps add it up and
+minimise the loss alone; they cost what all steps cost. Several models, which differ in their penalties, can learn side
+by side. Everything here but the answers is public.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.fermi import ermi
+
+from stratsynth.questions import NoisySum, Program, total
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.fermi.task import Task
+
+    from stratsynth.accounting.budget import Allotment
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Learned:
+    """What training found."""
+
+    theta: Floats
+    """The coefficients, one entry a penalty."""
+    noise: float
+    """The noise in a coordinate of the first model's mean gradient, at the last step."""
+    shares: Floats | None
+    """The groups' shares that the first model was fitted with: one row a true class, one row in all for parity."""
+
+
+def train(task: Task, allot: Allotment, penalties: Sequence[float]) -> Program[Learned]:
+    """The coefficients of one model for each penalty; all penalties are positive, or all are 0."""
+    assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
+    settings, models, steps = task.settings, len(penalties), round(allot.amount)
+    weights = (1 - settings.adversary_share, settings.adversary_share) * models
+    coefficients, counts = Coefficients.start(task, models, steps), Counts.start(task, models, allot.rate)
+    wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
+    adversary, spread = None, 0.0
+    for step in range(steps):
+        fair = step >= wait and bool(settings.penalty)
+        if fair and adversary is None:
+            adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
+        theta = coefficients.theta
+        if step < wait:
+            query = task.counting(theta)
+        else:
+            query = task.query(theta, adversary.slopes if adversary is not None else None)
+        answer = yield from total(
+            query, noise=allot.noise, rate=allot.rate, weights=weights if query.by else (1.0,) * models
+        )
+        gradients = answer[:: 2 if query.by else 1]
+        if step < wait:
+            counts.add(answer[1::2])
+        elif adversary is not None:
+            adversary.step(answer[1::2])
+        batch = counts.batch
+        coefficients.step(
+            np.array([one.values / b for one, b in zip(gradients, batch, strict=True)]).reshape(theta.shape)
+        )
+        spread = gradients[0].sigma / float(batch[0])
+    return Learned(coefficients.result, spread, None if adversary is None else adversary.shares[0])
+
+
+@dataclass
+class Coefficients:
+    """All models' coefficients on their way."""
+
+    task: Task
+    theta: Floats
+    steps: int
+    tail: int
+    """The number of last iterates whose mean is returned."""
+    taken: int = 0
+    added: Floats = field(default_factory=lambda: np.zeros(()))
+
+    @classmethod
+    def start(cls, task: Task, models: int, steps: int) -> Coefficients:
+        """At 0."""
+        return cls(task, np.zeros((models, *task.shape)), steps, max(1, round(steps * task.settings.tail)))
+
+    def step(self, gradient: Floats) -> None:
+        """Down, and back into the region."""
+        region, theta = self.task.region, self.theta - self.task.rate * gradient
+        if region.shape == "box":
+            self.theta = np.clip(theta, -region.radius, region.radius)
+        else:
+            self.theta = np.array([region.project(one) for one in theta])
+        self.taken += 1
+        if self.taken > self.steps - self.tail:
+            self.added = self.added + self.theta
+
+    @property
+    def result(self) -> Floats:
+        """The mean of the last iterates."""
+        return self.added / self.tail
+
+
+@dataclass
+class Counts:
+    """How many records a step has of each cell: as published, or by the noisy sums of the first steps."""
+
+    task: Task
+    rate: float
+    seen: Floats
+    """The noisy counts of all steps so far, one line a model: of each cell of what was asked."""
+    variance: float = 0.0
+    """Of the noise in each of `seen`."""
+    steps: int = 0
+
+    @classmethod
+    def start(cls, task: Task, models: int, rate: float) -> Counts:
+        """Nothing is seen yet."""
+        return cls(task, rate, np.zeros((models, 1)))
+
+    def add(self, answers: Sequence[NoisySum]) -> None:
+        """F adds up to 1 over classes, so its sum over them counts records."""
+        classes = self.task.classes
+        self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
+        self.variance += answers[0].sigma ** 2 * classes
+        self.steps += 1
+
+    @property
+    def batch(self) -> Floats:
+        """The records expected in a step, for each model."""
+        models, cells = self.seen.shape
+        if self.task.records is not None:
+            return np.full(models, self.task.records * self.rate)
+        noise = math.sqrt(self.variance * cells)
+        found: Floats = np.maximum(self.seen.sum(axis=1), noise) / self.steps
+        return found
+
+    @property
+    def sizes(self) -> Floats:
+        """In any unit, axes model, true class (one for parity) and group; none is smaller than its noise."""
+        task, models = self.task, len(self.seen)
+        if task.sizes is not None:
+            return np.broadcast_to(task.sizes, (models, task.given, task.groups))
+        found = np.maximum(self.seen, math.sqrt(self.variance)).reshape(models, task.groups, task.given)
+        return np.moveaxis(found, 1, 2)
+
+
+@dataclass
+class Adversary:
+    """Each model's W, which says what its predictions tell of the group."""
+
+    task: Task
+    penalties: Floats
+    w: Floats
+    """Axes: model, true class (one for parity), group, predicted class."""
+    shares: Floats
+    """p(s), or p(s | y) for odds. Axes: model, true class, group."""
+    each: Floats
+    """The records expected in a step of each true class. Axes: model, true class."""
+
+    @classmethod
+    def start(cls, task: Task, penalties: Floats, counts: Counts) -> Adversary:
+        """Where predictions do not depend on the group."""
+        sizes = counts.sizes
+        shares = sizes / sizes.sum(axis=-1, keepdims=True)
+        each = counts.batch[:, None] * sizes.sum(axis=-1) / sizes.sum(axis=(-2, -1))[:, None]
+        return cls(task, penalties, ermi.independent(shares, task.classes), shares, each)
+
+    @property
+    def slopes(self) -> Floats:
+        """What the penalties add to the loss for each predicted class, axes as the query has them: groups first."""
+        found = np.moveaxis(self.penalties[:, None, None, None] * ermi.slopes(self.w, self.shares), 1, 2)
+        shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
+        return np.ascontiguousarray(found).reshape(shape)
+
+    def step(self, answers: Sequence[NoisySum]) -> None:
+        """Up, and back into the ball."""
+        task = self.task
+        sums = np.array([one.values for one in answers]).reshape(len(self.w), task.groups, task.given, task.classes)
+        uphill = ermi.ascent(self.w, self.shares, np.moveaxis(sums, 1, 2)) / self.each[..., None, None]
+        self.w = ermi.into_ball(self.w + task.settings.ascent * uphill, task.adversary_radius)

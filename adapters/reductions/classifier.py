@@ -1,0 +1,164 @@
+"""The predictor of the reductions approach: linear classifiers with weights, one of which is drawn for each row.
+
+Constraints on rates hold of the mixture, as means over its draws, and seldom of any one of its classifiers. So a
+prediction needs a seed; the probabilities are exact means over all draws. The deterministic variant is the one
+classifier whose noisy goal was the smallest: its own losses are stated beside those of the mixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.design import features
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models import Codes, Predictor, State
+from stratsynth.models.predictor import numbers_of
+from stratsynth.questions import Coded
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.report.page import Section
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class RandomisedClassifier(Predictor):
+    """Linear classifiers of a column of two levels, and the probability with which each decides."""
+
+    kind: ClassVar[str] = "randomised_classifier"
+    schema: Schema
+    design: Coded
+    target: str
+    thetas: Floats
+    """One row a classifier, one column a feature: the second level where x . theta > 0."""
+    weights: Floats
+    """The classifiers' probabilities."""
+    best: int
+    """The one whose noisy goal was the smallest."""
+    deterministic: bool = False
+    """Whether that one decides alone."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How it was fitted and which rates it has, in public numbers and noisy answers."""
+    seed: int | None = None
+    """Decides which classifier is drawn for each row; never stored."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The columns of the design."""
+        return tuple(n for n in self.schema.names if n in self.design.columns) or (self.schema.names[0],)
+
+    def seeded(self, seed: int) -> RandomisedClassifier:
+        """The same, with the seed of its draws."""
+        return replace(self, seed=seed)
+
+    def without_chance(self) -> RandomisedClassifier:
+        """The deterministic variant: the classifier whose noisy goal was the smallest.
+
+        Its own losses are in `facts["deterministic"]`; the mixture's constraints need not hold of it.
+        """
+        return replace(self, deterministic=True)
+
+    def _said(self, rows: Codes) -> NDArray[np.bool_]:
+        """What each classifier says of each row."""
+        numbers = numbers_of(rows)
+        lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
+        if lacking:
+            raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
+        size = len(next(iter(rows.values())))
+        logits = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.thetas.T
+        return np.asarray(logits > 0)
+
+    def chances(self, rows: Codes) -> Floats:
+        """The probability with which each row is predicted as the second level."""
+        said = self._said(rows)
+        if self.deterministic:
+            return said[:, self.best].astype(np.float64)
+        return np.minimum(said @ self.weights, 1.0)
+
+    def probabilities(self, rows: Codes) -> Floats:
+        """The probability of each level, one row a row of the data: the exact mean over the draws."""
+        second = self.chances(rows)
+        return np.column_stack([1 - second, second])
+
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """The level that the classifier says which is drawn for the row.
+
+        Raises:
+            UsageError: The predictor is randomised and has no seed.
+        """
+        return self._drawn(self.chances(rows))
+
+    def _drawn(self, second: Floats) -> NDArray[Any]:
+        if self.seed is None and not self.deterministic:
+            raise UsageError(
+                "predict: this predictor draws one of its classifiers for each row, so it needs a seed (--seed N, or "
+                "seed=N); for one without chance, fit with deterministic = true."
+            )
+        drawn = 0.5 if self.deterministic else np.random.default_rng(self.seed).random(len(second))
+        found: NDArray[Any] = np.array(self.schema.levels(self.target))[(drawn < second).astype(np.intp)]
+        return found
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """The prediction, and the probability of each level."""
+        chances = self.probabilities(rows)
+        named = zip(self.schema.levels(self.target), chances.T, strict=True)
+        return {
+            "prediction": self._drawn(chances[:, 1]),
+            **{f"probability={level}": chance for level, chance in named},
+        }
+
+    def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:
+        """The rates of groups, and what constraints came to, with their noise."""
+        import pyarrow as pa
+
+        return {name: pa.Table.from_pylist(self.facts[name]) for name in ("rates", "goals") if self.facts.get(name)}
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """What was to hold, and what does by noisy counts."""
+        from stratsynth.adapters.reductions.page import reductions_section
+
+        return [reductions_section(self, named)]
+
+    def foretell(self, path: StratumPath) -> str:
+        """The steps, and the noise in the rate of the smallest cell."""
+        return str(self.facts.get("plan", ""))
+
+    def state(self) -> State:
+        """Design, classifiers and weights."""
+        facts = {
+            "columns": list(self.design.columns), "reference": [list(pair) for pair in self.design.reference],
+            "target": self.target, "best": self.best, "deterministic": self.deterministic, "fit": dict(self.facts),
+        }  # fmt: skip
+        return State(facts, {"thetas": self.thetas, "weights": self.weights})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> RandomisedClassifier:
+        """Check what a file claims before believing it."""
+        facts, thetas, weights = state.facts, *(np.asarray(state.arrays[name]) for name in ("thetas", "weights"))
+        design = Coded(tuple(facts["columns"]), reference=tuple((str(c), str(v)) for c, v in facts["reference"]))
+        target, best, alone, fit = facts["target"], facts["best"], facts["deterministic"], facts["fit"]
+        if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) != 2:
+            raise ReleaseError("model: the classifier's target is damaged.")
+        design.check("model", schema)
+        sound = thetas.ndim == 2 and thetas.shape[1] == len(design.names(schema)) and len(thetas) >= 1
+        if not sound or thetas.dtype != np.float64 or not np.isfinite(thetas).all():
+            raise ReleaseError("model: the classifiers are damaged.")
+        fits = (
+            weights.shape == (len(thetas),) and weights.dtype == np.float64 and np.all((weights >= 0) & (weights <= 1))
+        )
+        if not fits or abs(float(weights.sum()) - 1) > 1e-9:
+            raise ReleaseError("model: the classifiers' weights are damaged.")
+        if type(best) is not int or not 0 <= best < len(thetas) or type(alone) is not bool or not isinstance(fit, dict):
+            raise ReleaseError("model: the classifier's facts are damaged.")
+        return cls(schema, design, target, thetas, weights, best, alone, fit)

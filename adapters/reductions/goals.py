@@ -1,0 +1,230 @@
+"""What is minimised and what must hold, as functions of a classifier's confusion counts.
+
+    h(N) = f(N) + G sum over constraints of max(0, g(N))
+
+Lemma 4.1 of paper 002: whoever minimises h to within a has f within a of the best that keeps to one constraint, and a
+violation of at most (a + L_f sqrt(K)) / G, K being the number of losses in f and L_f its Lipschitz constant. G =
+(a + L_f sqrt(K)) / a therefore bounds the violation by a (Corollary 4.2).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from stratsynth.adapters.reductions.functions import Function, GeometricMean, HarmonicMean, Largest, Spread
+from stratsynth.adapters.reductions.rates import Loss, Sizes
+
+from stratsynth.questions import Term
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.reductions.smoothing import Smoothing
+
+    Floats = NDArray[np.float64]
+
+PARITIES: dict[str, tuple[Loss, ...]] = {
+    "equalized_odds": ("false_positive", "false_negative"),
+    "demographic_parity": ("selection",),
+    "true_positive_parity": ("false_negative",),
+    "false_positive_parity": ("false_positive",),
+    "error_parity": ("error",),
+}
+"""Constraints on the largest difference of rates between groups, with the losses that they compare."""
+MEANS: dict[str, type[Function]] = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
+RATES: dict[str, Loss] = {"false_positive_rate": "false_positive", "false_negative_rate": "false_negative"}
+CONSTRAINTS = (*PARITIES, "bounded_loss", "gini", *MEANS, *RATES)
+OBJECTIVES = ("error", "balanced_error", "worst_error", "g_mean", "h_mean", *RATES)
+Versus = Literal["pairs", "overall"]
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """constant + sign x F(A N + b): an objective, or what a constraint keeps at or below 0."""
+
+    name: str
+    function: Function
+    slopes: Floats
+    """A: one row for each number that F takes, one column for each coordinate of the counts."""
+    offsets: Floats
+    sign: Literal[1, -1] = 1
+    constant: float = 0.0
+    bound: float = 0.0
+    """What the measure that the name says is to be at most, or at least."""
+    way: Literal[1, -1] = 1
+    """1 for an upper bound, -1 for a lower one."""
+
+    def value(self, counts: Floats) -> float:
+        """The part at some counts, means of counts included."""
+        return self.constant + self.sign * self.function.value(self.slopes @ counts + self.offsets)
+
+    def smooth(self, counts: Floats, smoothing: Smoothing) -> float:
+        """The part, of the smooth stand-in."""
+        return self.constant + self.sign * self.function.smooth(self.slopes @ counts + self.offsets, smoothing)
+
+    def gradient(self, counts: Floats, smoothing: Smoothing) -> Floats:
+        """By the counts, of the smooth stand-in."""
+        inner = self.function.gradient(self.slopes @ counts + self.offsets, smoothing)
+        found: Floats = self.sign * (inner @ self.slopes)
+        return found
+
+    def term(self, weight: float, *, hinge: bool) -> Term:
+        """The same as a part of a score."""
+        f = self.function
+        return Term(f.kind, self.slopes, self.offsets, weight, hinge, self.sign, self.constant, f.parameter)
+
+    def measure(self, counts: Floats) -> float:
+        """What the name says, such as the largest difference of rates."""
+        if isinstance(self.function, Spread):  # the Gini index itself
+            z = self.slopes @ counts + self.offsets
+            return Spread().value(z) / (len(z) * max(float(z.sum()), 1e-9))
+        return self.bound + self.way * self.value(counts)
+
+    def noise(self, counts: Floats, sigma: float, smoothing: Smoothing) -> float:
+        """About how far noise of this deviation in each count moves the measure: to first order."""
+        z = self.slopes @ counts + self.offsets
+        scale = len(z) * max(float(z.sum()), 1e-9) if isinstance(self.function, Spread) else 1.0
+        return float(np.linalg.norm(self.gradient(counts, smoothing))) * sigma / scale
+
+
+@dataclass(frozen=True, eq=False)
+class Goal:
+    """h."""
+
+    objective: Part
+    constraints: tuple[Part, ...]
+    multiplier: float
+    """G."""
+    smoothing: Smoothing
+    lacking: tuple[tuple[str, str], ...] = ()
+    """What could not be estimated for too few records: constraints with the groups they leave out, or the objective."""
+
+    def value(self, counts: Floats) -> float:
+        """Itself, not smoothed."""
+        broken = math.fsum(max(0.0, part.value(counts)) for part in self.constraints)
+        return self.objective.value(counts) + self.multiplier * broken
+
+    def smooth(self, counts: Floats) -> float:
+        """Its smooth stand-in, which Frank-Wolfe minimises."""
+        broken = math.fsum(self.smoothing.hinge(p.smooth(counts, self.smoothing))[0] for p in self.constraints)
+        return self.objective.smooth(counts, self.smoothing) + self.multiplier * broken
+
+    def gradient(self, counts: Floats) -> Floats:
+        """By the counts, of the smooth stand-in."""
+        found = self.objective.gradient(counts, self.smoothing)
+        for part in self.constraints:
+            _, slope = self.smoothing.hinge(part.smooth(counts, self.smoothing))
+            if slope:
+                found = found + self.multiplier * slope * part.gradient(counts, self.smoothing)
+        return found
+
+    def terms(self) -> tuple[Term, ...]:
+        """H as a score, not smoothed."""
+        penalties = (part.term(self.multiplier, hinge=True) for part in self.constraints)
+        return (self.objective.term(1.0, hinge=False), *penalties)
+
+
+def penalty(objective: Part, tolerance: float) -> float:
+    """G of Corollary 4.2."""
+    size = len(objective.slopes)
+    return (tolerance + objective.function.lipschitz(size) * math.sqrt(size)) / tolerance
+
+
+def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
+    """The objective; groups of too few records do not count in it, and where none are left it is the error."""
+    if name in RATES and sizes.estimable(RATES[name]):
+        return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
+    if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
+        return _mean(name, sizes, floor, 0.0)
+    groups = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
+    if name in ("balanced_error", "worst_error") and groups:
+        rows = np.array([sizes.row("error", g) for g in groups])
+        rows = rows.mean(axis=0)[None] if name == "balanced_error" else rows
+        return Part(name, Largest(), rows, np.full(len(rows), 0.5))
+    return Part("error", Largest(), sizes.row("error")[None], np.array([0.5]))
+
+
+def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
+    """1 less a mean of the rates of being right, by label; as a constraint, `least` less the mean."""
+    rows = np.array([-sizes.row("false_positive"), -sizes.row("false_negative")])
+    function = GeometricMean(floor) if name == "g_mean" else HarmonicMean()
+    # with the floor, a mean of rates 1 is 1 + floor: taken off again
+    shift = floor if name == "g_mean" else 0.0
+    return Part(name, function, rows, np.full(2, 0.5), -1, (least or 1.0) + shift, least or 1.0, -1)
+
+
+def constraints_of(
+    named: Mapping[str, Any], sizes: Sizes, versus: Versus, floor: float
+) -> tuple[list[Part], list[tuple[str, str]]]:
+    """What must hold, and which groups had to be left out of it."""
+    found, lacking = list[Part](), list[tuple[str, str]]()
+    for name, bound in named.items():
+        if name in PARITIES:
+            part, without = _parity(name, float(bound), sizes, versus)
+        elif name == "bounded_loss":
+            part, without = _bounded(name, bound, sizes)
+        elif name == "gini":
+            part, without = _gini(name, float(bound), sizes)
+        else:
+            losses: Sequence[Loss] = ("false_positive", "false_negative") if name in MEANS else (RATES[name],)
+            without = [] if all(sizes.estimable(loss) for loss in losses) else [""]
+            if without:
+                part = None
+            elif name in MEANS:
+                part = _mean(name, sizes, floor, float(bound))
+            else:
+                row = sizes.row(RATES[name])[None]
+                part = Part(name, Largest(), row, np.array([0.5 - float(bound)]), bound=float(bound))
+        lacking += [(name, label) for label in without]
+        if part is not None:
+            found.append(part)
+    return found, lacking
+
+
+def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part | None, list[str]]:
+    """The largest difference of a rate between two groups, or between a group and everybody."""
+    rows, without = list[Any](), dict[str, None]()
+    for loss in PARITIES[name]:
+        known = [g for g in range(len(sizes.labels)) if sizes.estimable(loss, g)]
+        without.update(dict.fromkeys(label for g, label in enumerate(sizes.labels) if g not in known))
+        if versus == "overall" and len(known) > 1:
+            rows += [sizes.row(loss, g) - sizes.row(loss) for g in known]
+        else:
+            rows += [sizes.row(loss, a) - sizes.row(loss, b) for a, b in combinations(known, 2)]
+    if not rows:
+        return None, list(without)
+    both = np.array([sign * row for row in rows for sign in (1, -1)])
+    return Part(name, Largest(), both, np.full(len(both), -bound), bound=bound), list(without)
+
+
+def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
+    """Each group's error less its bound, the largest of them."""
+    bounds = {label: bound.get(label) for label in sizes.labels} if isinstance(bound, Mapping) else None
+    rows, offsets, without = list[Any](), list[float](), list[str]()
+    for g, label in enumerate(sizes.labels):
+        most = bound if bounds is None else bounds[label]
+        if most is None:
+            continue
+        if not sizes.estimable("error", g):
+            without.append(label)
+            continue
+        rows.append(sizes.row("error", g))
+        offsets.append(0.5 - float(most))
+    if not rows:
+        return None, without
+    one = float(bound) if bounds is None else 0.0  # with several bounds, the measure is the largest excess
+    return Part(name, Largest(), np.array(rows), np.array(offsets), bound=one), without
+
+
+def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:
+    """The Gini index of the rates at which groups are predicted rightly: sum_ij |a_i - a_j| / (2 K sum a_i)."""
+    known = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
+    without = [label for g, label in enumerate(sizes.labels) if g not in known]
+    if len(known) < 2:
+        return None, without
+    rows = np.array([-sizes.row("error", g) for g in known])
+    return Part(name, Spread(bound * len(known)), rows, np.full(len(known), 0.5), bound=bound), without

@@ -1,0 +1,128 @@
+"""The programs: Frank-Wolfe with private linear optimisation (Algorithm 2, corrected), and exponential sampling.
+
+One step, with the running mean L of noisy counts and the weights a of the classifiers so far:
+
+    w = gradient of h at L                              post-processing
+    c = LOPT(w)                                         the oracle's question
+    N = the counts of c, with noise                     one table: a record enters one of its cells
+    a <- ((1 - g) a, g), with g = 2 / (t + 2) for t = 0, 1, ..., or the best weights of all so far;  L <- sum_t a_t N_t
+
+The paper's Algorithm 4 takes the gradient at the last classifier's losses and mixes all of them alike; that need not
+converge (`scripts/reproduce_reductions` shows a goal where it does not). Its Algorithm 2 asks the oracle with weights
+made of exact losses; here losses are noisy first, and paid for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.adapters.reductions.mixing import mixed
+from stratsynth.adapters.reductions.oracles import DescentOracle, ExponentialOracle, Oracle, net, shifted, thresholds
+
+from stratsynth.questions import Program, total
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.reductions.goals import Goal
+    from stratsynth.adapters.reductions.rates import Sizes
+    from stratsynth.adapters.reductions.task import Task
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a program found."""
+
+    thetas: Floats
+    """One row a classifier."""
+    weights: Floats
+    """Their probabilities in the mixture."""
+    counts: Floats
+    """Their noisy counts, one row a classifier."""
+    sigma: float
+    """The noise in each count."""
+
+    @property
+    def mean(self) -> Floats:
+        """The mixture's noisy counts."""
+        found: Floats = self.weights @ self.counts
+        return found
+
+    @property
+    def noise(self) -> float:
+        """The noise in each of them."""
+        return self.sigma * float(np.linalg.norm(self.weights))
+
+
+def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
+    """The noisy counts of some classifiers."""
+    answer = yield from total(task.confusions(thetas), rho=rho)
+    return np.array([part.values for part in answer]), answer[0].sigma
+
+
+def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
+    """Algorithm 2, corrected."""
+    s = task.settings
+    oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
+    each = rho / s.iterations * (1 - 1e-12)
+    thetas, tables, sigma = list[Any](), list[Any](), 0.0
+    mean, theta, weights = _right(sizes), start, np.zeros(0)
+    for _ in range(s.iterations):
+        w = goal.gradient(mean).reshape(*sizes.numbers.shape, 2)
+        theta = yield from oracle.solve(task, sizes, w, theta, each * (1 - s.loss_share))
+        (table,), sigma = yield from counted(task, theta[None], each * s.loss_share)
+        thetas.append(theta)
+        tables.append(table)
+        weights = mixed(s.mixing, goal, np.array(tables), weights)
+        mean = weights @ np.array(tables)
+    return Found(np.array(thetas), weights / weights.sum(), np.array(tables), sigma)
+
+
+def sampling(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
+    """Algorithm 1: one of the candidates by the exponential mechanism; then its counts, for what is stated of it."""
+    s = task.settings
+    candidates, rho = yield from _candidates(task, sizes, goal, rho)
+    rho *= 1 - 1e-12
+    theta = yield from ExponentialOracle(candidates).chosen(task, goal.terms(), rho * (1 - s.loss_share))
+    tables, sigma = yield from counted(task, theta[None], rho * s.loss_share)
+    return Found(theta[None], np.ones(1), tables, sigma)
+
+
+def _right(sizes: Sizes) -> Floats:
+    """The counts of a classifier that is always right: where the goal's gradient is first taken."""
+    found = np.zeros((*sizes.numbers.shape, 2))
+    found[:, 0, 0], found[:, 1, 1] = np.maximum(sizes.numbers, 0).T
+    return found.ravel()
+
+
+def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
+    """The oracle, where it starts, and the rho that is left."""
+    s = task.settings
+    if s.oracle == "gradient":
+        start, rho = yield from _start(task, sizes, goal, rho)
+        return DescentOracle(s.inner_steps), start, rho
+    candidates, rho = yield from _candidates(task, sizes, goal, rho)
+    return ExponentialOracle(candidates), candidates[0], rho
+
+
+def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
+    """A classifier for the objective alone, for the part of the budget that the settings say."""
+    s, zero = task.settings, np.zeros(len(task.features))
+    w = goal.objective.gradient(_right(sizes), goal.smoothing).reshape(*sizes.numbers.shape, 2)
+    paid = rho * s.start_share
+    theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid * (1 - 1e-12))
+    return theta, rho - paid
+
+
+def _candidates(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
+    """A finite set: public, or around a classifier that is trained and paid for."""
+    s = task.settings
+    if s.candidates == "net":
+        return net(len(task.features), s.number), rho
+    if s.candidates == "thresholds":
+        return thresholds(s.number), rho
+    theta, left = yield from _start(task, sizes, goal, rho)
+    return shifted(theta, task.movable, s.number, s.spread), left

@@ -1,0 +1,239 @@
+"""Constrained group objectives by reduction ("The Cost of a Reductions Approach to Private Fair Optimization").
+
+A user states what is to be minimised over groups and what must hold; the fit reduces that to a sequence of weighted
+classification problems, each solved privately, and returns a randomised mixture of their classifiers.
+
+What is corrected of paper 002: the linear optimisation oracle gets weights made of noisy losses, which are asked and
+paid for, not of exact ones; Frank-Wolfe takes its gradient at the running mixture; the penalty counts in the weights; a
+negative weight flips the label. `stratsynth.adapters.reductions.loop` says how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+from stratsynth.adapters.reductions.classifier import RandomisedClassifier
+from stratsynth.adapters.reductions.goals import (
+    CONSTRAINTS,
+    MEANS,
+    OBJECTIVES,
+    Goal,
+    Versus,
+    constraints_of,
+    objective_of,
+    penalty,
+)
+from stratsynth.adapters.reductions.loop import frank_wolfe, sampling
+from stratsynth.adapters.reductions.mixing import Mixing
+from stratsynth.adapters.reductions.rates import Sizes
+from stratsynth.adapters.reductions.smoothing import SMOOTHINGS, Kind, Smoothing
+from stratsynth.adapters.reductions.stated import stated
+from stratsynth.adapters.reductions.task import Task, task_of
+
+from stratsynth.checks import flag, is_texts, number, one_of, whole
+from stratsynth.errors import UsageError
+from stratsynth.mechanisms import Mechanism, Public, once
+from stratsynth.models import Returns
+from stratsynth.questions import Choose, Counts, Program, Question, Total, counts
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reductions(Mechanism[RandomisedClassifier]):
+    """A classifier that keeps to what is stated of its groups: see the head of this file."""
+
+    name: ClassVar[str] = "reductions"
+    returns: ClassVar[Returns] = Returns.PREDICTIONS
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
+    target: str = ""
+    """What is predicted: a categorical column of two levels; the last such column by default."""
+    features: Sequence[str] = ()
+    """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
+    groups: Sequence[str] = ()
+    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    objective: Literal[
+        "error", "balanced_error", "worst_error", "g_mean", "h_mean", "false_positive_rate", "false_negative_rate"
+    ] = "error"
+    """What is minimised: the part predicted wrongly, of all, on the mean of groups, or in the worst; 1 less the
+    geometric or harmonic mean of the rates of being right by label; or one rate of everybody."""
+    constraints: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
+    `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
+    `bounded_loss` (each group's error, one number or one by label), `gini` (of the rates at which groups are predicted
+    rightly), `false_positive_rate`, `false_negative_rate` (of everybody). `g_mean`, `h_mean` are to be at least it."""
+    versus: Versus = "pairs"
+    """Whether a parity compares all `pairs` of groups, or each group with everybody (`overall`, as fairlearn does)."""
+    method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"
+    """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
+    oracle: Literal["gradient", "exponential"] = "gradient"
+    """How a step of Frank-Wolfe finds its classifier: noisy gradients, or the exponential mechanism over candidates."""
+    candidates: Literal["pool", "net", "thresholds"] = "pool"
+    """For `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other intercepts
+    and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
+    number: int = 200
+    """The number of candidates."""
+    spread: float = 1.0
+    """How far coefficients of a pool are moved, as a standard deviation."""
+    iterations: int = 20
+    """The number of Frank-Wolfe steps, each with a classifier of its own."""
+    mixing: Mixing = "corrected"
+    """How the steps' classifiers are weighted: `corrected` minimises the smooth goal over all mixtures after each step,
+    `classic` gives the new one 2 / (t + 2). Both take the next gradient at the mixture."""
+    inner_steps: int = 15
+    """The number of gradients in one step of the `gradient` oracle."""
+    start_steps: int = 100
+    """The number of gradients for the classifier that the first step, or a pool, starts from."""
+    start_share: float = 0.25
+    """The part of the budget for these."""
+    loss_share: float = 0.3
+    """The part of each step's budget for the noisy counts of its classifier."""
+    tolerance: float = 0.05
+    """How far the objective and each constraint may be off (alpha): decides the penalty if no multiplier is given."""
+    multiplier: float | None = None
+    """How steeply a broken constraint counts (G); by default (alpha + L_f sqrt(K)) / alpha."""
+    smoothing: Kind = "moreau"
+    """What stands for maxima and hinges in gradients: Moreau-Yosida envelopes, `softmax`, or `none`."""
+    smoothness: float = 0.02
+    """The width of the stand-in, in units of rates."""
+    floor: float = 0.05
+    """What is added to the rates in a geometric mean, which would otherwise have no Lipschitz constant."""
+    sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
+    """The public numbers of records by group and label, such as `{"F|yes" = 300, ...}`; by default they are counted
+    with noise, for `count_share`."""
+    sizes_citation: str = ""
+    """Where the public sizes were published."""
+    count_share: float = 0.05
+    """The part of the budget for noisy sizes, where there are no public ones."""
+    least: float = 10.0
+    """The fewest records that a rate is estimated of."""
+    rate: float | None = None
+    """The learning rate; by default 1 over the largest curvature that features within their bounds can have."""
+    momentum: float = 0.9
+    """How much of the last direction is kept."""
+    clip: float | None = None
+    """The most L2 norm of a row's gradient; by default half the largest norm of a row's features."""
+    radius: float = 5.0
+    """How far a coefficient of scaled features may be from 0."""
+    reference: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The reference level of categorical columns; the first level where none is given."""
+    deterministic: bool = False
+    """Whether predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense for any table."""
+        for key in ("features", "groups"):
+            names = getattr(self, key)
+            if not is_texts(names) or len(set(names)) < len(names):
+                raise UsageError(f'{self.name}: {key} is a list of different column names, such as ["SEX"].')
+            object.__setattr__(self, key, tuple(names))
+        if not isinstance(self.target, str) or self.target in (*self.features, *self.groups):
+            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
+        for key in ("constraints", "sizes", "reference"):
+            if not isinstance(getattr(self, key), Mapping):
+                raise UsageError(f"{self.name}: {key} is a table.")
+        one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
+        one_of(f"{self.name}: versus", self.versus, ("pairs", "overall"))
+        one_of(f"{self.name}: method", self.method, ("frank_wolfe", "sampling"))
+        one_of(f"{self.name}: oracle", self.oracle, ("gradient", "exponential"))
+        one_of(f"{self.name}: candidates", self.candidates, ("pool", "net", "thresholds"))
+        one_of(f"{self.name}: mixing", self.mixing, ("corrected", "classic"))
+        one_of(f"{self.name}: smoothing", self.smoothing, SMOOTHINGS)
+        flag(f"{self.name}: deterministic", self.deterministic)
+        whole(f"{self.name}: number", self.number, 2, 10_000)
+        for key in ("iterations", "inner_steps", "start_steps"):
+            whole(f"{self.name}: {key}", getattr(self, key), 1, 1_000)
+        for key in ("start_share", "loss_share", "count_share"):
+            number(f"{self.name}: {key}", getattr(self, key), above=0, below=1)
+        for key in ("spread", "tolerance", "smoothness", "floor"):
+            number(f"{self.name}: {key}", getattr(self, key), least=1e-4, most=100)
+        for key in ("rate", "clip", "multiplier"):
+            number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=True)
+        number(f"{self.name}: radius", self.radius, above=0, most=1000)
+        number(f"{self.name}: momentum", self.momentum, least=0, below=1)
+        number(f"{self.name}: least", self.least, least=1, most=1e12)
+        for label, size in self.sizes.items():
+            number(f"{self.name}: the size of {label}", size, least=0, most=1e15)
+        if bool(self.sizes) != bool(self.sizes_citation):
+            raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
+        self._check_bounds()
+
+    def _check_bounds(self) -> None:
+        """Known constraints, with bounds that a classifier can keep."""
+        for name, bound in self.constraints.items():
+            one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
+            if name == "bounded_loss" and isinstance(bound, Mapping) and bound:
+                for label, most in bound.items():
+                    number(f"{self.name}: bounded_loss of {label}", most, least=0, most=1, hint=": errors are shares")
+            elif name in MEANS:
+                why = ": such a mean is never above 1, so no classifier could keep a larger bound"
+                number(f"{self.name}: {name}", bound, above=0, most=1, hint=why)
+            else:
+                why = ": no classifier could keep a bound below 0, and each keeps one above 1"
+                number(f"{self.name}: {name}", bound, least=0, most=1, hint=why)
+
+    @property
+    def chooses(self) -> bool:
+        """Whether a candidate is drawn by its score."""
+        return self.method == "sampling" or self.oracle == "exponential"
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Sums; choices among candidates, and counts where no sizes are public."""
+        return frozenset({Total}) | ({Choose} if self.chooses else set()) | (set() if self.sizes else {Counts})
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole budget."""
+        self.task(public)
+        return budget.zcdp()
+
+    @once
+    def task(self, public: Public) -> Task:
+        """Everything that the schema decides; refuses what it does not allow."""
+        return task_of(self, public)
+
+    def goal(self, sizes: Sizes) -> Goal:
+        """The statement, for groups of these sizes."""
+        objective = objective_of(self.objective, sizes, self.floor)
+        parts, lacking = constraints_of(self.constraints, sizes, self.versus, self.floor)
+        if objective.name != self.objective:
+            lacking = [(self.objective, ""), *lacking]
+        steep = self.multiplier or penalty(objective, self.tolerance)
+        return Goal(objective, tuple(parts), steep, Smoothing(self.smoothing, self.smoothness), tuple(lacking))
+
+    @property
+    def in_words(self) -> str:
+        """What is done, in words."""
+        if self.method == "sampling":
+            return f"one of {self.number} candidates ({self.candidates}) by the exponential mechanism"
+        inner = (
+            f"{self.inner_steps} noisy gradients each"
+            if self.oracle == "gradient"
+            else f"each by the exponential mechanism over {self.number} candidates ({self.candidates})"
+        )
+        return f"{self.iterations} steps of Frank-Wolfe, {inner}"
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[RandomisedClassifier]:
+        """Sizes, then the method's program; no randomness of our own is needed."""
+        task = self.task(public)
+        sizes, rho = yield from self._sizes(task, allot.rho * (1 - 1e-9))
+        goal = self.goal(sizes)
+        program = sampling if self.method == "sampling" else frank_wolfe
+        found = yield from program(task, sizes, goal, rho)
+        return stated(task, sizes, goal, found)
+
+    def _sizes(self, task: Task, rho: float) -> Program[tuple[Sizes, float]]:
+        """The groups' sizes by label, and the rho that is left."""
+        weight = task.schema.row_weight.most
+        if task.sizes is not None:
+            return Sizes(task.labels, task.sizes * weight, 0.0, self.least), rho
+        (table,) = yield from counts([(*task.by, task.target)], rho=rho * self.count_share)
+        numbers = np.asarray(table.values, np.float64).reshape(len(task.labels), 2)
+        return Sizes(task.labels, np.maximum(numbers, 0.0), table.sigma, self.least), rho * (1 - self.count_share)

@@ -1,0 +1,68 @@
+"""How the classifiers of Frank-Wolfe's steps are mixed: post-processing of their noisy counts.
+
+classic     the new one gets g = 2 / (t + 2), the others keep their proportions
+corrected   the weights that minimise the smooth goal over all mixtures so far (fully corrective Frank-Wolfe), by
+accelerated projected gradient descent on the simplex; the goal is then no larger than by any other weights
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from stratsynth.adapters.reductions.smoothing import onto_simplex
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.reductions.goals import Goal
+
+    Floats = NDArray[np.float64]
+
+Mixing = Literal["corrected", "classic"]
+ROUNDS = 400
+"""The most steps of the descent on weights."""
+SHORTEST = 1e-15
+"""The shortest step: where it does not help, none does."""
+ENOUGH, PATIENCE = 1e-9, 5
+"""So many steps in a row that help by less are the last."""
+
+
+def mixed(mixing: Mixing, goal: Goal, tables: Floats, weights: Floats) -> Floats:
+    """The weights of all tables, the last of which is new.
+
+    Args:
+        mixing: Which rule.
+        goal: What is minimised.
+        tables: Counts, one row a classifier.
+        weights: Those before, one fewer.
+    """
+    step = 2 / (len(tables) + 1)
+    classic = np.append(weights * (1 - step), step)
+    return classic if mixing == "classic" or not len(weights) else _corrected(goal, tables, np.append(weights, 0.0))
+
+
+def _corrected(goal: Goal, tables: Floats, start: Floats) -> Floats:
+    """FISTA with backtracking, restarted without momentum where the goal rises; never worse than the start."""
+    here = ahead = start
+    value, length, momentum, small = goal.smooth(start @ tables), 1.0, 1.0, 0
+    for _ in range(ROUNDS):
+        at, slope = goal.smooth(ahead @ tables), tables @ goal.gradient(ahead @ tables)
+        new, found = start, np.inf
+        while length > SHORTEST:
+            new = onto_simplex(ahead - length * slope)
+            moved, found = new - ahead, goal.smooth(new @ tables)
+            if found <= at + float(slope @ moved) + float(moved @ moved) / (2 * length):
+                break
+            length /= 2
+        if found >= value:
+            if momentum == 1.0:  # a plain step does not help either
+                break
+            momentum, ahead = 1.0, here
+            continue
+        small = small + 1 if value - found < ENOUGH else 0
+        after = (1 + (1 + 4 * momentum**2) ** 0.5) / 2
+        ahead = new + (momentum - 1) / after * (new - here)
+        here, value, momentum, length = new, found, after, 1.5 * length
+        if small == PATIENCE:
+            break
+    return here

@@ -1,0 +1,64 @@
+"""The chapter of a report that shows what was to hold, and what holds by noisy counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.report.cells import count, figure, share
+from stratsynth.report.cells import words as text
+from stratsynth.report.page import Column, Figure, Section, Table
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.reductions.classifier import RandomisedClassifier
+
+STATUS = {"ok": "ok", "holds": "holds", "broken": "broken", "not_estimable": "not estimable"}
+NAMES = {
+    "error": "predicted wrongly", "selection": "predicted as the second level",
+    "false_positive": "false positives", "false_negative": "false negatives",
+}  # fmt: skip
+NOTE = (
+    "All figures are noisy counts of the private table that the fit itself went by, so they are a little too "
+    "favourable; the noise is a standard deviation. They are means over the draws of the classifiers, which a single "
+    "prediction does not show. A group of too few records is not estimable, and no constraint was applied to it."
+)
+ALONE = (
+    "The classifier whose noisy goal was the smallest, for predictions without chance. Constraints that the mixture "
+    "keeps need not hold of it."
+)
+
+
+def reductions_section(model: RandomisedClassifier, named: Callable[[str], str]) -> Section:
+    """The goals of the mixture and of its best classifier, and the rates of groups."""
+    heads = [
+        Column("Goal", "text"), Column("group", "text"), Column("bound"), Column("value"), Column("noise"),
+        Column("status", "text"),
+    ]  # fmt: skip
+
+    def goals(key: str, caption: str) -> Table:
+        return Table(caption, heads, [
+            [text(row["name"].replace("_", " ")), text(named(row["group"]) if row["group"] else ""),
+             figure(row["bound"]), figure(row["value"]), figure(row["noise"]), text(STATUS[row["status"]])]
+            for row in _rows(model, key)
+        ])  # fmt: skip
+
+    rates = [
+        [text(named(row["group"])), text(NAMES[row["loss"]]), count(row["records"]), share(row["value"]),
+         share(row["noise"]), text(STATUS[row["status"]])]
+        for row in _rows(model, "rates")
+    ]  # fmt: skip
+    columns = [
+        Column("Group", "text"), Column("rate", "text"), Column("records, about"), Column("value"), Column("noise"),
+        Column("status", "text"),
+    ]  # fmt: skip
+    figures = [
+        Figure("What was to hold", table=goals("goals", "The objective and each constraint, of what predicts.")),
+        Figure("Rates of groups", table=Table("Rates of what predicts.", columns, rates)),
+        Figure("Without chance", ALONE, table=goals("deterministic", "The same of the best classifier alone.")),
+    ]
+    facts = [(key, str(value)) for key, value in model.facts.get("described", {}).items()]
+    return Section("goals", "What was to hold", text=[NOTE], facts=facts, figures=figures)
+
+
+def _rows(model: RandomisedClassifier, key: str) -> list[dict[str, Any]]:
+    return list(model.facts.get(key, []))

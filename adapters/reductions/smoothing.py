@@ -1,0 +1,76 @@
+"""Smooth stand-ins for maxima, hinges and absolute values, so that Frank-Wolfe converges; each with its gradient.
+
+    moreau    the Moreau-Yosida envelope of width m: max over p in the simplex of p.z + m (1 - |p|^2) / 2 for a
+              maximum, x^2 / 2m from 0 to m for a hinge, x^2 / 2m up to m for an absolute value.
+    softmax   m log(sum_j exp(z_j / m)) for a maximum, and the same of (0, x) and (-x, x).
+    none      the functions themselves, with a subgradient.
+
+Smooth maxima are never below the maximum, so a constraint that holds of them holds. Both kinds are convex, have
+gradients that are (1 / m)-Lipschitz, and no larger Lipschitz constant than the function that they stand for.
+(Definition 8.8 of paper 002 averages by exp(eta y) instead, which is not convex.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Kind = Literal["moreau", "softmax", "none"]
+SMOOTHINGS: tuple[Kind, ...] = ("moreau", "softmax", "none")
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """How, and over which width."""
+
+    kind: Kind = "moreau"
+    width: float = 0.02
+    """m: in the unit of the function's argument, as rates."""
+
+    def maximum(self, z: Floats) -> tuple[float, Floats]:
+        """A maximum, and its gradient: a probability vector."""
+        top = int(z.argmax())
+        if self.kind == "none":
+            return float(z[top]), (np.arange(len(z)) == top).astype(np.float64)
+        if self.kind == "softmax":
+            power = np.exp((z - z[top]) / self.width)
+            return float(z[top] + self.width * np.log(power.sum())), power / power.sum()
+        p = onto_simplex(z / self.width)
+        return float(p @ z - self.width * (p @ p - 1) / 2), p
+
+    def hinge(self, x: float) -> tuple[float, float]:
+        """Max(0, x), and its derivative."""
+        if self.kind == "none":
+            return max(0.0, x), float(x > 0)
+        if self.kind == "softmax":
+            value, (_, slope) = self.maximum(np.array([0.0, x]))
+            return value, float(slope)
+        slope = min(max(x / self.width, 0.0), 1.0)
+        return slope * x - self.width * slope**2 / 2, slope
+
+    def absolute(self, x: Floats) -> tuple[Floats, Floats]:
+        """|x| coordinate by coordinate, and the derivatives."""
+        if self.kind == "none":
+            return np.abs(x), np.sign(x)
+        if self.kind == "softmax":
+            far = np.abs(x) / self.width
+            return self.width * (far + np.log1p(np.exp(-2 * far))), np.tanh(x / self.width)
+        slope = np.clip(x / self.width, -1, 1)
+        return slope * x - self.width * slope**2 / 2, slope
+
+
+def onto_simplex(z: Floats) -> Floats:
+    """The nearest probability vector."""
+    down = np.sort(z)[::-1]
+    above = (np.cumsum(down) - 1) / np.arange(1, len(z) + 1)
+    kept = int(np.flatnonzero(down > above)[-1])
+    found: Floats = np.maximum(z - above[kept], 0.0)
+    found /= found.sum()
+    return found

@@ -1,0 +1,92 @@
+"""What a fit can say of its classifier: rates of groups and what constraints came to, from noisy counts alone.
+
+These are the counts that steered the fit, so they flatter it a little; their noise is stated beside them. A group of
+too few records has the status `not_estimable`, and no value.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.adapters.reductions.classifier import RandomisedClassifier
+from stratsynth.adapters.reductions.rates import LOSSES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.reductions.goals import Goal, Part
+    from stratsynth.adapters.reductions.loop import Found
+    from stratsynth.adapters.reductions.rates import Sizes
+    from stratsynth.adapters.reductions.task import Task
+
+    Floats = NDArray[np.float64]
+
+
+def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClassifier:
+    """The predictor with what is known of it."""
+    best = int(np.argmin([goal.value(table) for table in found.counts]))
+    s, alone = task.settings, found.counts[best]
+    told = (alone, found.sigma) if s.deterministic else (found.mean, found.noise)
+    facts: dict[str, Any] = {
+        "rates": rates(sizes, *told),
+        "goals": goals(goal, *told),
+        "deterministic": goals(goal, alone, found.sigma),
+        "plan": _plan(task, sizes, found),
+        "described": {
+            "Classifier": f"{len(found.thetas)} linear classifiers of {task.target} on {len(task.features)} features, "
+            + ("the best of them alone" if s.deterministic else "one drawn for each row"),
+            "Groups": " x ".join(task.by) or "none: everybody together",
+            "Fit": s.in_words,
+            "Penalty": f"{goal.multiplier:.4g} for each unit of a broken constraint",
+            "Sizes": "public" if task.sizes is not None else "counted with noise",
+        },
+    }
+    return RandomisedClassifier(
+        task.schema, task.design, task.target, found.thetas, found.weights, best, s.deterministic, facts
+    )
+
+
+def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
+    """One row for each group and loss; everybody first where there are groups."""
+    groups: list[tuple[str, int | None]] = [("", None)]
+    groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
+    rows = []
+    for label, g in groups:
+        for loss in LOSSES:
+            known = sizes.estimable(loss, g)
+            value = sizes.rate(loss, g, counts)
+            rows.append(
+                {
+                    "group": label, "loss": loss,
+                    "records": max(float(sizes.numbers[sizes.cells(loss, g)].sum()), 0.0),
+                    "value": value if known else None,
+                    "noise": sizes.noise(loss, g, value, noise) if known else None,
+                    "status": "ok" if known else "not_estimable",
+                }
+            )  # fmt: skip
+    return rows
+
+
+def goals(goal: Goal, counts: Floats, noise: float) -> list[dict[str, Any]]:
+    """The objective, then each constraint: its value by noisy counts, its bound, and whether it holds by these."""
+    rows = [_row(goal.objective, goal, counts, noise, "objective")]
+    rows += [_row(part, goal, counts, noise, "constraint") for part in goal.constraints]
+    nothing = {"kind": "constraint", "bound": None, "value": None, "noise": None, "status": "not_estimable"}
+    return rows + [{**nothing, "name": name, "group": label} for name, label in goal.lacking]
+
+
+def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dict[str, Any]:
+    holds = "holds" if part.value(counts) <= 0 else "broken"
+    return {
+        "kind": kind, "name": part.name, "group": "", "bound": part.bound if kind == "constraint" else None,
+        "value": part.measure(counts), "noise": part.noise(counts, noise, goal.smoothing),
+        "status": "ok" if kind == "objective" else holds,
+    }  # fmt: skip
+
+
+def _plan(task: Task, sizes: Sizes, found: Found) -> str:
+    """The steps, and the noise in the rate of the smallest cell that a rate is estimated of."""
+    smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
+    noise = found.noise / np.sqrt(2) / smallest
+    least = f"; noise in the rates of the smallest cell {noise:.2g}" if np.isfinite(smallest) else ""
+    return f"{task.settings.in_words}{least}"

@@ -1,0 +1,165 @@
+"""What the schema and the settings decide of a fit: design, target, groups, clip and rate. All of it is public."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
+from stratsynth.adapters.reductions.goals import PARITIES
+
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Coded, Confusions, Gradients
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from stratsynth.adapters.reductions.mechanism import Reductions
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+MOST_GROUPS = 1_000
+"""The most groups: parities compare all pairs of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Public facts only."""
+
+    settings: Reductions
+    schema: Schema
+    target: str
+    design: Coded
+    by: tuple[str, ...]
+    """The columns of the groups that vary here."""
+    labels: tuple[str, ...]
+    """The groups; one empty label where everybody is one group."""
+    sizes: Floats | None
+    """The public numbers of records by group and label; None where they are counted with noise."""
+    clip: float
+    rate: float
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the tables by group and label, one axis a column."""
+        return self.schema.shape((*self.by, self.target))
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """The names of the features."""
+        return self.design.names(self.schema)
+
+    @property
+    def movable(self) -> NDArray[np.bool_]:
+        """The features that are constant in a group: the intercept, and the groups' levels."""
+        groups = {f"{name}={level}" for name in self.by for level in self.schema.levels(name)}
+        return np.array([name == "1" or name in groups for name in self.features])
+
+    def confusions(self, thetas: Floats) -> Confusions:
+        """The query for the counts of some classifiers."""
+        return Confusions(self.design, self.target, _rounded(thetas), self.by)
+
+    def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
+        """The query for one weighted gradient; parts and flips are by group and label."""
+        by, thetas = (*self.by, self.target), _rounded(theta[None])
+        parts, flips = parts.reshape(self.shape), flips.reshape(self.shape)
+        return Gradients(self.design, self.target, "logistic", thetas, self.clip, by, parts, flips)
+
+
+def _rounded(thetas: Floats) -> Floats:
+    """As the driver rounds them: a resumed fit asks the same to the last bit."""
+    found: Floats = np.rint(thetas * GRID) / GRID
+    return found
+
+
+def task_of(settings: Reductions, public: Public) -> Task:
+    """The task, or a refusal that names the column and the remedy."""
+    schema, who = public.schema, settings.name
+    for name in (*settings.features, *settings.groups):
+        if name not in schema.columns and name not in public.constant:
+            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    target = _target(settings, public)
+    by = tuple(name for name in settings.groups if name in schema.columns)
+    if by and math.prod(schema.shape(by)) > MOST_GROUPS:
+        raise Unsupported(f"{who}: {' x '.join(by)} has more than {MOST_GROUPS:,} groups; use fewer columns.")
+    labels = tuple("|".join(levels) for levels in product(*(schema.levels(name) for name in by)))
+    named = settings.features or [n for n in schema.names if n not in (*settings.groups, *public.constant)]
+    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}
+    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
+    reference = {n: level for n, level in settings.reference.items() if n not in public.constant}
+    for name, level in reference.items():
+        if name not in columns or isinstance(schema.column(name), Numeric) or level not in schema.levels(name):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    design = Coded(columns, reference=tuple(reference.items()))
+    _check_constraints(settings, labels)
+    one_number = len(columns) == 1 and isinstance(schema.column(columns[0]), Numeric) and len(design.names(schema)) == 2
+    if settings.candidates == "thresholds" and settings.chooses and not one_number:
+        raise Unsupported(f'{who}: candidates = "thresholds" needs one feature, numeric and never absent.')
+    norm = largest_norm(design)
+    clip, rate = settings.clip or norm / 2, settings.rate or 1 / (CURVATURE["logistic"] * norm**2)
+    task = Task(
+        settings, schema, target, design, by, labels, _public_sizes(settings, schema, target, labels), clip, rate
+    )
+    task.confusions(np.zeros((1, len(task.features)))).check(schema)
+    return task
+
+
+def _target(settings: Reductions, public: Public) -> str:
+    """The target; by default the last column that will do."""
+    schema, who = public.schema, settings.name
+    fits = [n for n in schema.names if not isinstance(schema.column(n), Numeric) and schema.size(n) == 2]
+    if not settings.target:
+        free = [n for n in fits if n not in (*settings.features, *settings.groups)]
+        if not free:
+            raise Unsupported(f"{who}: the target must be a categorical column of two levels, and there is none.")
+        return free[-1]
+    if settings.target not in schema.columns:
+        why = "defines the strata" if settings.target in public.constant else "is not in the schema"
+        raise Unsupported(f"{who}: the target {settings.target!r} {why}{nearest(settings.target, schema.columns)}.")
+    if settings.target not in fits:
+        raise Unsupported(f"{who}: the target must be a categorical column of two levels; {settings.target} is none.")
+    return settings.target
+
+
+def _check_constraints(settings: Reductions, labels: tuple[str, ...]) -> None:
+    """Constraints on groups need groups, and name declared ones."""
+    who = settings.name
+    for name, bound in settings.constraints.items():
+        if (name in PARITIES or name == "gini") and len(labels) < 2:
+            raise Unsupported(f"{who}: {name} compares groups; name the columns of at least two with `groups`.")
+        if isinstance(bound, Mapping):
+            for label in bound:
+                if label not in labels or not label:
+                    known = ", ".join(labels[:5]) or "none"
+                    raise UsageError(f"{who}: {name} names {label!r}, which is not a group; groups are {known}.")
+
+
+def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:
+    """The public numbers by group and label; refuses unknown and lacking ones, and groups that make no rate."""
+    if not settings.sizes:
+        return None
+    who, levels = settings.name, schema.levels(target)
+    names = ["|".join(filter(None, (label, level))) for label in labels for level in levels]
+    for name in settings.sizes:
+        if name not in names:
+            raise UsageError(f"{who}: sizes names {name!r}, which is no group with its label; one is {names[0]!r}.")
+    lacking = [name for name in names if name not in settings.sizes]
+    if lacking:
+        raise UsageError(f"{who}: sizes lacks {lacking[0]!r}; name every group with every label.")
+    found = np.array([settings.sizes[name] for name in names], np.float64).reshape(len(labels), 2)
+    needed = {loss for name in settings.constraints for loss in PARITIES.get(name, ())}
+    for loss, k in (("false_positive", 0), ("false_negative", 1)):
+        empty = [label for label, size in zip(labels, found[:, k], strict=True) if size < 1]
+        if loss in needed and empty:
+            raise Unsupported(
+                f"{who}: by the public sizes, group {empty[0]} has no record with {target} = {levels[k]}, so its rate "
+                "does not exist; merge the group with another, or leave the constraint out."
+            )
+    return found

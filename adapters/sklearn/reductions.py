@@ -1,0 +1,154 @@
+"""`ReductionsClassifier`: `reductions` on arrays, for users of scikit-learn and of fairlearn's reductions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, numbered
+from stratsynth.adapters.sklearn.moments import constraints_from
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.errors import UsageError
+from stratsynth.fitting import fit
+from stratsynth.schema import Categorical
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+OWN = (
+    "objective", "method", "oracle", "candidates", "number", "iterations", "inner_steps", "mixing", "tolerance",
+    "multiplier", "smoothing", "smoothness", "clip", "radius", "deterministic",
+)  # fmt: skip
+"""The settings of `reductions` that the estimator hands on as they are."""
+
+
+class ReductionsClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+    """A private classifier that keeps to constraints on groups: a randomised mixture of linear classifiers.
+
+    Args:
+        epsilon: What one fit spends.
+        delta: The same.
+        bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
+        classes: The two classes, declared; rates are those of predicting the second.
+        groups: The declared levels of the sensitive feature; None for one group of everybody.
+        constraints: A table of names and bounds as for `Reductions`, one name, or a constraint object of fairlearn.
+        versus: As for `Reductions`, and so are all others but the last four. fairlearn's objects
+            compare with everybody.
+        declared_size: The number of rows if it is public.
+        ledger: The file that keeps the account of these data; without one it lasts for the process.
+        ledger_epsilon: The most that may ever be spent on these data.
+        random_state: The seed of predictions where `predict` is given none; `fit` draws nothing by it.
+    """
+
+    def __init__(
+        self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
+        constraints: Any = None, objective: str = "error", versus: str = "pairs", method: str = "frank_wolfe",
+        oracle: str = "gradient", candidates: str = "pool", number: int = 200, iterations: int = 20,
+        inner_steps: int = 15, mixing: str = "corrected", tolerance: float = 0.05, multiplier: float | None = None,
+        smoothing: str = "moreau", smoothness: float = 0.02, clip: float | None = None, radius: float = 5.0,
+        deterministic: bool = False, declared_size: int | None = None,
+        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None, random_state: int = 0,
+    ) -> None:  # fmt: skip
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.groups = groups
+        self.constraints = constraints
+        self.objective = objective
+        self.versus = versus
+        self.method = method
+        self.oracle = oracle
+        self.candidates = candidates
+        self.number = number
+        self.iterations = iterations
+        self.inner_steps = inner_steps
+        self.mixing = mixing
+        self.tolerance = tolerance
+        self.multiplier = multiplier
+        self.smoothing = smoothing
+        self.smoothness = smoothness
+        self.clip = clip
+        self.radius = radius
+        self.deterministic = deterministic
+        self.declared_size = declared_size
+        self.ledger = ledger
+        self.ledger_epsilon = ledger_epsilon
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        """Two classes only; few rows give a model of noise."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
+        """Spend the budget.
+
+        Args:
+            X: Features, one row a record.
+            y: Classes; rows whose class is not among those declared are left out.
+            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
+        """
+        X, y = validate_data(self, X, y)
+        check_classification_targets(y)
+        if len(self.classes) != 2 or self.classes[0] == self.classes[1]:
+            raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
+        labels = {level: str(i) for i, level in enumerate(self._levels())}
+        constraints, versus = constraints_from(self.constraints, self.versus)
+        how = Reductions(
+            target=TARGET, features=[f"x{i}" for i in range(X.shape[1])], groups=[GROUP],
+            constraints={name: _by_label(name, bound, labels) for name, bound in constraints.items()},
+            versus="overall" if versus == "overall" else "pairs", **{key: getattr(self, key) for key in OWN},
+        )  # fmt: skip
+        target = numbered(np.asarray(y), list(self.classes))
+        table = self._table(X, target, Categorical(levels=("0", "1")), sensitive_features)
+        self.release_ = fit(how, table, Budget(self.epsilon, self.delta))
+        self.classes_ = np.asarray(self.classes)
+        fitted = self._fitted
+        self.weights_ = fitted.weights
+        self.goals_ = [dict(row) for row in fitted.facts["goals"]]
+        return self
+
+    @property
+    def _fitted(self) -> RandomisedClassifier:
+        check_is_fitted(self)
+        model = self.release_.model
+        assert isinstance(model, RandomisedClassifier)  # noqa: S101 - what the mechanism returns
+        return model
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, in the order of `classes`: the exact mean over the draws of `predict`."""
+        frame = self._frame(X)
+        model = self._fitted
+        return model.probabilities(model.shown(frame))
+
+    def predict(self, X: Any, random_state: int | None = None) -> NDArray[Any]:
+        """One draw for each row, in the order of the rows; always the same for the same rows and seed.
+
+        Args:
+            X: Features, one row a record.
+            random_state: The seed; that of the estimator where none is given.
+        """
+        frame = self._frame(X)  # refuses what was not fitted
+        model = self._fitted.seeded(self.random_state if random_state is None else random_state)
+        found: NDArray[Any] = self.classes_[model.predict(model.shown(frame)).astype(np.intp)]
+        return found
+
+
+def _by_label(name: str, bound: Any, labels: Mapping[Any, str]) -> Any:
+    """Bounds by the level of the sensitive feature, by the number that stands for it."""
+    if not isinstance(bound, Mapping):
+        return bound
+    for level in bound:
+        if level not in labels:
+            raise UsageError(f"constraints: {name} names {level!r}, which is not among the declared groups.")
+    return {labels[level]: most for level, most in bound.items()}

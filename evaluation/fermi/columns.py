@@ -1,0 +1,130 @@
+"""Many fair classifiers as columns of one matrix, on public data: NOT PRIVATE.
+
+Each column is fitted as a fit of its own would be: by the mechanism's own program, on the driver's own exact sums, with
+the noise of its own budget. Columns share the Poisson samples, so one column has the law of a fit alone, and two are
+not independent. The noise is numpy's, since there is nothing to protect.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.accounting.sampled import least_noise
+from stratsynth.data.load import load_rows
+from stratsynth.data.sources import open_source
+from stratsynth.driver.lockstep import Asked, run
+from stratsynth.driver.sums import exact_sums
+from stratsynth.mechanisms import Public, make
+from stratsynth.questions import NoisySum, Total
+from stratsynth.questions.total import GRID
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.models import Predictor
+    from stratsynth.questions import Program
+    from stratsynth.schema import Schema
+
+PROMISE = Budget(1.0, 1e-6)
+"""What an allotment names that no account ever sees: columns have budgets of their own."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """One fit."""
+
+    penalty: float
+    epsilon: float
+    """Infinite for no noise at all."""
+    seed: int
+
+
+class SideBySide(Protocol):
+    """What `fermi` offers beside what every mechanism does."""
+
+    def task(self, public: Public) -> Any:
+        """What public facts decide."""
+
+    def side_by_side(self, public: Public, allot: Allotment, penalties: Sequence[float]) -> Program[list[Any]]:
+        """One model for each penalty."""
+
+
+def fitted(
+    train: pd.DataFrame,
+    schema: Schema,
+    columns: Sequence[Column],
+    *,
+    delta: float,
+    settings: Mapping[str, Any],
+    seed: int = 0,
+) -> list[Predictor]:
+    """One model for each column, in order.
+
+    Args:
+        train: Public rows.
+        schema: Of these rows.
+        columns: What is fitted. Those without a penalty are run together, and so are all others.
+        delta: Of every column's budget.
+        settings: Of `fermi`; `penalty` comes from the columns.
+        seed: Of samples and noise.
+    """
+    rows = load_rows(schema, open_source(train))
+    found: dict[int, Predictor] = {}
+    rng = np.random.default_rng(seed)
+    for fair in (False, True):
+        places = [i for i, column in enumerate(columns) if (column.penalty > 0) == fair]
+        if not places:
+            continue
+        how = cast("SideBySide", make("fermi", {**settings, "penalty": float(fair)}))
+        public = Public(schema, len(train))
+        task = how.task(public)
+        steps = task.settings.iterations
+        allot = Allotment(Currency.SAMPLED, float(steps), PROMISE, noise=1.0, rate=task.sampling)
+        noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
+        program = how.side_by_side(public, allot, [columns[i].penalty for i in places])
+        answers = Answers(rows._rows, noise, rng)  # noqa: SLF001 - public rows
+        with threadpool_limits(1):  # matrices of a thousand rows: threads would wait for each other
+            found.update(zip(places, run(program, schema, answers), strict=True))
+    return [found[i] for i in range(len(columns))]
+
+
+def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The noise of a fit alone; 0 for an infinite epsilon."""
+    return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
+
+
+class Answers:
+    """Exact sums over Poisson samples, with each column's own noise."""
+
+    def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:
+        """`noise` has one multiplier a column."""
+        self._rows, self._noise, self._rng = rows, noise, rng
+
+    def __call__(self, asked: Sequence[Asked]) -> list[tuple[NoisySum, ...]]:
+        """The one question of a moment."""
+        (one,) = asked
+        question = one.question
+        assert isinstance(question, Total)  # noqa: S101 - what the program asks
+        chosen = np.flatnonzero(self._rng.random(self._rows.size) < question.rate)
+        sums = exact_sums(question.query, self._rows, chosen)
+        blocks = question.query.blocks(one.schema)
+        parts = len(blocks) // len(self._noise)
+        weights = np.array((question.weights or (1.0,) * len(blocks))[:parts])
+        spread = np.sqrt(weights.sum() / weights)  # of a block's multiplier over its column's
+        scales = np.outer(self._noise, spread).ravel()
+        sizes = [block.size for block in blocks]
+        drawn = np.rint(self._rng.normal(size=sum(sizes)) * np.repeat(scales * GRID, sizes)).astype(np.int64)
+        units = np.split(np.concatenate(sums) + drawn, np.cumsum(sizes)[:-1])
+        return [
+            tuple(
+                NoisySum(part, block.clip / GRID, float(z) * block.clip)
+                for part, block, z in zip(units, blocks, scales, strict=True)
+            )
+        ]

@@ -1,0 +1,199 @@
+"""Trade-off curves: error against violation over lambda and epsilon, with bands over seeds. On public data alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.fermi.columns import Column, fitted
+from stratsynth.evaluation.fermi.postprocessed import PART, corrected, derived, noisy_counts
+from stratsynth.evaluation.fermi.violations import violations
+
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from stratsynth.models import Predictor
+    from stratsynth.schema import Schema
+
+METHOD, BASELINE = "fermi", "post-processing"
+TOLERANCES = (0.0, 0.02, 0.05, 0.1, 0.2)
+"""How far post-processed rates of groups may differ."""
+
+
+def tradeoff(
+    train: pd.DataFrame,
+    test: pd.DataFrame,
+    schema: Schema,
+    *,
+    public: bool,
+    target: str,
+    groups: Sequence[str],
+    penalties: Sequence[float],
+    epsilons: Sequence[float],
+    delta: float,
+    seeds: int = 10,
+    criterion: str = "parity",
+    settings: Mapping[str, Any] | None = None,
+    baseline: bool = True,
+    seed: int = 0,
+) -> pd.DataFrame:
+    """Fit every penalty at every epsilon several times, and measure error and violations on other rows.
+
+    Args:
+        train: Rows to fit; nothing is charged, so they must be public.
+        test: Rows to measure on.
+        schema: Of both.
+        public: Whether a person says that all these rows are public; refused otherwise.
+        target: What is predicted.
+        groups: The sensitive attribute.
+        penalties: Values of lambda; 0 is noisy gradient descent on the loss alone.
+        epsilons: Budgets of single fits; infinite for no noise.
+        delta: Of each.
+        seeds: The number of fits of each.
+        criterion: `parity` or `odds`.
+        settings: Further settings of `fermi`.
+        baseline: Whether noisy gradient descent with post-processing is fitted too; for two classes.
+        seed: Of everything: results are the same each time.
+
+    Returns:
+        A row for each fit: method, criterion, epsilon, penalty (of post-processing: its tolerance), seed, and the
+        measures of `violations`.
+
+    Raises:
+        UsageError: Rows that nobody declares public.
+    """
+    import pandas as pd
+
+    if public is not True:
+        raise UsageError(
+            "tradeoff: curves are many fits, and choosing by them learns from the rows: declare the rows public with "
+            "public=True, or fit at a budget and accept its one result."
+        )
+    common = {**(settings or {}), "target": target, "groups": list(groups), "criterion": criterion}
+    columns = [Column(p, e, s) for p, e, s in product(penalties, epsilons, range(seeds))]
+    models = fitted(train, schema, columns, delta=delta, settings=common, seed=seed)
+    seen = Seen.of(test, schema, target, groups)
+    lines = [
+        _line(METHOD, criterion, column, seen.measured(seen.said(model)))
+        for column, model in zip(columns, models, strict=True)
+    ]
+    if baseline and schema.size(target) == 2:
+        lines += _post_processed(train, schema, seen, common, epsilons, delta, seeds, seed)
+    return pd.DataFrame(lines)
+
+
+def _line(method: str, criterion: str, column: Column, measured: Mapping[str, float]) -> dict[str, Any]:
+    return {
+        "method": method, "criterion": criterion, "epsilon": column.epsilon, "penalty": column.penalty,
+        "seed": column.seed, **measured,
+    }  # fmt: skip
+
+
+class Seen:
+    """Rows to measure on, as numbers of levels."""
+
+    def __init__(self, rows: pd.DataFrame, levels: Sequence[str], truth: NDArray[np.intp], group: Any) -> None:
+        """`truth` and `group` have one entry a row."""
+        self._rows, self._levels, self.truth, self.group = rows, list(levels), truth, group
+        self._codes: Any = None
+
+    @classmethod
+    def of(cls, rows: pd.DataFrame, schema: Schema, target: str, groups: Sequence[str]) -> Seen:
+        """From a frame whose values are levels of the schema."""
+        codes: list[Any] = [
+            rows[c].astype(str).map({v: i for i, v in enumerate(schema.levels(c))}) for c in (*groups, target)
+        ]
+        kept = np.all([one.notna() for one in codes], axis=0)
+        numbers = [one[kept].to_numpy(np.intp) for one in codes]
+        group = np.ravel_multi_index(numbers[:-1], schema.shape(tuple(groups)))
+        return cls(rows[kept], schema.levels(target), numbers[-1], group)
+
+    def said(self, model: Predictor) -> NDArray[np.intp]:
+        """What a model says, as numbers of the target's levels; rows are encoded once, as all models read the same."""
+        if self._codes is None:
+            self._codes = model.shown(self._rows)
+        place = {level: i for i, level in enumerate(self._levels)}
+        found: NDArray[np.intp] = np.array([place[str(level)] for level in model.predict(self._codes)], np.intp)
+        return found
+
+    def measured(self, said: NDArray[np.intp]) -> dict[str, float]:
+        """Error and violations."""
+        return violations(self.truth, said, self.group)
+
+
+def _post_processed(
+    train: pd.DataFrame, schema: Schema, seen: Seen, settings: Mapping[str, Any], epsilons: Sequence[float],
+    delta: float, seeds: int, seed: int,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Noisy gradient descent on most of epsilon, corrected by counts for the rest: epsilons of both add up."""
+    rng, lines = np.random.default_rng(seed + 1), []
+    columns = [Column(0.0, (1 - PART) * e, s) for e, s in product(epsilons, range(seeds))]
+    models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
+    known = Seen.of(train, schema, settings["target"], settings["groups"])
+    for column, model in zip(columns, models, strict=True):
+        epsilon = column.epsilon / (1 - PART)
+        counts = noisy_counts(known.said(model), known.truth, known.group, PART * epsilon, rng)
+        said = seen.said(model)
+        for tolerance in TOLERANCES:
+            chances = derived(counts, settings["criterion"], tolerance)
+            measured = seen.measured(corrected(chances, said, seen.group, rng))
+            own = Column(tolerance, epsilon, column.seed)
+            lines.append(_line(BASELINE, settings["criterion"], own, measured))
+    return lines
+
+
+def summary(frame: pd.DataFrame, violation: str | None = None) -> pd.DataFrame:
+    """For each method, epsilon and penalty: the mean of error and violation over seeds, and the band of 80 percent.
+
+    Args:
+        frame: From `tradeoff`, of one criterion.
+        violation: Which measure; by default the criterion's own.
+    """
+    name = violation or str(frame["criterion"].iloc[0])
+    by = frame.groupby(["method", "epsilon", "penalty"], sort=False)[["error", name]]
+    parts = {"": by.mean(), "_low": by.quantile(0.1), "_high": by.quantile(0.9)}
+    table = parts[""].join([parts[end].add_suffix(end) for end in ("_low", "_high")])
+    return table.rename(columns=lambda c: c.replace(name, "violation")).reset_index()
+
+
+def pareto(table: pd.DataFrame) -> pd.Series[bool]:
+    """Which lines of a `summary` no other line of the same method and epsilon beats in both error and violation."""
+
+    def beaten(row: Any) -> bool:
+        others = table[(table["method"] == row["method"]) & (table["epsilon"] == row["epsilon"])]
+        no_worse = (others["error"] <= row["error"]) & (others["violation"] <= row["violation"])
+        better = (others["error"] < row["error"]) | (others["violation"] < row["violation"])
+        return bool((no_worse & better).any())
+
+    return ~table.apply(beaten, axis=1)
+
+
+def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
+    """A panel an epsilon: error against violation of both methods, with bands; hollow points are not on the front."""
+    from matplotlib.figure import Figure
+
+    epsilons = sorted(table["epsilon"].unique())
+    figure = Figure(figsize=(3.4 * len(epsilons), 3.6), layout="constrained")
+    panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]
+    front = pareto(table)
+    for panel, epsilon in zip(panels, epsilons, strict=True):
+        for i, method in enumerate(table["method"].unique()):
+            here = (table["method"] == method) & (table["epsilon"] == epsilon)
+            line = table[here].sort_values("violation")
+            panel.plot(line["violation"], line["error"], "-", color=f"C{i}", label=method)
+            panel.fill_between(line["violation"], line["error_low"], line["error_high"], color=f"C{i}", alpha=0.15)
+            for beaten, part in line.groupby(~front[here].loc[line.index]):
+                face = "white" if beaten else f"C{i}"
+                panel.plot(part["violation"], part["error"], "o", color=f"C{i}", markerfacecolor=face, ms=4)
+        panel.set(title=f"epsilon {epsilon:g}", xlabel="violation")
+    panels[0].set_ylabel("part predicted wrongly")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    figure.suptitle(title)
+    figure.savefig(path, dpi=120)

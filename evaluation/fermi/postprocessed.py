@@ -1,0 +1,63 @@
+"""Predictions corrected after the fit, by group: Hardt, Price and Srebro (2016) on noisy counts.
+
+A derived predictor says the second class with a probability that depends on the group and on what the classifier says.
+Among those whose rates differ between groups by at most a tolerance, the one of least error is a linear program in the
+counts of group, prediction and truth. These counts are charged: discrete Laplace noise at a part of epsilon, one record
+in one cell. It needs the sensitive attribute at prediction, which FERMI does not.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+PART = 0.1
+"""The part of epsilon for the counts; the classifier has the rest."""
+
+
+def noisy_counts(
+    said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
+) -> Floats:
+    """Axes group, prediction, truth; never below half a record."""
+    counts = np.zeros((group.max() + 1, 2, 2))
+    np.add.at(counts, (group, said, truth), 1.0)
+    if np.isfinite(epsilon):
+        p = 1 - np.exp(-epsilon)
+        counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
+    return np.maximum(counts, 0.5)
+
+
+def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
+    """The probability of saying the second class, by group and prediction."""
+    from scipy.optimize import linprog
+
+    groups, whole = len(counts), counts.sum()
+    cost = (counts[:, :, 0] - counts[:, :, 1]).ravel() / whole  # a false positive more, a miss fewer
+    parts = [counts.sum(axis=2)] if criterion == "parity" else [counts[:, :, y] for y in (0, 1)]
+    lines, ends = [], []
+    for i, part in enumerate(parts):  # every group's rate lies between a common lower end and the tolerance above it
+        rates = part / part.sum(axis=1, keepdims=True)
+        for g in range(groups):
+            line = np.zeros(2 * groups + len(parts))
+            line[2 * g : 2 * g + 2], line[2 * groups + i] = rates[g], -1.0
+            lines += [line, -line]
+            ends += [tolerance, 0.0]
+    program = linprog(
+        np.concatenate([cost, np.zeros(len(parts))]), A_ub=np.array(lines), b_ub=np.array(ends), bounds=(0.0, 1.0)
+    )
+    found: Floats = np.clip(program.x[: 2 * groups].reshape(groups, 2), 0.0, 1.0)
+    return found
+
+
+def corrected(
+    chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """What the derived predictor says of some rows."""
+    found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
+    return found

@@ -1,0 +1,1 @@
+"""Constrained group objectives on simulated and public rows: the case studies of paper 002."""

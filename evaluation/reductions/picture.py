@@ -1,0 +1,28 @@
+"""Excess risk against epsilon n, with what nobody can beat and what is guaranteed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pandas as pd
+
+
+def picture(curve: pd.DataFrame, bound: pd.DataFrame, path: Path) -> None:
+    """Two panels; both axes are logarithmic."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    left.plot(curve["epsilon_n"], curve["excess"], marker="o", ms=3, label="exponential sampling")
+    left.set(title="Simulated people", ylabel="mean excess risk")
+    right.plot(bound["epsilon_n"], bound["upper_bound"], "--", label="guarantee, log M 2 / (epsilon n)")
+    right.plot(bound["epsilon_n"], bound["excess"], marker="o", ms=3, label="exponential sampling, worst table")
+    right.plot(bound["epsilon_n"], bound["lower_bound"], ":", label="lower bound by packing")
+    right.set(title="The tables of the lower bound")
+    for panel in (left, right):
+        panel.set(xscale="log", yscale="log", xlabel="epsilon n")
+        panel.legend(fontsize=7)
+    figure.savefig(path, dpi=120)

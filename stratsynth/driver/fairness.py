@@ -1,0 +1,111 @@
+"""Exact sums of `FairGradients`: clipped gradients of a penalised loss, and predicted probabilities by cell.
+
+The rules are those of `stratsynth.driver.sums`: floats one element at a time, integers where rows are added.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from stratsynth.driver import design
+from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.models import THETA, exp_of, logits_of
+from stratsynth.questions.total import GRID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.questions.fairness import FairGradients
+
+FEW = 64
+"""Up to this many cells, sums by cell are a product with each row's cell as a line of zeros and a one."""
+
+
+def fair_gradients(query: FairGradients, rows: PathRows, which: Which) -> list[Ints]:
+    """One product gives all models' logits, another all gradients, and a third all sums of probabilities.
+
+    A row's gradient is c x, x being its whole features and c one number a class, so clipping is clipping c.
+    """
+    whole, reach = design.whole(query.design, rows, which)
+    x = whole.astype(np.float64)
+    levels = rows.codes[query.target][which].astype(np.intp)
+    cell = _cells(query, rows, which) if query.by else None
+    make = _logistic if query.link == "logistic" else _softmax
+    residuals, units = make(query, logits_of(x, query), levels, cell)
+    models, axes = len(query.thetas), residuals.shape[0]
+    c = into_ball(
+        residuals.reshape(axes, -1) * (GRID // design.UNIT) / query.clip, np.tile(reach, models)
+    ).astype(np.float64)  # fmt: skip
+    # one column a model and class, as thetas have them
+    columns = np.moveaxis(c.reshape(axes, models, -1), 0, 1).reshape(models * axes, -1)
+    gradients = (columns @ x).astype(np.int64).reshape(models, axes, -1)
+    parts = [np.ascontiguousarray(one.T).ravel() for one in gradients]
+    if cell is None or units is None:
+        return parts
+    added = _added(units, cell, rows.schema.cells(query.by))
+    return [block for pair in zip(parts, added, strict=True) for block in pair]
+
+
+def _cells(query: FairGradients, rows: PathRows, which: Which) -> NDArray[np.intp]:
+    """The number of each row's cell."""
+    codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
+    return np.ravel_multi_index(codes, rows.schema.shape(query.by))
+
+
+def _slopes(query: FairGradients) -> Floats:
+    """The slopes, one line a model, a column a cell, and classes last."""
+    slopes = cast("Floats", query.slopes)
+    return slopes.reshape(len(slopes), -1, slopes.shape[-1])
+
+
+def _logistic(
+    query: FairGradients, logits: Floats, levels: NDArray[np.intp], cell: NDArray[np.intp] | None
+) -> tuple[Floats, Ints | None]:
+    """Derivatives by the logit, axes model and row after a first one of length 1; F in units of 1 / GRID.
+
+    The units of the first class are what those of the second leave of GRID, so that they are GRID together.
+    """
+    small = exp_of(np.abs(logits) * (1 / (design.UNIT * THETA)))
+    p = np.where(logits < 0, small, GRID) / (small + GRID)
+    residuals = p - levels
+    if cell is None:
+        return residuals[None], None
+    slopes = _slopes(query)
+    residuals += p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])[:, cell]
+    second = np.trunc(p * GRID).astype(np.int64)
+    return residuals[None], np.stack([GRID - second, second])
+
+
+def _softmax(
+    query: FairGradients, logits: Floats, levels: NDArray[np.intp], cell: NDArray[np.intp] | None
+) -> tuple[Floats, Ints | None]:
+    """Derivatives by the logits, axes class, model and row; F in whole units, rounded down, so at most GRID in all."""
+    models = len(query.thetas)
+    logits = np.moveaxis(logits.reshape(models, -1, len(levels)), 1, 0)
+    weights = exp_of((logits.max(axis=0) - logits) * (1 / (design.UNIT * THETA)))
+    whole = weights.sum(axis=0)
+    p = weights / whole
+    residuals: Floats = p.copy()
+    residuals[levels, :, np.arange(len(levels))] -= 1
+    if cell is None:
+        return residuals, None
+    slopes = np.moveaxis(_slopes(query), 2, 0)[:, :, cell]
+    mean = np.zeros_like(p[0])
+    for share, slope in zip(p, slopes, strict=True):
+        mean += share * slope
+    residuals += p * (slopes - mean)
+    return residuals, weights * GRID // whole
+
+
+def _added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
+    """For each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
+    classes, models, rows = units.shape
+    if cells <= FEW:
+        here = np.zeros((rows, cells))
+        here[np.arange(rows), cell] = 1.0
+        found = (units.reshape(-1, rows).astype(np.float64) @ here).reshape(classes, models, cells)
+    else:
+        found = np.array([[np.bincount(cell, one, cells) for one in line] for line in units])
+    return [np.ascontiguousarray(found[:, m].T).astype(np.int64).ravel() for m in range(models)]

@@ -1,0 +1,272 @@
+"""Scores made of several functions of confusion counts: an objective, and penalties for broken constraints.
+
+    score_i = - sum over terms of  weight x H(constant + sign x F(A N_i + b)),    H(x) = x, or max(0, x)
+
+where N_i are the counts of classifier i, A and b are public, and F is one of the functions below. Small sums are good.
+A table of counts is moved by one record in exactly one coordinate c, by the weight w of a row. With z = A N + b, the
+most that this moves F, for any N, is the step of c times w:
+
+    largest           max_j z_j                           max_j |A_jc|: a maximum moves no more than one of its parts
+    smooth_largest    log(sum_j exp(s z_j)) / s           max_j |A_jc|: the gradient by z is a probability vector
+    spread            sum_{i<j} |z_i - z_j| - s sum z_i   sum_{i<j} |A_ic - A_jc| + |s| sum_i |A_ic|
+    harmonic_mean     J / sum_j (1 / z_j), z cut to       J max_j |A_jc|: dF/dz_j = J u_j^2 with u_j = (1/z_j) / sum_i
+                      [0, 1]                              (1/z_i), and the u_j add up to 1, so the squares to at most 1
+    geometric_mean    (prod_j (z_j + s))^(1/J), z cut     sum_j |A_jc| ((1+s)/s)^((J-1)/J) / J: dF/dz_j is 1/J times
+                      to [0, 1], s > 0                    prod_{i != j} ((z_i + s) / (z_j + s))^(1/J)
+
+(s is the term's parameter.) Cutting to an interval and H move no more than their argument, so the score moves by at
+most the sum over terms of |weight| x step_c x w; an exchanged record moves two coordinates, by at most twice that.
+
+Rounding keeps the bound. A is rounded to integers times a power of 2 first, and steps are those of the rounded A. What
+is piecewise linear is then exact. The others are computed with 60 digits by correctly rounded operations, wrong by
+less than 1e-30. The sum is a fraction; it is rounded down to whole units of 2^-30 of the largest step of any
+candidate. Two values that are x units apart are at most ceil(x) whole units apart after that, and errors below 1e-30
+are far less than one unit: the integers move by at most 2^30 + 2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Context, Decimal
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+import numpy as np
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.checks import number, one_of, whole
+from stratsynth.digest import digest
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import fixed, is_plain
+from stratsynth.questions.confusions import Confusions
+from stratsynth.questions.handler import Exact, Setting, Wanted
+from stratsynth.questions.queries import check_query
+from stratsynth.questions.scores import Score
+from stratsynth.questions.total import GRID
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+Kind = Literal["largest", "smooth_largest", "spread", "harmonic_mean", "geometric_mean"]
+KINDS: tuple[Kind, ...] = ("largest", "smooth_largest", "spread", "harmonic_mean", "geometric_mean")
+MOST = 1e12
+"""The largest number that a term may hold."""
+LEAST = 1e-15
+"""The least step that a score may have: its unit is then far above the errors of 60 digits."""
+_UNITS = 2**30
+_SLACK = 2
+_DIGITS = Context(prec=60)
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One function of the counts of a classifier: see the head of this file."""
+
+    kind: Kind
+    slopes: NDArray[np.float64]
+    """A: one row for each z_j, one column for each coordinate of the counts."""
+    offsets: NDArray[np.float64]
+    """b."""
+    weight: float = 1.0
+    """How much it counts; negative for what is to be large."""
+    hinge: bool = False
+    """Whether only what is above 0 counts, as of a constraint."""
+    sign: Literal[1, -1] = 1
+    constant: float = 0.0
+    parameter: float = 0.0
+    """s: a sharpness, a shift or a floor."""
+
+    def __post_init__(self) -> None:
+        """Keep copies that nobody can change."""
+        object.__setattr__(self, "slopes", fixed(self.slopes))
+        object.__setattr__(self, "offsets", fixed(self.offsets))
+
+    def check(self, size: int) -> None:
+        """Finite numbers of sound shapes."""
+        one_of("choose: a term's kind", self.kind, KINDS, error=MechanismError)
+        if not (is_plain(self.slopes) and is_plain(self.offsets)):
+            raise MechanismError("choose: a term's slopes and offsets must be numpy arrays of float64.")
+        if self.slopes.ndim != 2 or self.slopes.shape[1] != size or not len(self.slopes):
+            raise MechanismError(f"choose: a term's slopes must be a table of {size} columns.")
+        if self.offsets.shape != self.slopes.shape[:1]:
+            raise MechanismError("choose: a term has one offset for each row of slopes.")
+        if not (np.abs(self.slopes).max() <= MOST and np.abs(self.offsets).max(initial=0) <= MOST):
+            raise MechanismError("choose: a term's slopes and offsets must be finite, and not too large.")
+        if not np.abs(self.slopes).max() > 1 / MOST:
+            raise MechanismError("choose: a term's slopes are all 0, or too small.")
+        number("choose: a term's weight", self.weight, least=-MOST, most=MOST, error=MechanismError)
+        number("choose: a term's constant", self.constant, least=-MOST, most=MOST, error=MechanismError)
+        positive = {"smooth_largest", "geometric_mean"}
+        least = 1e-6 if self.kind in positive else -1e6
+        number("choose: a term's parameter", self.parameter, least=least, most=1e6, error=MechanismError)
+        if self.sign not in (1, -1) or not isinstance(self.hinge, bool):
+            raise MechanismError("choose: a term's sign is 1 or -1, and its hinge true or false.")
+
+    @property
+    def replayed(self) -> Any:
+        """What it is, without the numbers that may come from earlier answers."""
+        return self.kind, self.slopes.shape, self.hinge, self.sign
+
+    @cached_property
+    def _scale(self) -> int:
+        """The power of 2 by which slopes and offsets are multiplied to be whole."""
+        return 50 - math.frexp(float(np.abs(self.slopes).max()))[1]
+
+    @cached_property
+    def _whole(self) -> tuple[list[list[int]], list[int]]:
+        """Slopes and offsets in that unit; slopes are at most 2^50."""
+        slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(self.slopes, self._scale))]
+        return slopes, [round(Fraction(float(b)) * Fraction(2) ** self._scale) for b in self.offsets]
+
+    @cached_property
+    def steps(self) -> tuple[Fraction, ...]:
+        """For each coordinate, the most that one record in it moves the term; nowhere less."""
+        slopes, _ = self._whole
+        columns, number = list(zip(*slopes, strict=True)), len(slopes)
+        if self.kind == "spread":
+            apart = [sum(abs(a - b) for i, a in enumerate(c) for b in c[:i]) for c in columns]
+            lengths = [
+                Fraction(x) + abs(Fraction(self.parameter)) * sum(map(abs, c))
+                for x, c in zip(apart, columns, strict=True)
+            ]
+        elif self.kind == "geometric_mean":
+            floor, part = Fraction(self.parameter), _decimal(Fraction(number - 1, number))
+            power = _DIGITS.multiply(_decimal((1 + floor) / floor).ln(_DIGITS), part)
+            most = Fraction(power.exp(_DIGITS)) / number * (1 + Fraction(1, 10**20))
+            lengths = [most * sum(map(abs, c)) for c in columns]
+        else:
+            factor = number if self.kind == "harmonic_mean" else 1
+            lengths = [Fraction(factor * max(map(abs, c))) for c in columns]
+        return tuple(abs(Fraction(self.weight)) * x / Fraction(2) ** self._scale for x in lengths)
+
+    def value(self, counts: Sequence[int]) -> Fraction:
+        """The term at these counts."""
+        slopes, offsets = self._whole
+        unit = Fraction(2) ** -self._scale
+        z = [sum(a * n for a, n in zip(row, counts, strict=True)) + b for row, b in zip(slopes, offsets, strict=True)]
+        inner = Fraction(self.constant) + self.sign * self._function(z, unit)
+        return Fraction(self.weight) * (max(Fraction(0), inner) if self.hinge else inner)
+
+    def _function(self, z: list[int], unit: Fraction) -> Fraction:
+        """F, of whole numbers z in units."""
+        s, size = Fraction(self.parameter), len(z)
+        if self.kind == "largest":
+            return max(z) * unit
+        if self.kind == "spread":
+            apart = sum((2 * i - size + 1) * x for i, x in enumerate(sorted(z)))
+            return (apart - s * sum(z)) * unit
+        if self.kind == "smooth_largest":
+            top = max(z)
+            parts = [_decimal(max(s * (x - top) * unit, Fraction(-300))).exp(_DIGITS) for x in z]
+            return top * unit + Fraction(_DIGITS.divide(_sum(parts).ln(_DIGITS), _decimal(s)))
+        cut = [min(max(x * unit, Fraction(0)), Fraction(1)) for x in z]
+        if self.kind == "harmonic_mean":
+            return Fraction(0) if 0 in cut else size / sum((1 / x for x in cut), Fraction(0))
+        logs = _sum([_decimal(x + s).ln(_DIGITS) for x in cut])
+        return Fraction(_DIGITS.divide(logs, Decimal(size)).exp(_DIGITS))
+
+
+def _decimal(x: Fraction) -> Decimal:
+    """To 60 digits."""
+    return _DIGITS.divide(Decimal(x.numerator), Decimal(x.denominator))
+
+
+def _sum(parts: Sequence[Decimal]) -> Decimal:
+    total = Decimal(0)
+    for part in parts:
+        total = _DIGITS.add(total, part)
+    return total
+
+
+@dataclass(frozen=True, eq=False)
+class Composite(Score):
+    """Minus the sum of some terms, at the counts of one classifier among many that are read together."""
+
+    query: Confusions
+    """All candidates' classifiers; scores that share it are computed in one pass over the rows."""
+    model: int
+    """Which of them this is."""
+    terms: tuple[Term, ...]
+
+    def check(self, schema: Schema) -> None:
+        """As below."""
+        self.check_all((self,), schema)
+
+    @classmethod
+    def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
+        """Sound queries, classifiers that they have, and sound terms that can move; what is shared is checked once."""
+        for query in _queries(scores):
+            if type(query) is not Confusions:
+                raise MechanismError("choose: composite scores are of confusion counts.")
+            check_query("choose", query, schema)
+        for score in scores:
+            last = len(score.query.thetas) - 1
+            whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
+        for score in {(id(score.terms), id(score.query)): score for score in scores}.values():
+            if not isinstance(score.terms, tuple) or not score.terms or {type(t) for t in score.terms} != {Term}:
+                raise MechanismError("choose: a composite score is made of terms.")
+            for term in score.terms:
+                term.check(score.query.cells(schema))
+            if not score.reach(schema, Neighbours.ADD_REMOVE) > LEAST:
+                raise MechanismError("choose: no record moves this score, or hardly.")
+
+    def reach(self, schema: Schema, neighbours: Neighbours) -> Fraction:
+        """The most that one neighbouring step moves the sum of the terms."""
+        return _reach(self.terms, neighbours) * schema.row_weight.most
+
+    def moved(self, schema: Schema, neighbours: Neighbours) -> float:
+        """The reach."""
+        return float(self.reach(schema, neighbours))
+
+    @property
+    def candidate(self) -> Any:
+        """The classifier's number, and what the terms are."""
+        return "composite", _known_by(self.query), self.model, _shape(self.terms)
+
+    @classmethod
+    def wanted(cls, scores: Sequence[Self]) -> Wanted:
+        """Each query once."""
+        return Wanted(sums=[(query, 1.0) for query in _queries(scores)])
+
+    @classmethod
+    def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        """Whole units of 2^-30 of the largest reach, rounded down."""
+        of = {id(query): sums for query, sums in zip(_queries(scores), exact.sums, strict=True)}
+        groups = {id(score.terms): score for score in scores}
+        unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
+        units = []
+        for score in scores:
+            counts = [int(x) // GRID * at.schema.row_weight.most for x in of[id(score.query)][score.model]]
+            units.append(math.floor(-sum((term.value(counts) for term in score.terms), Fraction(0)) / unit))
+        return units, _UNITS + _SLACK
+
+
+@lru_cache(maxsize=256)
+def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
+    """One step's, for rows of weight 1: that of the worst coordinate, twice if a record leaves one and enters another.
+
+    Always twice, whatever the terms, so that the price of another notion of neighbour depends on no answer.
+    """
+    most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
+    return 2 * most if neighbours == Neighbours.REPLACE else most
+
+
+@lru_cache(maxsize=64)
+def _known_by(query: Confusions) -> str:
+    """What many candidates have in common, worked out once."""
+    return digest(query.replayed())
+
+
+@lru_cache(maxsize=64)
+def _shape(terms: tuple[Term, ...]) -> str:
+    return digest([term.replayed for term in terms])
+
+
+def _queries(scores: Sequence[Composite]) -> list[Confusions]:
+    """The queries that scores are of, each once, in order."""
+    return list({id(score.query): score.query for score in scores}.values())

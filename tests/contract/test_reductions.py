@@ -1,0 +1,123 @@
+"""Reductions in all their ways on neighbouring tables; and the planted leaks that this must catch."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from stratsynth.adapters import Reductions
+from stratsynth.adapters.reductions import loop
+from stratsynth.adapters.reductions.oracles import DescentOracle
+from stratsynth.evaluation.audit import audit_mechanism
+
+from helpers.small import even
+from stratsynth import Categorical, Numeric, Schema, Stratified
+from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.driver import confusions, sums
+from stratsynth.mechanisms import make
+from stratsynth.questions import Confusions
+from stratsynth.testing import World, check_contract, worlds
+
+NUMBER = Schema({
+    "X": Numeric(lower=0, upper=10, bins=2), "GROUP": Categorical(levels=("a", "b")),
+    "YES": Categorical(levels=("n", "y")),
+})  # fmt: skip
+AMONG = [*list(worlds())[:2]]
+ODDS = {"target": "SEX", "groups": ["GROUP"], "constraints": {"equalized_odds": 0.05}}
+WAYS = {
+    "gradients": ODDS,
+    "gradients, classic weights, groups as features": {
+        **ODDS, "features": ["GROUP", "AGE"], "mixing": "classic", "smoothing": "softmax", "versus": "overall",
+    },
+    "several constraints at once": {
+        **ODDS, "constraints": {"demographic_parity": 0.1, "gini": 0.05, "h_mean": 0.5, "bounded_loss": {"1": 0.3}},
+        "objective": "worst_error",
+    },
+    "exponential, a net": {**ODDS, "oracle": "exponential", "candidates": "net", "number": 20},
+    "sampling, a pool": {**ODDS, "method": "sampling", "number": 20, "objective": "g_mean"},
+    "sampling, everybody": {"target": "SEX", "method": "sampling", "candidates": "net", "objective": "h_mean",
+                            "number": 8, "constraints": {"false_positive_rate": 0.2, "g_mean": 0.5}},
+    "without chance": {**ODDS, "deterministic": True, "objective": "balanced_error"},
+}  # fmt: skip
+SHORT = {"iterations": 3, "inner_steps": 2, "start_steps": 2}
+
+
+def checked(settings, among=AMONG, **more):
+    def build(world, rows):
+        return make("reductions", {**SHORT, **settings})
+
+    return check_contract(build, among=among, tables=4, neighbours=3, **more)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_alone(way):
+    assert checked(WAYS[way]) == []
+
+
+def test_thresholds():
+    world = World(NUMBER, ("GROUP",), even(NUMBER, "GROUP"))
+    how = {"target": "YES", "features": ["X"], "groups": ["GROUP"], "method": "sampling", "candidates": "thresholds",
+           "number": 10, "constraints": {"demographic_parity": 0.1}}  # fmt: skip
+    assert checked(how, [world]) == []
+
+
+def test_within_strata():
+    def build(world, rows):
+        inner = make("reductions", {**SHORT, **ODDS, "target": "WORK2", "groups": ["GROUP"]})
+        return Stratified(inner, ["SEX"], even(world.schema, "SEX"))
+
+    schema = Schema({**AMONG[0].schema.columns, "WORK2": Categorical(levels=("no", "yes"))})
+    world = World(schema, ("SEX",), even(schema, "SEX"))
+    assert check_contract(build, among=[world], tables=3, neighbours=3) == []
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawLosses(Reductions):
+    """The paper's Algorithm 2: the oracle's weights are made of exact losses, here of the first group's count."""
+
+    exact: float = 0.0
+
+    def goal(self, sizes):
+        sizes.numbers[0] += self.exact
+        return Reductions.goal(self, sizes)
+
+
+def test_weights_of_exact_losses_are_caught():
+    def build(world, rows):
+        return RawLosses(**SHORT, **ODDS, exact=float((rows["GROUP"] == "1").sum()))
+
+    found = {finding.kind for finding in check_contract(build, among=AMONG[:1], tables=4, neighbours=4)}
+    assert found & {"questions", "result"}
+
+
+def test_a_row_in_two_cells_is_caught(monkeypatch):
+    def twice(query, rows, which):
+        return [block + np.roll(block, 1) for block in confusions.confusions(query, rows, which)]
+
+    monkeypatch.setitem(sums.SUMS, Confusions, twice)
+    assert "sensitivity" in {finding.kind for finding in checked(ODDS)}
+
+
+class Generous(DescentOracle):
+    """Spends on one problem what it may spend on two."""
+
+    def solve(self, task, sizes, weights, start, rho):
+        return (yield from DescentOracle.solve(self, task, sizes, weights, start, 2 * rho))
+
+
+def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
+    monkeypatch.setattr(loop, "DescentOracle", Generous)
+    found = checked(ODDS)
+    assert {finding.kind for finding in found} == {"failure"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("way", ["gradients", "sampling, everybody"])
+def test_the_audit_holds(neighbours, way):
+    """The short form is that of questions and mechanisms of other kinds, in tests/statistical."""
+    how = make("reductions", {**WAYS[way], "iterations": 1, "inner_steps": 1, "start_steps": 1})
+    report = audit_mechanism(
+        how, world=AMONG[0], budget=Budget(3, 1e-6, neighbours), runs=1000, seconds=30, tables=0, neighbours=20
+    )
+    assert [found.alarm for found in report.audits] == [False] * len(report.audits)
+    assert report.audits
