@@ -26,7 +26,7 @@ def fit_recipe(
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
-    folder = check_new(out if out is not None else recipe.directory)
+    folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
     return folder, fit_with_progress(recipe, folder, workers, new_account).certificate
 
 

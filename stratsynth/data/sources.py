@@ -97,7 +97,9 @@ def open_source(data: Data) -> Source:
             return ArrowSource(pa.table(data))
         except Exception as error:  # noqa: BLE001 - another library's, whose message may hold values
             raise UsageError(f"the frame cannot be read ({type(error).__name__})") from None
-    raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}")
+    remedy = {"Release": "; draw rows first: release.sample(n)", "PrivateTable": "; this table is open already",
+              "dict": "; make it a frame: pandas.DataFrame(data)"}.get(type(data).__name__, "")  # fmt: skip
+    raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}{remedy}")
 
 
 @dataclass(frozen=True, eq=False)

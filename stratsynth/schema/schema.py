@@ -8,9 +8,11 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 
-from stratsynth.checks import is_whole
+from stratsynth.checks import is_whole, said
+from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
@@ -72,7 +74,10 @@ class Schema:
         for name, column in self.columns.items():
             _check_name(name)
             if not isinstance(column, (Categorical, Numeric)):
-                raise SchemaError(f"column {name} must be Categorical or Numeric")
+                raise SchemaError(
+                    f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
+                    f"not {said(column)}"
+                )
         if self.origin not in (PUBLIC, PRIVATE):
             raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
         if self.reviewed_by is not None:
@@ -189,13 +194,14 @@ class Schema:
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
 
     @staticmethod
-    def from_toml(path: str | Path) -> Schema:
+    def from_toml(path: str | PathLike[str]) -> Schema:
         """Read a schema from a TOML file.
 
         Raises:
             SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
         """
-        return Schema.from_toml_text(toml.read_text(path), name=Path(path).name)
+        file = given_path("the schema", path, error=SchemaError)
+        return Schema.from_toml_text(toml.read_text(file), name=file.name)
 
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
@@ -208,7 +214,7 @@ class Schema:
             return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules, said.row_weight)
 
     @staticmethod
-    def from_domain_json(path: str | Path) -> Schema:
+    def from_domain_json(path: str | PathLike[str]) -> Schema:
         """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0.
 
         Raises:
@@ -228,13 +234,13 @@ class Schema:
             return Schema(columns)
 
     @staticmethod
-    def load(path: str | Path) -> Schema:
+    def load(path: str | PathLike[str]) -> Schema:
         """Read a schema file: TOML, or mbi's domain file when the name ends in .json.
 
         Raises:
             UsageError: Another ending; a SchemaError where the file makes no sense.
         """
-        ending = Path(path).suffix.lower()
+        ending = given_path("the schema", path, error=SchemaError).suffix.lower()
         if ending == ".toml":
             return Schema.from_toml(path)
         if ending == ".json":

@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -54,7 +55,7 @@ def blame(place: str) -> Iterator[None]:
         raise SchemaError(f"{place}: {error}") from None
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | PathLike[str]) -> str:
     """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
     with blame(str(path)):
         try:
