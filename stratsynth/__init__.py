@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.schema import Categorical, Numeric, Schema
+    from stratsynth.schema import Categorical, Numeric, Schema, Temporal
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
     from stratsynth.verifying import verify
@@ -56,6 +56,7 @@ _HOME = {
     "StratsynthError": "errors",
     "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
+    "Temporal": "schema",
     "Weights": "weights",
     "fit": "fitting",
     "open_table": "data.table",
@@ -76,6 +77,7 @@ __all__ = [
     "Stratified",
     "StratsynthError",
     "StratumBudgets",
+    "Temporal",
     "Weights",
     "census",
     "fit",

@@ -186,7 +186,7 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
     else:
         raw, own = values.floats(column, data)
         far = (raw < column.lower) | (raw > column.upper)
-        outside = np.isnan(raw) & ~own
+        outside = np.isnan(raw) & (own < 0)
         if column.outside == MISSING:
             outside |= far
         else:

@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
@@ -304,12 +305,20 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
             pq.write_table(table, file)
 
 
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV can hold it: categories as their texts, durations as their seconds."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_duration(column.type):
+        count = column.cast(pa.int64())
+        fine = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
+        return count if fine == 1 else pc.divide(count.cast(pa.float64()), fine)
+    return column
+
+
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
     """Without quotes where no value needs them, which readers like best; otherwise with all text quoted."""
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
+    columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row
         columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]
