@@ -43,6 +43,17 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
     return pa.opaque(pa.null(), kind.name.split("[")[0], "pandas")
 
 
+def own_types(frame: pd.DataFrame) -> dict[str, str]:
+    """INTERNAL. For drafts: "int64" for columns of whole numbers, and "ordered" for categories that have an order."""
+    found: dict[str, str] = {}
+    for name, kind in frame.dtypes.items():
+        if isinstance(kind, pd.CategoricalDtype):
+            found |= {str(name): "ordered"} if kind.ordered else {}
+        elif pd.api.types.is_integer_dtype(kind):
+            found[str(name)] = "int64"
+    return found
+
+
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
     """A pandas column in Arrow; null where nothing can be read."""
     kind = series.dtype

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from stratsynth.data import csvlines
 from stratsynth.data.csvlines import LeftOut
-from stratsynth.data.frames import declared, to_arrow
+from stratsynth.data.frames import declared, own_types, to_arrow
 from stratsynth.data.seen import Seen
 from stratsynth.errors import UsageError
 from stratsynth.files.reading import open_regular
@@ -60,6 +60,10 @@ class Source(ABC):
     def types(self) -> pa.Schema | None:
         """The declared types of the columns, from the structure alone; None where nothing nested can come out of it."""
         return None
+
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. For drafts: "int64" and "ordered", for columns whose types as they are read do not tell."""
+        return {}
 
     record: str | None = None
     """What one record is, in words, where the format leaves that open; for the certificate."""
@@ -153,6 +157,10 @@ class FrameSource(Source):
     def types(self) -> pa.Schema | None:
         """The types that the columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
+
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. Of numbers, which are all read as reals, and of categories, whose order is not read."""
+        return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""

@@ -8,8 +8,10 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from stratsynth.checks import is_whole, said
 from stratsynth.checks import path as given_path
@@ -180,6 +182,38 @@ class Schema:
                 "this schema was drafted from private data; check that its levels and bounds are public "
                 "knowledge, then set reviewed_by to your name"
             )
+
+    @staticmethod
+    def draft(data: Any) -> Schema:
+        """INTERNAL: what the columns of some data look like, for a person to review.
+
+        It is read from every row, so nothing is fitted with it until a person has set `reviewed_by`, as `reviewed`
+        does. Identifiers, names and free text are left out.
+
+        Args:
+            data: A pandas or polars frame, an Arrow table, or the path of a data file.
+
+        Returns:
+            The draft, whose origin is the private data.
+
+        Raises:
+            UsageError: Data that cannot be read; a SchemaError where no column can be drafted.
+
+        Warns:
+            DraftWarning: What a reviewer should know, of columns that are left out among others.
+        """
+        # Drafting reads data, which stand on schemas: the one arrow that goes the other way.
+        drafted: Schema = import_module("stratsynth.data.draft").draft_schema(data)
+        return drafted
+
+    def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
+        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
+
+        Args:
+            by: Who says that levels, bounds and bins are public knowledge.
+            columns: What the review changed, or added.
+        """
+        return replace(self, reviewed_by=by, columns={**self.columns, **(columns or {})})
 
     def to_toml(self) -> str:
         """The schema as TOML text, which `from_toml_text` reads back."""

@@ -42,6 +42,18 @@ class Temporal(Numeric):
     number of seconds, or text such as "2 days 03:30:00" or "03:30:00".
     """
 
+    lower: Any
+    """The earliest or least value a record can have."""
+
+    upper: Any
+    """The latest or largest value a record can have."""
+
+    edges: Any = None
+    """Ends of the bins, as for numbers."""
+
+    spikes: Any = ()
+    """Values that many records have exactly: each is a bin of its own."""
+
     kind: str = "date"
     """What values are: "date", "datetime", "time" or "duration"."""
 

@@ -105,12 +105,33 @@ def parse(text: str) -> Said:
 
 def dumps(schema: Schema) -> str:
     """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
-    import tomli_w  # only writers need it
-
     if schema.row_weight != ONE:
         raise SchemaError("rows of another weight than 1 cannot be written to a schema file")
 
-    return tomli_w.dumps(to_tables(schema))
+    return dumped(to_tables(schema))
+
+
+def dumped(tables: Mapping[str, Any]) -> str:
+    """Plain tables as TOML text; lists fill their lines instead of taking one for each item."""
+    import tomli_w  # only writers need it
+
+    return _LIST.sub(_filled, tomli_w.dumps(tables))
+
+
+_LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
+"""A list of texts or numbers, as tomli_w writes it; none of the texts holds a bracket, or it stays as it is."""
+_WIDTH = 108
+
+
+def _filled(match: re.Match[str]) -> str:
+    lines, items = [""], [item.strip() for item in match[1].splitlines()]
+    if sum(map(len, items)) + len(items) < _WIDTH - 20:
+        return f"[{' '.join(items).removesuffix(',')}]"
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) >= _WIDTH:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{item}"
+    return "[\n" + "".join(f"    {line}\n" for line in lines) + "]"
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:

@@ -141,10 +141,22 @@ def _unit(text: str) -> str | None:
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
 
 
-def distinct(data: pa.ChunkedArray) -> set[str]:
-    """INTERNAL. The different texts of a column; null and unreadable values left out."""
-    texts = (text for piece in _distinct(data) for text in _texts(piece.dictionary).to_pylist())
-    return {text for text in texts if text is not None}
+def counted(data: pa.ChunkedArray) -> dict[str, int]:
+    """INTERNAL. The different texts of a column, with how often each occurs; null and unreadable values left out."""
+    found: dict[str, int] = {}
+    for piece in _distinct(data):
+        where = piece.indices.drop_null().to_numpy()
+        times = np.bincount(where, minlength=len(piece.dictionary))
+        for text, count in zip(texts(piece.dictionary, keep_null=True), times.tolist(), strict=True):
+            if text is not None and count:
+                found[text] = found.get(text, 0) + count
+    return found
+
+
+def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
+    """INTERNAL. The texts of some values; null and unreadable ones left out, unless they are to be kept as None."""
+    found = _texts(_hashable(distinct)).to_pylist()
+    return found if keep_null else [text for text in found if text is not None]
 
 
 def _is_bytes(kind: pa.DataType) -> bool:

@@ -1,0 +1,135 @@
+"""INTERNAL: the bounds and bins of a drafted column of numbers, read from private rows.
+
+A draft is for a person to review; what stands here only decides what she starts from.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from stratsynth.schema.columns import EXACT, Numeric
+
+MOST_IN_A_BIN = 0.5
+"""Bins of equal width will not do where more than this share of the numbers lies in one."""
+SPIKE = 0.1
+"""A number that this share of the records has exactly is a bin of its own."""
+MANY_VALUES = 100
+"""Whole numbers from this range have a bin each, and need no spikes."""
+FEW_VALUES = 20
+"""Fewer different numbers are no skewed column."""
+CODES = 4
+"""The most special codes that are looked for at the ends."""
+QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.995, 0.999)
+"""Where a skewed column is cut; beyond the last of them, at 1, 2, 5, 10, 20 and so on."""
+DIGITS = 2
+"""How many digits such an end of a bin has."""
+
+Counts = Mapping[float, int]
+"""How many rows have each number."""
+
+
+def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
+    """The keys of a `Numeric` for numbers with these counts, and what its reviewer should know."""
+    notes: list[str] = []
+    codes = set(_codes(counts)) if whole else set()
+    rest = {value: count for value, count in counts.items() if value not in codes}
+    lower, upper = rounded_bounds(min(rest), max(rest), whole=whole)
+    keys: dict[str, Any] = {"lower": lower, "upper": upper, "integer": whole}
+    if codes:
+        keys["special"] = tuple(f"{value:.0f}" for value in sorted(codes))
+        notes.append(f"{', '.join(keys['special'])} looks like a code and no amount; if it is one, leave `special` out")
+    if whole and upper - lower < MANY_VALUES:
+        return keys, notes
+    rows = sum(rest.values())
+    spikes = tuple(sorted(value for value, count in rest.items() if count >= SPIKE * rows)) if len(rest) > 2 else ()
+    if spikes:
+        keys["spikes"] = spikes
+        most = max(spikes, key=rest.__getitem__)
+        notes.append(f"{rest[most] / rows:.0%} of the numbers are exactly {most:g}; `spikes` keeps such numbers apart")
+    others = {value: count for value, count in rest.items() if value not in spikes}
+    share = _fullest(Numeric(**keys), others) if others else 0.0
+    if share > MOST_IN_A_BIN and len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
+        edges = _edges(others, lower, upper, whole=whole)
+        size = _round(_quantile(sorted(others.items()), 0.5, size=True), 1)
+        keys |= {"edges": edges, "shape": "log", "transform_unit": max(size, 1.0) if whole else size or 1.0}
+        notes.append(
+            f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means: `edges` follow what "
+            "was seen, to two digits. Replace them by public ones, narrow where most people are and wide in the tail"
+        )
+    return keys, notes
+
+
+def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
+    """The extremes rounded outward to 5, 50, 500 and so on, by how far apart they are."""
+    low, high = Decimal(least), Decimal(most)
+    step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
+    step = max(step, Decimal(1)) if whole else step
+    lower = (low / step).to_integral_value(ROUND_FLOOR) * step
+    upper = (high / step).to_integral_value(ROUND_CEILING) * step
+    upper += step if lower == upper else 0
+    limit = Decimal(EXACT) if whole else Decimal(sys.float_info.max)
+    return float(max(lower, -limit)), float(min(upper, limit))
+
+
+def _codes(counts: Counts) -> Iterator[float]:
+    """Numbers at the ends that look like codes: nines, eights or sevens far above all others, or single negatives."""
+    seen = sorted(counts)
+    for _ in range(CODES):
+        if len(seen) <= MANY_VALUES // 2:
+            return
+        first, last, spread = seen[0], seen[-1], seen[-2] - seen[1]
+        text = f"{last:.0f}"
+        if len(text) > 1 and len(set(text)) == 1 and text[0] in "789" and last - seen[-2] > spread:
+            yield seen.pop()
+        elif first < 0 <= seen[1] and (first >= -9 or set(f"{-first:.0f}") == {"9"}):
+            yield seen.pop(0)
+        else:
+            return
+
+
+def _fullest(column: Numeric, counts: Counts) -> float:
+    """The share of the numbers that lie in the fullest bin which is no spike."""
+    bins: dict[int, int] = {}
+    for value, count in counts.items():
+        place = bisect_right(column.breaks, value)
+        bins[place] = bins.get(place, 0) + count
+    return max(bins.values()) / sum(bins.values())
+
+
+def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
+    """Ends of bins at rounded quantiles, and at 1, 2, 5, 10 and so on beyond them."""
+    ordered = sorted(counts.items())
+    cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
+    cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
+    cuts = {float(round(cut)) for cut in cuts} if whole else cuts
+    end = upper + 1 if whole else upper
+    return (lower, *sorted(cut + 0.0 for cut in cuts if lower < cut < upper), end)
+
+
+def _ladder(lower: float, upper: float) -> Iterator[float]:
+    """1, 2, 5, 10, 20 and so on, with both signs, as far as the bounds are."""
+    top = max(abs(lower), abs(upper))
+    for power in range(math.floor(math.log10(top)) - 8, math.floor(math.log10(top)) + 1):
+        for digit in (1, 2, 5):
+            yield from (digit * 10.0**power, -digit * 10.0**power)
+
+
+def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
+    """The number below which a part of the rows lies; of its size, the sign left out, on request."""
+    if size:
+        ordered = sorted((abs(value), count) for value, count in ordered)
+    wanted, before = q * sum(count for _, count in ordered), 0
+    for value, count in ordered:
+        before += count
+        if before >= wanted:
+            return value
+    return ordered[-1][0]
+
+
+def _round(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")
