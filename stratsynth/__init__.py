@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Categorical, Numeric, Schema, Temporal
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
+    from stratsynth.synthesizing import synthesize
     from stratsynth.verifying import verify
     from stratsynth.weights import Weights
 
@@ -61,6 +62,7 @@ _HOME = {
     "fit": "fitting",
     "open_table": "data.table",
     "plan": "planning",
+    "synthesize": "synthesizing",
     "verify": "verifying",
     "weight_sensitivity": "release.sensitivity",
 }
@@ -83,6 +85,7 @@ __all__ = [
     "fit",
     "open_table",
     "plan",
+    "synthesize",
     "verify",
     "weight_sensitivity",
 ]

@@ -10,9 +10,10 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.guess import guess
@@ -23,9 +24,6 @@ from stratsynth.schema import codec, toml, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
 from stratsynth.schema.text import MISSING
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _HEADER = """\
 # INTERNAL: do not publish this file as it is.
@@ -79,7 +77,8 @@ def drafted(source: Source) -> Draft:
     Raises:
         SchemaError: A table none of whose columns can be drafted.
     """
-    table, types = source.read(source.columns()), source.own_types()
+    table = source.read(source.columns())
+    types = {**_texts(source), **source.own_types()}
     columns: dict[str, Column] = {}
     notes: dict[str, Sequence[str]] = {}
     left_out: dict[str, str] = {}
@@ -95,6 +94,14 @@ def drafted(source: Source) -> Draft:
         raise SchemaError("no column of this table can be drafted; write the schema by hand")
     lost = source.left_out()
     return Draft(Schema(columns, origin=PRIVATE), notes, left_out, table.num_rows, lost.quotes + lost.fields)
+
+
+def _texts(source: Source) -> dict[str, str]:
+    """The columns that are declared to be text, and so come back as text; those of a CSV file all are, and none is."""
+    declared = source.types()
+    if declared is None:
+        return {}
+    return {f.name: "text" for f in declared if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
 
 
 def draft(source: Source) -> str:

@@ -51,6 +51,8 @@ def own_types(frame: pd.DataFrame) -> dict[str, str]:
             found |= {str(name): "ordered"} if kind.ordered else {}
         elif pd.api.types.is_integer_dtype(kind):
             found[str(name)] = "int64"
+        elif not isinstance(kind, pd.StringDtype):
+            found[str(name)] = "any"  # objects and truth values are read as text, and need not be
     return found
 
 

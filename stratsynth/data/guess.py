@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from stratsynth.data.guess_bins import numeric_keys
+from stratsynth.data.guess_bins import decimal_keys, numeric_keys
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
@@ -22,6 +22,8 @@ FEW = 30
 """A column of whole numbers with at most this many different ones is drafted as categorical."""
 MANY = 1000
 """A column of text with more different values than this is not drafted."""
+MOST_DIGITS = 4
+"""Numbers of at most this many decimals come back with as many."""
 ENOUGH = 50
 """In so many rows, values that all differ are an identifier's."""
 
@@ -46,7 +48,8 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     Args:
         name: Its name.
         data: Its values.
-        own_type: What a frame calls its type, where the values as read do not tell: "int64", or "ordered".
+        own_type: What its table says of its type, where the values as read do not tell: "int64", "ordered", or
+            "text", which comes back as text whatever it spells.
 
     Raises:
         SchemaError: A column that cannot or should not be released, with the remedy.
@@ -59,10 +62,10 @@ def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Gues
     if pa.types.is_dictionary(data.type):
         return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
     if kind := moment_kind(data.type, texts):
-        return Guess(*temporal(kind, data.type, texts, missing=missing))
+        return Guess(*temporal(kind, data.type, texts, missing=missing, as_text=own_type == "text"))
     if all(_OTHER_DATES.fullmatch(text) for text in texts):
         raise SchemaError("its dates are not in ISO form; write them as 2024-12-31, or leave it out")
-    if all(text.lower() in {"true", "false"} for text in texts):
+    if all(text.lower() in {"true", "false"} for text in texts) and own_type != "text":
         outside = MISSING if missing else None
         return Guess(Categorical(levels=("false", "true"), outside=outside, dtype="bool"))
     return _numbers_or_levels(name, data.type, texts, own_type, missing=missing)
@@ -76,7 +79,7 @@ def _numbers_or_levels(
     words = sorted(texts.keys() - numbers.keys())
     whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
     coded = any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
-    _refuse_identifier(name, texts, numbers, quantities=not words and not coded, whole=whole)
+    _refuse_identifier(name, texts, numbers, quantities=len(words) <= 1 and bool(numbers) and not coded, whole=whole)
     dtype = _type(kind, own_type, texts, whole=whole and not coded and not words)
     counts: dict[float, int] = {}
     for text, value in numbers.items():
@@ -84,13 +87,21 @@ def _numbers_or_levels(
     if len(words) <= 1 and len(counts) > (FEW if whole else 0) and not coded:
         keys, notes = numeric_keys(counts, whole=whole)
         own = words[0] if words else None
-        typed = dtype != "string" and not own and (whole or dtype != "int64")
-        if whole and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
+        typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
+        if (digits := _decimals(numbers)) is not None and not whole:
+            keys |= decimal_keys(keys, digits)
+        if whole and not notes and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
             notes.append("if these are codes, as of an occupation, and no amounts, list them as levels")
         return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
     levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
     _refuse_many(texts)
     return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype))
+
+
+def _decimals(numbers: Mapping[str, float]) -> int | None:
+    """How many decimals the numbers have, if these are few."""
+    found = {len(text.partition(".")[2].rstrip("0")) for text in numbers if "e" not in text.lower()}
+    return max(found) if found and max(found) <= MOST_DIGITS else None
 
 
 def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
@@ -144,8 +155,8 @@ def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, 
         return "int64"
     if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return "float64"
-    if pa.types.is_boolean(kind):
-        return "bool"
+    if own_type == "text":
+        return "string"
     if not whole:
         return "string"
     return "int64" if all(text.lstrip("-").isdigit() for text in texts) else "float64"

@@ -14,11 +14,13 @@ from typing import Any
 
 from stratsynth.schema.columns import EXACT, Numeric
 
-MOST_IN_A_BIN = 0.5
+MOST_IN_A_BIN = 0.4
 """Bins of equal width will not do where more than this share of the numbers lies in one."""
-SPIKE = 0.1
-"""A number that this share of the records has exactly is a bin of its own."""
-MANY_VALUES = 100
+SPIKE = 0.03
+"""A number that this share of the records has exactly is a bin of its own: zeros, and round numbers in answers."""
+SPIKES = 12
+"""The most such numbers."""
+MANY_VALUES = 128
 """Whole numbers from this range have a bin each, and need no spikes."""
 FEW_VALUES = 20
 """Fewer different numbers are no skewed column."""
@@ -44,9 +46,11 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
         keys["special"] = tuple(f"{value:.0f}" for value in sorted(codes))
         notes.append(f"{', '.join(keys['special'])} looks like a code and no amount; if it is one, leave `special` out")
     if whole and upper - lower < MANY_VALUES:
-        return keys, notes
+        values = int(upper - lower) + 1
+        return keys if values <= 100 else keys | {"bins": values}, notes  # as it is without saying so
     rows = sum(rest.values())
-    spikes = tuple(sorted(value for value, count in rest.items() if count >= SPIKE * rows)) if len(rest) > 2 else ()
+    often = [value for value, count in rest.items() if count >= SPIKE * rows] if len(rest) > 2 else []
+    spikes = tuple(sorted(sorted(often, key=rest.__getitem__)[-SPIKES:]))
     if spikes:
         keys["spikes"] = spikes
         most = max(spikes, key=rest.__getitem__)
@@ -61,7 +65,28 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
             f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means: `edges` follow what "
             "was seen, to two digits. Replace them by public ones, narrow where most people are and wide in the tail"
         )
+    elif others:
+        keys |= _number_of_bins(others, lower, upper)
     return keys, notes
+
+
+def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
+    """Further keys for numbers of so many decimals; a bin each, where there are few between the bounds."""
+    first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
+    if last - first >= MANY_VALUES or "edges" in keys:
+        return {"digits": digits}
+    edges = tuple(place / 10**digits for place in range(first, last + 2))
+    return {"lower": edges[0], "upper": edges[-2], "digits": digits, "edges": edges, "bins": None, "spikes": ()}
+
+
+def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
+    """So many bins that each is at most a fifth of a standard deviation wide, from 20, as without saying so, to 60."""
+    rows = sum(counts.values())
+    mean = math.fsum(value / rows * count for value, count in counts.items())
+    square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
+    spread = math.sqrt(square)
+    found = min(60, math.ceil(5 / spread)) if spread > 0 else 0
+    return {"bins": found} if found > 20 else {}
 
 
 def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:

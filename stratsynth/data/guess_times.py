@@ -36,12 +36,15 @@ def moment_kind(kind: pa.DataType, texts: Mapping[str, int]) -> str | None:
     return None
 
 
-def temporal(kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool) -> tuple[Temporal, list[str]]:
+def temporal(
+    kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missing: bool, as_text: bool
+) -> tuple[Temporal, list[str]]:
     """A column of dates, times or durations with rounded bounds, and notes for its reviewer."""
     read = {text: microseconds(kind, text) for text in texts}
     words = [text for text, value in read.items() if value is None]
     counts = {value: texts[text] for text, value in read.items() if value is not None}
     keys: dict[str, Any] = {"missing": missing, "not_applicable": words[0] if words else None}
+    keys |= {"dtype": "string"} if as_text else {}
     if kind == "time":
         return Temporal(kind="time", lower="00:00:00", upper="23:59:59", bins=24, **keys), []
     if kind == "duration":
@@ -51,7 +54,7 @@ def temporal(kind: str, stored: pa.DataType, texts: Mapping[str, int], *, missin
     days = all(value % _DAY == 0 for value in counts)
     notes = ["moments are in UTC"] if kind == "datetime" and getattr(stored, "tz", None) else []
     if kind == "datetime" and days:  # dates that were stored as moments come back as moments
-        kind, keys["dtype"] = "date", None if words else "datetime"
+        kind, keys["dtype"] = "date", "string" if words or as_text else "datetime"
     first, last = (_EPOCH + dt.timedelta(microseconds=value) for value in (min(counts), max(counts)))
     lower, upper, bins = _bounds(first, last)
     if kind == "date":

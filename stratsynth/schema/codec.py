@@ -233,7 +233,19 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArra
         share = rng.random(len(codes))
         # Not low + share * (top - low), whose difference can overflow; rounding must not leave the bin.
         drawn = np.clip(low * (1 - share) + top * share, low, top) + 0.0
+    if column.digits is not None:
+        return _rounded(drawn, low, top, 10.0**column.digits)
     return np.asarray(drawn, np.int64 if column.integer else np.float64)
+
+
+def _rounded(
+    drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """The nearest decimal that lies in the bin; the number itself where none does."""
+    least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
+    most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
+    found = np.clip(np.floor(drawn * scale), least, most) / scale
+    return np.where((least <= most) & (low <= found) & (found <= top), found, drawn)
 
 
 def _has_null(column: Column) -> bool:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
-from stratsynth.checks import is_number, said
+from stratsynth.checks import is_number, is_whole, said
 from stratsynth.schema import bins, checks
 from stratsynth.schema.text import MISSING, check_text, meaning, number
 
@@ -163,6 +163,9 @@ class Numeric:
     shape: str = "even"
     """How synthetic numbers lie within a bin: "even", or "log", evenly on that scale, as in a long tail."""
 
+    digits: int | None = None
+    """How many decimals synthetic numbers have, from 0 to 9; None: as many as a float has."""
+
     special: tuple[str, ...] = ()
     """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and comes back as itself.
     Those that spell numbers lie outside the bounds; others come back as null in the numeric types."""
@@ -208,6 +211,8 @@ class Numeric:
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
         self._check_unit()
+        if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
+            checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
         bins.check(self)
         self._check_words()
         self._check_dtype()

@@ -114,6 +114,16 @@ def test_numbers_lie_in_a_bin_by_its_shape(integer, lower, upper):
     assert drawn(even, even.all_levels[0], 40_000).mean() == pytest.approx((lower + upper) / 2, rel=0.05)
 
 
+@pytest.mark.parametrize("shape", ["even", "log"])
+def test_decimals_stay_in_their_bin(shape):
+    column = Numeric(lower=0.05, upper=10, edges=(0, 0.125, 0.13, 2.5, 10), digits=1, shape=shape)
+    assert set(drawn(column, "[0,0.125)")) == {0.1}
+    assert drawn(column, "[0.125,0.13)").between(0.125, 0.13).all(), "no such decimal: any number"
+    inner = drawn(column, "[0.13,2.5)", 20_000)
+    assert set(inner) == {i / 10 for i in range(2, 25)}, "2.5 belongs to the next bin"
+    assert drawn(column, "[2.5,10]", 20_000).max() <= 10
+
+
 @pytest.mark.parametrize(
     "levels",
     [
@@ -152,6 +162,8 @@ def test_the_schema_file_says_it_all():
         ({"shape": "lof"}, "did you mean 'log'"),
         ({"spacing": "log", "edges": (0, 5, 10)}, "leave it out where edges"),
         ({"transform_unit": 5}, "transform_unit needs"),
+        ({"digits": 10}, "digits must be a whole number from 0 to 9"),
+        ({"digits": 1, "integer": True}, "not integer"),
     ],
 )
 def test_what_makes_no_bins_is_refused(keys, message):

@@ -51,12 +51,12 @@ def test_what_a_draft_guesses():
         )
     )
     columns = schema.columns
-    assert columns["few"] == Categorical(levels=("0", "1", "2"), dtype="int64")
+    assert columns["few"] == Categorical(levels=("0", "1", "2")), "declared as text"
     assert columns["int"] == Categorical(levels=tuple("0123456789"), dtype="int64")
     assert columns["age"] == Numeric(lower=10, upper=95, integer=True)
     assert columns["money"].not_applicable == "N"
     assert columns["money"].integer
-    assert columns["real"] == Numeric(lower=0, upper=0.2, missing=True)
+    assert columns["real"] == Numeric(lower=0, upper=0.2, missing=True, digits=3)
     assert columns["whole"] == Categorical(levels=("0", "1", "2", "3"), dtype="float64", outside="missing")
     assert columns["code"].size == 150
     assert columns["code"].dtype == "string"
@@ -112,6 +112,31 @@ def test_names_are_known_by_their_column():
     found = drafted(open_source(people))
     assert found.schema.names == ("town",)
     assert "names or addresses" in found.left_out["last_name"]
+
+
+def test_decimals_come_back_with_as_many_digits():
+    rng = np.random.default_rng(0)
+    grades = np.round(rng.normal(3, 0.4, N).clip(1.5, 4), 1)
+    prices = np.round(rng.lognormal(3, 1, N), 2)
+    schema = drafted(open_source(pd.DataFrame({"grade": grades, "price": prices}))).schema
+    assert schema.columns["grade"].digits == 1
+    assert schema.columns["price"].digits == 2
+    coded = encode(schema, pa.table({"grade": grades, "price": prices})).codes
+    back = decode(schema, coded, rng).to_pandas()
+    assert back["grade"].tolist() == grades.tolist(), "a bin for each"
+    assert (back["price"] == back["price"].round(2)).all()
+    again = encode(schema, pa.Table.from_pandas(back)).codes
+    assert {n: c.tolist() for n, c in again.items()} == {n: c.tolist() for n, c in coded.items()}, "none left its bin"
+
+
+def test_texts_of_numbers_are_numbers_in_a_csv_file_and_texts_where_they_are_declared_so(tmp_path):
+    frame = pd.DataFrame({"few": ["1", "2"] * 200, "many": [str(i % 300) for i in range(N)], "day": ["2001-02-03"] * N})
+    assert {c.dtype for c in drafted(open_source(frame)).schema.columns.values()} == {"string"}
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    from_csv = drafted(open_source(tmp_path / "x.csv")).schema.columns
+    assert [c.dtype for c in from_csv.values()] == ["int64", "int64", "date"]
+    objects = frame.astype(object)
+    assert [c.dtype for c in drafted(open_source(objects)).schema.columns.values()] == ["int64", "int64", "date"]
 
 
 def test_amounts_that_all_differ_are_no_identifiers():
