@@ -19,7 +19,9 @@ from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
 from stratsynth.schema.text import MISSING, number
 
 FEW = 30
-"""A column of whole numbers with at most this many different ones is drafted as categorical."""
+"""A column of numbers with at most this many different ones is drafted as categorical."""
+OFTEN = 50
+"""Numbers that are not whole must each occur this often on average for that."""
 MANY = 1000
 """A column of text with more different values than this is not drafted."""
 MOST_DIGITS = 4
@@ -84,7 +86,8 @@ def _numbers_or_levels(
     counts: dict[float, int] = {}
     for text, value in numbers.items():
         counts[value] = counts.get(value, 0) + texts[text]
-    if len(words) <= 1 and len(counts) > (FEW if whole else 0) and not coded:
+    rare = not whole and sum(counts.values()) < OFTEN * len(counts)
+    if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded:
         keys, notes = numeric_keys(counts, whole=whole)
         own = words[0] if words else None
         typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))

@@ -129,6 +129,13 @@ def test_decimals_come_back_with_as_many_digits():
     assert {n: c.tolist() for n, c in again.items()} == {n: c.tolist() for n, c in coded.items()}, "none left its bin"
 
 
+def test_few_decimals_that_occur_often_are_levels():
+    frame = pd.DataFrame({"rate": [0.5, 1.25] * (N // 2), "rarely": [i % 20 + 0.5 for i in range(N)]})
+    columns = drafted(open_source(frame)).schema.columns
+    assert columns["rate"] == Categorical(levels=("0.5", "1.25"), dtype="float64")
+    assert isinstance(columns["rarely"], Numeric)
+
+
 def test_texts_of_numbers_are_numbers_in_a_csv_file_and_texts_where_they_are_declared_so(tmp_path):
     frame = pd.DataFrame({"few": ["1", "2"] * 200, "many": [str(i % 300) for i in range(N)], "day": ["2001-02-03"] * N})
     assert {c.dtype for c in drafted(open_source(frame)).schema.columns.values()} == {"string"}
