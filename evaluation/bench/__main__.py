@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "predict")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
 
 
 def main() -> int:
@@ -30,6 +30,7 @@ def main() -> int:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
+    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
     arguments = parser.parse_args()
     from stratsynth.evaluation.bench.figures import show
 
@@ -42,6 +43,8 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "frames":
+        figures = module.run(arguments.tables)
     elif arguments.name == "predict":
         figures = module.run(seeds=arguments.seeds, adult=arguments.adult, law=arguments.law)
     else:

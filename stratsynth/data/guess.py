@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from stratsynth.data.guess_bins import decimal_keys, numeric_keys
+from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
 from stratsynth.data.guess_times import moment_kind, temporal
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
@@ -87,7 +87,8 @@ def _numbers_or_levels(
     for text, value in numbers.items():
         counts[value] = counts.get(value, 0) + texts[text]
     rare = not whole and sum(counts.values()) < OFTEN * len(counts)
-    if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded:
+    listed = whole and looks_coded(counts)
+    if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded and not listed:
         keys, notes = numeric_keys(counts, whole=whole)
         own = words[0] if words else None
         typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
@@ -98,7 +99,8 @@ def _numbers_or_levels(
         return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
     levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
     _refuse_many(texts)
-    return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype))
+    notes = ["it looks like codes, as of an occupation; if these are amounts, declare a numeric column"] * listed
+    return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype), notes)
 
 
 def _decimals(numbers: Mapping[str, float]) -> int | None:

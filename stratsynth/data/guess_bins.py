@@ -24,10 +24,12 @@ MANY_VALUES = 128
 """Whole numbers from this range have a bin each, and need no spikes."""
 FEW_VALUES = 20
 """Fewer different numbers are no skewed column."""
+MOST_CODES, EACH_CODE = 500, 20
+"""Codes of a list are at most this many, and each occurs this often on average."""
 CODES = 4
 """The most special codes that are looked for at the ends."""
 QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.995, 0.999)
-"""Where a skewed column is cut; beyond the last of them, at 1, 2, 5, 10, 20 and so on."""
+"""Where a skewed column is cut; beyond the last of them, at powers of ten."""
 DIGITS = 2
 """How many digits such an end of a bin has."""
 
@@ -68,6 +70,21 @@ def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[s
     elif others:
         keys |= _number_of_bins(others, lower, upper)
     return keys, notes
+
+
+def looks_coded(counts: Counts) -> bool:
+    """Whether whole numbers are codes, as of occupations: a few hundred, far apart, of no common step, zero not theirs.
+
+    Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
+    """
+    seen = sorted(counts)
+    few = MANY_VALUES // 4 < len(seen) <= MOST_CODES and sum(counts.values()) >= EACH_CODE * len(seen)
+    if not few or seen[0] <= 0:
+        return False
+    ordered = sorted(counts.items())
+    low, high = _quantile(ordered, 0.1), _quantile(ordered, 0.9)
+    inside = sum(low <= value <= high for value in seen)
+    return math.gcd(*map(int, seen)) == 1 and inside < 0.1 * (high - low)
 
 
 def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
@@ -127,7 +144,7 @@ def _fullest(column: Numeric, counts: Counts) -> float:
 
 
 def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
-    """Ends of bins at rounded quantiles, and at 1, 2, 5, 10 and so on beyond them."""
+    """Ends of bins at rounded quantiles, and at powers of ten beyond them."""
     ordered = sorted(counts.items())
     cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
     cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
@@ -137,11 +154,10 @@ def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[
 
 
 def _ladder(lower: float, upper: float) -> Iterator[float]:
-    """1, 2, 5, 10, 20 and so on, with both signs, as far as the bounds are."""
-    top = max(abs(lower), abs(upper))
-    for power in range(math.floor(math.log10(top)) - 8, math.floor(math.log10(top)) + 1):
-        for digit in (1, 2, 5):
-            yield from (digit * 10.0**power, -digit * 10.0**power)
+    """Powers of ten, with both signs, as far as the bounds are: noise in more bins of few people would move means."""
+    most = math.floor(math.log10(max(abs(lower), abs(upper))))
+    for power in range(most - 8, most + 1):
+        yield from (10.0**power, -(10.0**power))
 
 
 def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:

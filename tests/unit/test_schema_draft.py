@@ -129,6 +129,24 @@ def test_decimals_come_back_with_as_many_digits():
     assert {n: c.tolist() for n, c in again.items()} == {n: c.tolist() for n, c in coded.items()}, "none left its bin"
 
 
+def test_codes_far_apart_are_levels_and_amounts_are_not():
+    rng = np.random.default_rng(2)
+    occupations = rng.choice(9_000, 120, replace=False) + 170
+    frame = pd.DataFrame(
+        {
+            "occupation": rng.choice(occupations, 5_000),
+            "limit": rng.choice(np.arange(1, 101) * 10_000, 5_000),
+            "gain": np.where(rng.random(5_000) < 0.9, 0, rng.choice(occupations, 5_000)),
+            "weight": np.round(rng.lognormal(4, 0.6, 5_000)).astype(int) + 1,
+        }
+    )
+    found = drafted(open_source(frame))
+    kinds = {name: type(column).__name__ for name, column in found.schema.columns.items()}
+    assert kinds == {"occupation": "Categorical", "limit": "Numeric", "gain": "Numeric", "weight": "Numeric"}
+    assert found.schema.columns["occupation"].dtype == "int64"
+    assert "codes" in found.notes["occupation"][0]
+
+
 def test_few_decimals_that_occur_often_are_levels():
     frame = pd.DataFrame({"rate": [0.5, 1.25] * (N // 2), "rarely": [i % 20 + 0.5 for i in range(N)]})
     columns = drafted(open_source(frame)).schema.columns

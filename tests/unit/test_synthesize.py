@@ -14,7 +14,7 @@ import stratsynth as ss
 from helpers import small
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, StratsynthError
 
-ROWS = 1_500
+ROWS = 6_000
 
 
 def people(rows=ROWS):
@@ -46,9 +46,9 @@ def test_public_data_need_one_call_and_it_is_loud():
     assert synthetic.dtypes.map(lambda kind: kind.kind).tolist() == frame.dtypes.map(lambda kind: kind.kind).tolist()
     for name in ("age", "bill"):
         spread = frame[name].std()
-        assert abs(synthetic[name].mean() - frame[name].mean()) < 0.1 * spread
+        assert abs(synthetic[name].mean() - frame[name].mean()) < 0.15 * spread
         for part in (0.25, 0.5, 0.75):
-            assert abs(synthetic[name].quantile(part) - frame[name].quantile(part)) < 0.1 * spread
+            assert abs(synthetic[name].quantile(part) - frame[name].quantile(part)) < 0.15 * spread
 
 
 def test_a_sample_fits_scikit_learn_without_a_cast():
