@@ -5,6 +5,7 @@ Identifiers, names and free text are no columns of a release: they are refused w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -131,7 +132,7 @@ def _refuse_identifier(
 ) -> None:
     """Refuse what tells people apart, or was written about them."""
     rows, different = sum(texts.values()), len(texts)
-    unit = f'if it tells people apart, write unit = {{ column = "{name}", max_rows = 1 }}'
+    unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
     if rows >= ENOUGH and different == rows:
         close = whole and bool(numbers) and max(numbers.values()) - min(numbers.values()) < 2 * rows
         long = whole and min(map(len, texts)) == max(map(len, texts)) >= 8

@@ -225,7 +225,8 @@ def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArra
         unit = float(column.transform_unit)
         first, last = (np.copysign(np.log1p(np.abs(x) / unit), x) for x in (low, top + column.integer))
         place = first + rng.random(len(codes)) * (last - first)
-        drawn = np.copysign(np.expm1(np.abs(place)) * unit, place)
+        with np.errstate(over="ignore"):  # at the largest numbers there are
+            drawn = np.copysign(np.expm1(np.abs(place)) * unit, place)
         drawn = np.clip(np.floor(drawn) if column.integer else drawn, low, top)  # rounding must not leave the bin
     elif column.integer:
         drawn = rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
@@ -242,10 +243,11 @@ def _rounded(
     drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
 ) -> NDArray[np.float64]:
     """The nearest decimal that lies in the bin; the number itself where none does."""
-    least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
-    most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
-    found = np.clip(np.floor(drawn * scale), least, most) / scale
-    return np.where((least <= most) & (low <= found) & (found <= top), found, drawn)
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
+        least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
+        most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
+        found = np.clip(np.floor(drawn * scale), least, most) / scale
+        return np.where((least <= most) & (low <= found) & (found <= top), found + 0.0, drawn)
 
 
 def _has_null(column: Column) -> bool:

@@ -124,7 +124,7 @@ _WIDTH = 108
 
 
 def _filled(match: re.Match[str]) -> str:
-    lines, items = [""], [item.strip() for item in match[1].splitlines()]
+    lines, items = [""], [item.strip(" ") for item in match[1].removesuffix("\n").split("\n")]
     if sum(map(len, items)) + len(items) < _WIDTH - 20:
         return f"[{' '.join(items).removesuffix(',')}]"
     for item in items:

@@ -107,6 +107,12 @@ def test_identifiers_and_free_text_are_refused_with_the_remedy(values, remedy):
     assert remedy in found.left_out["x"]
 
 
+def test_a_name_of_several_lines_breaks_no_comment():
+    name = 'id"\n[columns.x]\u2028'
+    text = draft(open_source(pd.DataFrame({name: [f"p{i}" for i in range(N)], "A": ["a", "b"] * (N // 2)})))
+    assert Schema.from_toml_text(text).names == ("A",)
+
+
 def test_names_are_known_by_their_column():
     people = pd.DataFrame({"last_name": [f"N{i % 200}" for i in range(N)], "town": [f"N{i % 200}" for i in range(N)]})
     found = drafted(open_source(people))
