@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.units import protecting, whole
-from stratsynth.checks import check_seed
+from stratsynth.checks import check_seed, said
 from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.mechanisms.prepared import check_delta, origins_of
+from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def fit(
-    mechanism: Mechanism[Any],
+    mechanism: Mechanism[Any] | str,
     table: PrivateTable,
     budget: Budget,
     *,
@@ -39,7 +39,8 @@ def fit(
     With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 
     Args:
-        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`.
+        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`; or the name of an
+            installed mechanism, such as "mst", which `stratsynth mechanisms` lists.
         table: The private table, from `open_table`.
         budget: What the fit may spend.
         seed: Reaches post-processing only. Noise comes from the operating system.
@@ -63,7 +64,7 @@ def fit(
 
 @contextlib.contextmanager
 def fitted(
-    mechanism: Mechanism[Any] | Prepared,
+    mechanism: Mechanism[Any] | Prepared | str,
     table: PrivateTable,
     budget: Budget,
     *,
@@ -143,13 +144,15 @@ def fitted(
         account.close()
 
 
-def requested(mechanism: Mechanism[Any], table: PrivateTable, budget: Budget, *, seed: int | None = None) -> Request:
+def requested(
+    mechanism: Mechanism[Any] | str, table: PrivateTable, budget: Budget, *, seed: int | None = None
+) -> Request:
     """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
     return _judged(mechanism, table, budget, seed)[1]
 
 
 def _judged(
-    mechanism: Mechanism[Any] | Prepared,
+    mechanism: Mechanism[Any] | Prepared | str,
     table: PrivateTable,
     budget: Budget,
     seed: int | None,
@@ -161,6 +164,8 @@ def _judged(
     from stratsynth.data.same import refuse_same, refuse_same_content
     from stratsynth.driver.handlers import served
 
+    _check_table(table)
+    check_budget(budget)
     table.schema.ready()
     check_delta(budget, table.declared_size)
     check_seed(seed)
@@ -186,6 +191,15 @@ def _judged(
         refuse_same_content(table.backend, origins)
 
     return prepared, request_of(prepared, seed, private=private, ready=final)
+
+
+def _check_table(table: object) -> None:
+    """Refuse what is no opened table: rows alone say neither what they may hold nor what account they hang on."""
+    if not isinstance(table, PrivateTable):
+        data = "data" if said(table).endswith(" object") else said(table)
+        raise UsageError(
+            f"the table must come from open_table, not {said(table)}; write open_table({data}, schema=...)."
+        )
 
 
 def request_of(

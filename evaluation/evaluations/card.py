@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
 
 if TYPE_CHECKING:
@@ -57,6 +58,8 @@ def _heading(evaluation: Evaluation) -> str:
         f"{facts['real_rows']:,} real and {facts['synthetic_rows']:,} synthetic rows.",
         f"Error: mean L1 distance (0 to 2) of {facts['cliques']:,} {facts['k']}-way marginals.",
     ]
+    if (far := farthest(evaluation.raw)) is not None:
+        lines.append(sentence(far))
     if left:
         lines.append(f"{left:,} rows are left out, as the schema says of values that it does not know.")
     return "\n".join(lines)

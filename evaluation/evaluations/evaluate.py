@@ -17,6 +17,7 @@ from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
+from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import (
     FEW,
@@ -73,6 +74,8 @@ class Evaluation:
     """Whether a model can tell the rows of the two tables apart; this and the next are None where left out."""
     components: pd.DataFrame | None
     """Some rows of both tables on two axes, for a picture."""
+    raw: pd.DataFrame
+    """Means and quartiles of the raw numbers of both tables, everybody."""
     inconsistencies: pd.DataFrame
     """Broken rules."""
     levels: pd.DataFrame
@@ -191,6 +194,7 @@ def evaluate(
         correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if apart and _pairs(pair) else None,
         propensity=propensity_frame(pair, MODELS, MOST // 2, seed) if apart else None,
         components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
+        raw=raw_values(real, synthetic, schema, few=few),
         inconsistencies=inconsistency_frame(pair),
         levels=level_frame(pair),
         lens=None if recipe is None or release is None else lens_of_release(true, made, recipe, release, names, seed),

@@ -22,6 +22,7 @@ from stratsynth.evaluation.report.groups import (
     worst_first,
 )  # fmt: skip
 from stratsynth.evaluation.scores.baseline import RELEASE
+from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 
 from stratsynth.report.numbers import several, short
@@ -97,6 +98,8 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
+    if (far := farthest(evaluation.raw)) is not None:
+        lead.append(sentence(far))
     known = [s for s in groups if s.error(name).known and s.status == OK]
     if len(known) > 1:
         worst = max(known, key=lambda s: s.error(name).value)

@@ -113,11 +113,11 @@ class Plan:
         return plain
 
 
-def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
+def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
     Args:
-        mechanism: What would be fitted.
+        mechanism: What would be fitted, or the name of an installed mechanism.
         schema: The public schema.
         budget: What the fit would spend.
         declared_size: About how many records there are.
@@ -129,7 +129,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     prepared = prepare(mechanism, schema, budget, declared_size)
-    layout, found = prepared.strata, rehearse(prepared)
+    mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
     allot, spending = account.allot, account.spending
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]

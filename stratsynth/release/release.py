@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import path as given_path
 from stratsynth.checks import whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
@@ -243,7 +244,7 @@ class Release:
             ReleaseError: A folder that is no release, is damaged, contradicts itself, holds other files than its
                 certificate lists, or a model that no installed package knows.
         """
-        path = Path(folder)
+        path = given_path("the release", folder, error=ReleaseError)
         record = read_certificate(path)
         check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
         with opened_measurements(path):  # its footer is sound; sampling needs no more of it
@@ -267,9 +268,9 @@ def _seeded(model: Predictor, seed: int | None) -> Predictor:
     return model.seeded(seed)
 
 
-def check_new(folder: str | os.PathLike[str]) -> Path:
+def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
     """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
-    target = Path(folder)
+    target = given_path("the release's folder", folder)
     try:
         os.lstat(target)
     except FileNotFoundError:
@@ -277,7 +278,7 @@ def check_new(folder: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:  # a name too long, a null character, a file where a folder should be
         raise UsageError(f"{target} cannot be made ({getattr(error, 'strerror', error)}).") from None
     else:
-        raise UsageError(f"{target} exists already; a release never overwrites one. Name another with -o.")
+        raise UsageError(f"{target} exists already; a release never overwrites one. {remedy}.")
     above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
