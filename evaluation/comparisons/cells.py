@@ -16,7 +16,8 @@ import numpy as np
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, Scoring
 from stratsynth.evaluation.evaluations.evaluate import MOST
 from stratsynth.evaluation.learning.downstream import downstream
-from stratsynth.evaluation.scores.baseline import baselines
+from stratsynth.evaluation.scores.baseline import SUBSAMPLE, baselines
+from stratsynth.evaluation.scores.chance import chance
 from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
@@ -66,9 +67,15 @@ class CellRunner:
         """Score the baselines, once for all releases."""
         grid, real = self._grid, self._real
         frames = []
+
+        def scored(table: EncodedRows) -> dict[str, pd.DataFrame]:
+            return dict(scores(real, table, grid.scoring, None, 0))
+
         for baseline in baselines(real, real.schema, grid.recipe.rows):
-            parts = scores(real, baseline.table, grid.scoring, None, 0)
-            frames.append(in_columns(parts, _baseline(baseline.name), grid, np.nan))
+            found = scored(baseline.table) if baseline.name != SUBSAMPLE else chance(
+                real, grid.recipe.rows, scored
+            ).frames  # fmt: skip
+            frames.append(in_columns(iter(found.items()), _baseline(baseline.name), grid, np.nan))
         if self._holdout is not None:
             parts = _learned(real, grid.scoring, self._holdout, 0)
             frames.append(in_columns(parts, _baseline("real rows"), grid, np.nan))

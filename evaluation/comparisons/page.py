@@ -55,7 +55,7 @@ def comparison_page(
                 clique              the columns of a marginal, joined by a comma; empty or null for a whole metric
                 value, low, high    the figure and its interval; null where there is none
                 n                   real rows of the group
-                status              "ok", "small" or "not_estimable"
+                status              "ok", "far_off", "small" or "not_estimable"
 
         metric: The metric to draw; by default workload error if it is there, or else the commonest.
         epsilon: The epsilon of the disparity card and the heat map; by default the one closest to 1.

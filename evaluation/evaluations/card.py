@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.report.text import aligned, shown
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK, STAMP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -84,6 +84,8 @@ def _card(evaluation: Evaluation) -> str:
         lines.append(f"... and {hidden:,} more groups in workload.csv.")
     lines += [
         "", "subsample: as far off as chance makes a perfect model of the real rows, sampled as often: excess 1.0 x.",
+        f"It is the mean of {evaluation.facts['chance']['draws']} draws.",
+        *(["far_off: half or more of what the tables say there is wrong."] if FAR_OFF in set(kept["status"]) else []),
         "independent: each column by itself from the real rows, without privacy.",
         *(["means: mean relative error of the means of all columns."] if means else []), *_parity(evaluation),
     ]  # fmt: skip

@@ -11,7 +11,8 @@ from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
-from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
+from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
+from stratsynth.evaluation.scores.chance import Chance, chance
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
@@ -131,7 +132,7 @@ def evaluate(
         area: A column of areas, each of which gets a score.
         quasi: The quasi-identifiers of `matches`.
         few: Groups with fewer rows in either table are `small`.
-        seed: For baselines, models and intervals.
+        seed: For models and their intervals. Baselines are drawn alike for every seed.
         apart: Whether to compute correlations, propensity and components, which take most of the time.
 
     Returns:
@@ -151,8 +152,8 @@ def evaluate(
     pair = Pair.of(true, made, schema, names, few)
     axes = min(2, len(pair.variables(None)))
     compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
-    compared |= {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
-    scored = _compared(true, compared, pair, k, cliques)
+    compared |= {b.name: b.table for b in baselines(true, schema, made.rows) if b.name != SUBSAMPLE}
+    scored, alone = _compared(true, compared, pair, k, cliques)
     found = {name: joined(parts) for name, parts in scored.items()}
     areas = None if area is None else joined(_areas(true, compared, schema, area, k, cliques, few))
     people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
@@ -166,7 +167,10 @@ def evaluate(
             "holdout_rows": None if others is None else others.rows,
             "by": list(names), "groups": len(groups) if names else 0, "k": k, "seed": seed, "few": few, "area": area,
             "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
-            "tables": {name: MEANINGS.get(name, "another release of the same people") for name in compared},
+            "tables": {
+                name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
+            },
+            "chance": {"draws": alone.draws, "error_at_most_a_tenth": alone.reached},
             "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
             "schema_sha256": schema.sha256,
         },
@@ -208,22 +212,28 @@ def _refuse(
 
 def _compared(
     real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
-) -> dict[str, list[pd.DataFrame]]:
-    """The scores that the release and each baseline have."""
-    found: dict[str, list[pd.DataFrame]] = {}
-    for name, table in compared.items():
-        here = pair if name == RELEASE else Pair.of(real, table, pair.schema, pair.by, pair.few)
+) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
+    """The scores that the release and each baseline have; the subsample's are averaged over draws."""
+
+    def scores(table: EncodedRows, *, single: bool = False) -> dict[str, pd.DataFrame]:
+        here = Pair.of(real, table, pair.schema, pair.by, pair.few)
         work = workload_of(here, k, cliques, None)
         frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
-        if name == RELEASE:
+        if single:
             frames["cliques"] = clique_frame(here, work)
         if pair.by:
             frames["parity_marginals"] = marginals_frame(here, work, Weighting())
         if pair.by and pair.variables(None):
             frames["parity_means"] = means_frame(here, pair.variables(None), Weighting())
+        return frames
+
+    every = {name: scores(table, single=name == RELEASE) for name, table in compared.items()}
+    alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
+    found: dict[str, list[pd.DataFrame]] = {}
+    for name, frames in (*every.items(), (SUBSAMPLE, alone.frames)):
         for what, frame in frames.items():
             found.setdefault(what, []).append(named(frame, name))
-    return found
+    return found, alone
 
 
 def _areas(
@@ -235,9 +245,15 @@ def _areas(
     cliques: int | None,
     few: int,
 ) -> Iterator[pd.DataFrame]:
-    for name, table in compared.items():
+    def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
         pair = Pair.of(real, table, schema, area, few)
-        yield named(score_frame(pair, workload_of(pair, k, cliques, None)), name)
+        work = workload_of(pair, k, cliques, None)
+        return {"workload": workload_frame(pair, work), "score": score_frame(pair, work)}
+
+    every = {name: scores(table) for name, table in compared.items()}
+    alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
+    for name, frames in (*every.items(), (SUBSAMPLE, alone.frames)):
+        yield named(frames["score"], name)
 
 
 def _pairs(pair: Pair) -> bool:

@@ -21,7 +21,7 @@ from stratsynth.evaluation.report.groups import (
     worst_first,
 )  # fmt: skip
 from stratsynth.evaluation.scores.baseline import RELEASE
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
+from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK
 
 from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Figure, Page, Section, render
@@ -95,7 +95,7 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
-    known = [s for s in groups if s.error(name).known and s.status == OK]
+    known = [s for s in groups if s.error(name).known and s.status in (OK, FAR_OFF)]
     if len(known) > 1:
         worst = max(known, key=lambda s: s.error(name).value)
         best = min(known, key=lambda s: s.error(name).value)
@@ -106,7 +106,7 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"{with_people(worst)}{times}, and {short(best.error(name).value, 2)} for {with_people(best)}."
         )
     lead += [in_a_paragraph(evaluation, name, other) for other in evaluation.facts["beside"] if groups]
-    left = [s for s in groups if s.status != OK]
+    left = [s for s in groups if s.status not in (OK, FAR_OFF)]
     if left:
         lead.append(
             f"{several(len(left), 'declared group')} of {len(groups)} {'has' if len(left) == 1 else 'have'} too few "
