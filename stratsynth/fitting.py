@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -124,7 +125,9 @@ def fitted(
             return replies
 
         with solving(workers, tick) as solve:
-            model = run(steps, table.schema, answer, solve)
+            model = run(steps, table.schema, answer, solve) if not table.public else _openly(
+                lambda: run(steps, table.schema, answer, solve)
+            )  # fmt: skip
         if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
             raise MechanismError(
                 f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
@@ -141,6 +144,21 @@ def fitted(
         account.finish()
     finally:
         account.close()
+
+
+def _openly(work: Callable[[], Any]) -> Any:
+    """Work on public rows: what went wrong in third-party code, which is hidden otherwise, is shown."""
+    try:
+        return work()
+    except MechanismError as error:
+        cause = error.__context__
+        if cause is None or not error.__suppress_context__:
+            raise
+        where = traceback.extract_tb(cause.__traceback__)[-1]
+        raise MechanismError(
+            f"{type(cause).__name__}: {cause} ({where.filename}, line {where.lineno}, in {where.name}). This is shown "
+            "because the rows are declared public."
+        ) from cause
 
 
 def requested(mechanism: Mechanism[Any], table: PrivateTable, budget: Budget, *, seed: int | None = None) -> Request:
@@ -176,6 +194,11 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
+    if how.public_rows_only and not table.public:
+        raise Unsupported(
+            f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
+            "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
+        )
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
     if table.source is not None:
         refuse_same(table.source, origins)
