@@ -96,15 +96,9 @@ class External(Mechanism["Drawn"]):
         """Hand over the rows, and keep what comes back."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
-        sizes = {name: schema.size(name) for name in schema.names}
         number = self.rows or max(1, public.size or 0)  # a stratum of few people still needs a row to draw from
         try:
-            if self.values:
-                drawn = plainly(self.synthesizer, schema, frame, {
-                    "epsilon": budget.epsilon, "delta": budget.delta, "rows": number
-                }, rng)  # fmt: skip
-            else:
-                drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
+            drawn = self._called(schema, frame, number, budget, rng)
         except Exception:  # noqa: BLE001 - whatever it is: even its class may depend on a private row
             raise MechanismError(
                 f"{self.by} failed; the charge stands. What went wrong may tell of a private row and is not shown: try "
@@ -120,6 +114,14 @@ class External(Mechanism["Drawn"]):
         if not self.values and len(codes[schema.names[0]]) != number:
             raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")
         return model
+
+    def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
+        """What the function makes of level numbers, or of values."""
+        if self.values:
+            facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
+            return plainly(self.synthesizer, schema, frame, facts, rng)
+        sizes = {name: schema.size(name) for name in schema.names}
+        return self.synthesizer(frame, sizes, budget.epsilon, budget.delta, rows)
 
     def _claim(self, budget: Budget) -> Claim:
         return Claim(self.by, budget.epsilon, budget.delta, self.counts_rows)

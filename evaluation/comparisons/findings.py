@@ -54,8 +54,8 @@ _FAIR = (
 _PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
 _TESTS = (
     "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
-    "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict where "
-    f"it is below .05, over {ENOUGH} repetitions or more. Tests are about noise and drawing, not about other real rows."
+    "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
+    f"where it is below .05, over {ENOUGH} repetitions or more. They are about noise and drawing, not about other rows."
 )
 
 

@@ -77,7 +77,7 @@ def averaged(frames: list[pd.DataFrame]) -> pd.DataFrame:
         if name in _COUNTED or made[name].dtype.kind not in "if":
             continue
         mean, _ = _mean([frame[name].to_numpy(float) for frame in frames])
-        made[name] = mean.round().astype(made[name].dtype) if made[name].dtype.kind == "i" else mean
+        made[name] = mean.round().astype(int) if made[name].dtype.kind == "i" else mean
     mean, error = _mean([frame["value"].to_numpy(float) for frame in frames])
     made["low"], made["high"] = np.maximum(mean - NORMAL_95 * error, 0), mean + NORMAL_95 * error
     said = np.array([frame["status"].to_numpy(str) for frame in frames])

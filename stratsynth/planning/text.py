@@ -41,9 +41,26 @@ def describe(plan: Plan) -> str:
         "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     )
     lines.append("noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone.")
+    lines.extend(_unknown(plan))
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _unknown(plan: Plan) -> list[str]:
+    """What a dash means, and what errors leave out, where there is one."""
+    lines = []
+    if plan.everybody_first:
+        lines.append("Where a stratum measures no table of a kind, the error is that of everybody's model. How far its")
+        lines.append("people differ from everybody is in no plan: only data could tell.")
+    missing = [words for words, there in (
+        ("1-way", any(s.oneway_error is None for s in plan.strata)),
+        ("2-way", any(s.twoway_error is None for s in plan.strata)),
+        ("noise", any(s.sigma is None for s in plan.strata)),
+    ) if there]  # fmt: skip
+    if missing:
+        lines.append(f"-: nothing is asked that tells it ({', '.join(missing)}); see the verdict.")
+    return lines
 
 
 def _account(account: dict[str, Any] | None) -> list[str]:
