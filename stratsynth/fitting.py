@@ -16,6 +16,7 @@ from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_delta, origins_of
+from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -34,6 +35,7 @@ def fit(
     seed: int | None = None,
     entropy: Entropy | None = None,
     workers: int | Solving = 1,
+    progress: bool | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
@@ -49,6 +51,7 @@ def fit(
             same bit for bit. It pays for large models, such as those of many structural rules, and for
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
+        progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -58,7 +61,16 @@ def fit(
         BudgetRefused: What the ledger has not enough left for. Nothing was read.
         StratsynthError: What failed after a charge, which stands.
     """
-    with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+    if not wanted(progress):
+        with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+            return release
+    with (
+        bar("fitting") as tick,
+        fitted(
+            mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, tick=lambda: tick(None, None),
+            foretold=lambda rehearsal: tick(0, rehearsal.moments),
+        ) as release,
+    ):  # fmt: skip
         return release
 
 

@@ -23,7 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.evaluation.comparisons import pool
+from stratsynth.evaluation.comparisons import compare_text, pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.competitors import described, inner_name
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
@@ -61,6 +61,7 @@ def compare(
     workers: int | None = None,
     tick: Callable[[int, int], None] | None = None,
     note: Callable[[str], None] | None = None,
+    progress: bool | None = None,
 ) -> pd.DataFrame:
     """Fit and score the grid of a recipe's section [compare], and return the tidy frame that `out` holds.
 
@@ -78,6 +79,8 @@ def compare(
         workers: How many processes fit at a time, each on one thread; by default what the recipe says, or 1.
         tick: Called with the number of cells done and the number of all cells, at first and after each.
         note: Called with a line on the coming charges, before the first fit.
+        progress: Whether to show a bar with the time that is left, where there is no `tick`; by default on a terminal
+            and in a notebook.
 
     Returns:
         A row for each setting, repetition, metric, scope and group; `attrs["stamp"]` is its notice.
@@ -102,7 +105,8 @@ def compare(
         if cost is not None and note is not None:
             note(charge_line(cost.new))
         _write_facts(grid, folder, cost)
-        pool.compute(grid, files, count, tick or (lambda *_: None))
+        with contextlib.nullcontext() if tick is not None else compare_text.progress(progress) as bar:
+            pool.compute(grid, files, count, tick or bar or (lambda *_: None))
         if digests(grid, folder) != known:
             raise UsageError(
                 f"data, schema or weights were changed while they were compared; begin anew, not in {out}."

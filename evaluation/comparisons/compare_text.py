@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
 
 from stratsynth.files.whole import read_json
+from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,35 +35,12 @@ PAIRS = 20
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with the time that is left, on a terminal's stderr; elsewhere nothing."""
-    if not sys.stderr.isatty():
+def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with the time that is left, as asked, and by default on a terminal and in a notebook."""
+    if not wanted(shown):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        # of few and long steps, the speed of the last thirty seconds says nothing
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=24 * 3600) as bar:
-
-        def tick(done: int, cells: int) -> None:
-            # cells done before this call do not count in the speed
-            if bar.tasks:
-                bar.update(bar.tasks[0].id, completed=done)
-            else:
-                bar.add_task("fits", total=cells, completed=done)
-
+    with bar("fits", slow=True) as tick:
         yield tick
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.shown import evaluation_html, evaluation_text
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
@@ -36,6 +37,7 @@ from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 CLIQUES = 1_000
 """The default number of sets of columns: enough that another choice of sets hardly changes a mean."""
@@ -82,6 +84,14 @@ class Evaluation:
     downstream: pd.DataFrame | None
     """Models trained on the release and on real rows; None without a target and a hold-out."""
 
+    def __repr__(self) -> str:
+        """The tables' sizes, and the error of everybody."""
+        return evaluation_text(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the disparity card."""
+        return evaluation_html(self)
+
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Every frame there is, with its name."""
         for field in fields(self):
@@ -94,6 +104,15 @@ class Evaluation:
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Each group's error beside that of chance, worst first, and of the releases beside it: matplotlib's figure.
+
+        INTERNAL, and says so. `path` is a new .pdf, .svg or .png file outside of any release.
+        """
+        from stratsynth.evaluation.evaluations.plots import groups_plot
+
+        return groups_plot(self, path)
 
 
 def evaluate(

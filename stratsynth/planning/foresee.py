@@ -108,6 +108,23 @@ class Plan:
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
 
+    def __repr__(self) -> str:
+        """The mechanism, the budget and the number of strata."""
+        strata = f"{len(self.strata)} strata" if len(self.strata) > 1 else "everybody together"
+        return f"Plan({self.mechanism}; epsilon {self.epsilon:g}, delta {self.delta:g}; {strata})"
+
+    def __str__(self) -> str:
+        """As `stratsynth plan` prints it."""
+        from stratsynth.planning.text import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        from stratsynth.planning.text import in_html
+
+        return in_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""
         plain = asdict(self)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
+from stratsynth.display import panel
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
@@ -139,6 +141,23 @@ def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str
     plain = "; one-way tables only" if s.one_way else ""
     name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{budget}"
     return f"{name} {s.rounds:>7} {s.tables:>7} {s.megabytes:>6.1f} {sigma:>8} {errors}  {s.verdict}{plain}"
+
+
+def in_html(plan: Plan) -> str:
+    """A plan for a notebook."""
+    facts = [
+        ("Budget", f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"),
+        ("Weights", plan.weights["citation"] or "none"),
+        ("Time", f"{about(plan.seconds)} on one core, by a rough model"),
+    ]
+    rows = [
+        [s.stratum or "all", s.size, s.tables, math.nan if s.sigma is None else s.sigma, percent(s.oneway_error),
+         percent(s.twoway_error), s.verdict]
+        for s in sorted(plan.strata, key=lambda s: -s.size)
+    ]  # fmt: skip
+    heads = ["stratum", "people", "tables", "noise", "1-way", "2-way", "verdict"]
+    note = "1-way, 2-way: expected error of a mean count from noise alone. print(plan) says more."
+    return panel(f"Plan of {plan.mechanism}", facts, (heads, rows), note=note)
 
 
 def percent(error: float | None) -> str:
