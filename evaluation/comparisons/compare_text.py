@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.evaluation.comparisons.findings import word
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
@@ -158,10 +159,7 @@ def _pairs(overall: pd.DataFrame) -> list[str]:
 
 
 def _difference(row: Mapping[Hashable, Any], first: str) -> str:
-    word = str(row["verdict"]).rpartition(" ")[2]
-    if word and not str(row["verdict"]).startswith(f"{first} is "):
-        word = {"better": "worse", "higher": "lower"}[word]
-    return f"{_ends(row['difference'], row['low'], row['high'])} {word}".rstrip()
+    return f"{_ends(row['difference'], row['low'], row['high'])} {word(str(row['verdict']), first)}".rstrip()
 
 
 def _times(number: int) -> str:

@@ -26,7 +26,8 @@ LEARNED = {
 }
 """Scores of trained models, for everybody."""
 PARITIES = {"parity_means": "Parity error of the means", "parity_marginals": "Parity error of the marginals"}
-ERRORS = {"workload_error": "Workload error", "k_marginal_score": "k-marginal score"}
+ERRORS = {"workload_error": "Workload error"}
+"""Whose tests are shown; those of the k-marginal score are the same, as it is the same distance on another scale."""
 TESTS = 60
 """The largest number of tests shown of each metric, smallest p first; paired.csv has all."""
 
@@ -134,19 +135,27 @@ def _tested(part: pd.DataFrame, title: str) -> Figure:
     note = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
     return listing(
         title, note,
-        [("first", "text"), ("second", "text"), ("epsilon", "number"), ("difference", "number"), ("low", "number"),
-         ("high", "number"), ("repetitions", "number"), ("p", "text"), ("p (Holm)", "text"), ("verdict", "text")],
+        [("first − second", "text"), ("epsilon", "text"), ("difference", "number"), ("low", "number"),
+         ("high", "number"), ("times", "number"), ("p", "text"), ("p (Holm)", "text"), ("first is", "text")],
         rows, f"{several(len(part), 'test')}, smallest p first.",
     )  # fmt: skip
 
 
 def _test(row: Mapping[Any, Any]) -> Sequence[str | float | None]:
+    first = setting_name(row["first_mechanism"], row["first_stratification"])
+    second = setting_name(row["second_mechanism"], row["second_stratification"])
     return [
-        setting_name(row["first_mechanism"], row["first_stratification"]),
-        setting_name(row["second_mechanism"], row["second_stratification"]),
-        *(float(row[name]) for name in ("epsilon", "difference", "low", "high", "repetitions")),
-        spelt(row["p_value"]), spelt(row["p_holm"]), str(row["verdict"]) or "–",
+        f"{first} − {second}", f"{row['epsilon']:g}", *(float(row[name]) for name in ("difference", "low", "high")),
+        int(row["repetitions"]), spelt(row["p_value"]), spelt(row["p_holm"]), word(str(row["verdict"]), first) or "–",
     ]  # fmt: skip
+
+
+def word(verdict: str, first: str) -> str:
+    """What a verdict says the first setting is: better or worse, higher or lower; empty without a verdict."""
+    said = verdict.rpartition(" ")[2]
+    if said and not verdict.startswith(f"{first} is "):
+        said = {"better": "worse", "higher": "lower"}[said]
+    return said
 
 
 def spelt(p: float) -> str:

@@ -246,13 +246,25 @@ def _compared(
             frames["parity_means"] = means_frame(here, pair.variables(None), Weighting())
         return frames
 
-    every = {name: scores(table, single=name == RELEASE) for name, table in compared.items()}
+    every: dict[str, Mapping[str, pd.DataFrame]] = {
+        name: scores(table, single=name == RELEASE) for name, table in compared.items()
+    }  # fmt: skip
     alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
     found: dict[str, list[pd.DataFrame]] = {}
-    for name, frames in (*every.items(), (SUBSAMPLE, alone.frames)):
+    every = dict(_with_chance(every, alone))
+    for name, frames in every.items():
         for what, frame in frames.items():
             found.setdefault(what, []).append(named(frame, name))
     return found, alone
+
+
+def _with_chance(
+    every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
+) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
+    """The averaged subsample in its place: after the releases, before the other baselines."""
+    yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
+    yield SUBSAMPLE, alone.frames
+    yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
 
 
 def _areas(
@@ -271,7 +283,7 @@ def _areas(
 
     every = {name: scores(table) for name, table in compared.items()}
     alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
-    for name, frames in (*every.items(), (SUBSAMPLE, alone.frames)):
+    for name, frames in _with_chance(every, alone):
         yield named(frames["score"], name)
 
 

@@ -184,14 +184,15 @@ def _where(evaluation: Evaluation) -> Section:
     }
     order = sorted(columns, key=lambda c: -sum(v for (r, _), v in values.items() if r == c and math.isfinite(v)))
     hidden = len(sized) - len(kept)
-    names = "; ".join(f"{label}: {group_name(dict(zip(by, key, strict=True)), evaluation.schema)}"
-                      for key, label in labels.items())  # fmt: skip
+    names = [
+        (label, group_name(dict(zip(by, key, strict=True)), evaluation.schema)) for key, label in labels.items()
+    ]  # fmt: skip
     figure = heat(
         "Error by column and group",
         "The mean error of the tables that a column is part of. Groups and columns that are worst come first"
-        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "")
-        + f". Groups ({' | '.join(by)}): {names}.",
+        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "") + ".",
         order, list(labels.values()), values, corner="Column", item="group",
+        codes=(f"What the {several(len(names), 'code')} of groups stand for ({' | '.join(by)})", names),
     )  # fmt: skip
     return Section("where", "Where it goes wrong, for whom", figures=[figure])
 

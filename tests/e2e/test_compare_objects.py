@@ -66,7 +66,8 @@ def test_a_function_and_a_mechanism_stand_beside_those_of_the_recipe(recipe):
     assert facts["pairs"][0] == ["mine by SEX", "independent by SEX"]
     page = Path("out/report.html").read_text(encoding="utf-8")
     assert "Which differences are beyond chance" in page
-    assert "mine, vanilla is better" in page
+    assert "mine, vanilla − independent, vanilla" in page
+    assert "<span>better</span>" in page
     before = kept()
     evaluation.compare(recipe, "out", mechanisms=own)
     assert kept() == before
