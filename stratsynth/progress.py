@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
+T = TypeVar("T")
 Tick: TypeAlias = "Callable[[int | None, int | None], None]"
 """Called with the number of steps done (None for one more) and the number of all (None where it stays)."""
 
@@ -58,3 +59,31 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
                 shown.update(task, completed=done, total=total)
 
         yield tick
+
+
+class Step(Protocol):
+    """Counts one step as done when it is handed its result, which it hands back."""
+
+    def __call__(self, result: T, /) -> T:
+        """The result."""
+
+
+@contextlib.contextmanager
+def steps(what: str, total: int, progress: bool | None) -> Iterator[Step]:
+    """A bar over a known number of steps, as asked, and by default where a person looks on."""
+    count = 0
+
+    def done(result: T) -> T:
+        nonlocal count
+        count += 1
+        if tick is not None:
+            tick(min(count, total), total)
+        return result
+
+    if not wanted(progress):
+        tick: Tick | None = None
+        yield done
+        return
+    with bar(what, slow=True) as tick:
+        tick(0, total)
+        yield done

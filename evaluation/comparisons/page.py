@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.comparisons.findings import findings
+from stratsynth.evaluation.comparisons.paired import ENOUGH
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
@@ -117,6 +118,12 @@ def _lead(runs: Runs) -> Iterator[str]:
         f"{runs.metric.replace('_', ' ')}: the less, the better. At epsilon {runs.epsilon:g}, unless said otherwise; "
         f"intervals are {many}."
     )
+    if runs.seeds < ENOUGH:
+        yield (
+            f"{several(runs.seeds, 'repetition is', 'repetitions are')} too few to say which way is better; a verdict "
+            f"needs {ENOUGH}."
+        )
+        return
     brief = False
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
         names = [s for m, s in runs.methods if m == mechanism]

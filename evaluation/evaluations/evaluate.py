@@ -33,6 +33,7 @@ from stratsynth.evaluation.tables import (
 )  # fmt: skip
 
 from stratsynth.errors import UsageError
+from stratsynth.progress import steps
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -133,6 +134,7 @@ def evaluate(
     few: int = FEW,
     seed: int = 0,
     apart: bool = True,
+    progress: bool | None = None,
 ) -> Evaluation:
     """Every score of a release, in every declared group, beside its baselines.
 
@@ -153,6 +155,7 @@ def evaluate(
         few: Groups with fewer rows in either table are `small`.
         seed: For models and their intervals. Baselines are drawn alike for every seed.
         apart: Whether to compute correlations, propensity and components, which take most of the time.
+        progress: Whether to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
         The scores as frames, and facts about the tables and settings.
@@ -172,45 +175,50 @@ def evaluate(
     axes = min(2, len(pair.variables(None)))
     compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
     compared |= {b.name: b.table for b in baselines(true, schema, made.rows) if b.name != SUBSAMPLE}
-    scored, alone = _compared(true, compared, pair, k, cliques)
-    found = {name: joined(parts) for name, parts in scored.items()}
-    areas = None if area is None else joined(_areas(true, compared, schema, area, k, cliques, few))
-    people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
-    return Evaluation(
-        schema=schema,
-        by=names,
-        facts={
-            "stamp": STAMP,
-            "real_rows": true.rows, "synthetic_rows": made.rows,
-            "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
-            "holdout_rows": None if others is None else others.rows,
-            "by": list(names), "groups": len(groups) if names else 0, "k": k, "seed": seed, "few": few, "area": area,
-            "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
-            "tables": {
-                name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
+    paired = apart and _pairs(pair)
+    with steps("scoring", 2 + (area is not None) + 2 * apart + paired + (target is not None), progress) as done:
+        scored, alone = done(_compared(true, compared, pair, k, cliques))
+        found = {name: joined(parts) for name, parts in scored.items()}
+        areas = None if area is None else done(joined(_areas(true, compared, schema, area, k, cliques, few)))
+        people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
+        return Evaluation(
+            schema=schema,
+            by=names,
+            facts={
+                "stamp": STAMP,
+                "real_rows": true.rows, "synthetic_rows": made.rows,
+                "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
+                "holdout_rows": None if others is None else others.rows,
+                "by": list(names), "groups": len(groups) if names else 0,
+                "k": k, "seed": seed, "few": few, "area": area,
+                "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
+                "tables": {
+                    name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
+                },
+                "chance": {"draws": alone.draws, "error_at_most_a_tenth": alone.reached},
+                "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
+                "schema_sha256": schema.sha256,
             },
-            "chance": {"draws": alone.draws, "error_at_most_a_tenth": alone.reached},
-            "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
-            "schema_sha256": schema.sha256,
-        },
-        workload=found["workload"],
-        score=found["score"],
-        areas=areas,
-        cliques=found["cliques"].drop(columns="table"),
-        parity_means=found.get("parity_means"),
-        parity_marginals=found.get("parity_marginals"),
-        disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
-        correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if apart and _pairs(pair) else None,
-        propensity=propensity_frame(pair, MODELS, MOST // 2, seed) if apart else None,
-        components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
-        inconsistencies=inconsistency_frame(pair),
-        levels=level_frame(pair),
-        matches=joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
-        downstream=None if target is None else downstream(
-            made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
-            most=MOST, few=few, seed=seed,
-        ),
-    )  # fmt: skip
+            workload=found["workload"],
+            score=found["score"],
+            areas=areas,
+            cliques=found["cliques"].drop(columns="table"),
+            parity_means=found.get("parity_means"),
+            parity_marginals=found.get("parity_marginals"),
+            disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
+            correlations=done(correlation_frame(pair, ("pearson", "kendall", "cramer"))) if paired else None,
+            propensity=done(propensity_frame(pair, MODELS, MOST // 2, seed)) if apart else None,
+            components=done(
+                principal_components(true, made, schema, names, components=axes, seed=seed)
+            ) if apart else None,
+            inconsistencies=inconsistency_frame(pair),
+            levels=level_frame(pair),
+            matches=done(joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()])),
+            downstream=None if target is None else done(downstream(
+                made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
+                most=MOST, few=few, seed=seed,
+            )),
+        )  # fmt: skip
 
 
 def _refuse(

@@ -106,3 +106,20 @@ def test_pairs_are_two_settings_of_the_grid(recipe, capsys, pairs):
     recipe.write_text(f"{text[:start]}pairs = {pairs}\n", encoding="utf-8")
     assert cli.run(["compare", str(recipe), "-o", "out"]) == 2
     assert "pairs" in capsys.readouterr().err
+
+
+def test_what_models_learn_and_how_equally_is_in_the_page(recipe):
+    small.people(60).to_csv("others.csv", index=False)
+    text = recipe.read_text(encoding="utf-8")
+    text = text.replace('metrics = ["workload_error"]', 'holdout = "others.csv"\ntarget = "WORK"\npositive = ["yes"]')
+    text = text.replace("seeds = 5", "seeds = 2")
+    start = text.index("pairs = ")
+    recipe.write_text(text[:start], encoding="utf-8")
+    frame = evaluation.compare(recipe, "out")
+    assert {"auc:boosting", "f1:forest", "accuracy:linear"} <= set(frame["metric"])
+    page = Path("out/report.html").read_text(encoding="utf-8")
+    for what in ("What the releases are good for", "Area under the ROC curve", "F1 of the positives",
+                 "How equal the predictions are", "Demographic parity difference", "Parity error of the means",
+                 "p (Holm)", "real rows, not private", "2 repetitions are too few"):  # fmt: skip
+        assert what in page, what
+    assert set(pd.read_csv("out/paired.csv")["verdict"].dropna()) == set()

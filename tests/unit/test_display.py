@@ -162,3 +162,22 @@ def test_a_bar_counts_and_shows_what_is_left(capsys):
         tick(0, 2)
         tick(None, None)
     assert "Traceback" not in capsys.readouterr().err
+
+
+def test_an_evaluation_counts_its_parts_to_the_end(release, monkeypatch):
+    seen = []
+
+    class Bar:
+        def __enter__(self):
+            return lambda done, total: seen.append((done, total))
+
+        def __exit__(self, *_):
+            return None
+
+    monkeypatch.setattr(progress, "bar", lambda *_, **__: Bar())
+    made = release.sample(80, seed=1)
+    for more in ({}, {"apart": False}, {"area": "SEX", "holdout": people(60), "target": "WORK", "positive": "yes"}):
+        seen.clear()
+        evaluate(people(), made, small.SCHEMA, ["SEX"], k=2, progress=True, **more)
+        total = seen[0][1]
+        assert [done for done, _ in seen] == list(range(total + 1))
