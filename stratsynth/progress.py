@@ -31,6 +31,7 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
         slow: Whether steps are few and long, so that the speed of the last thirty seconds says nothing.
     """
     from rich.console import Console
+    from rich.errors import LiveError
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -46,19 +47,27 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
     )  # fmt: skip
     period = 24 * 3600 if slow else 30.0
     console = Console() if in_notebook() else Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, speed_estimate_period=period) as shown:
-        task = None
+    shown = Progress(*columns, console=console, transient=True, speed_estimate_period=period)
+    task = None
 
-        def tick(done: int | None, total: int | None) -> None:
-            nonlocal task
-            if task is None:  # steps done before do not count in the speed
-                task = shown.add_task(what, total=total, completed=done or 0)
-            elif done is None:
-                shown.update(task, advance=0 if total is not None else 1, total=total)
-            else:
-                shown.update(task, completed=done, total=total)
+    def tick(done: int | None, total: int | None) -> None:
+        nonlocal task
+        if task is None:  # steps done before do not count in the speed
+            task = shown.add_task(what, total=total, completed=done or 0)
+        elif done is None:
+            shown.update(task, advance=0 if total is not None else 1, total=total)
+        else:
+            shown.update(task, completed=done, total=total)
 
+    try:
+        shown.start()
+    except LiveError:  # the caller has a bar of its own on the screen
+        yield lambda *_: None
+        return
+    try:
         yield tick
+    finally:
+        shown.stop()
 
 
 class Step(Protocol):

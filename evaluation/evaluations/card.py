@@ -132,8 +132,12 @@ def _learned(evaluation: Evaluation) -> str:
     frame = evaluation.downstream
     if frame is None:
         return ""
-    number = "accuracy" if "accuracy" in set(frame["metric"]) else "mean_absolute_error"
-    here = frame[(frame["metric"] == number) & (frame["scope"] == EVERYBODY)]
+    numbers = [name for name in ("accuracy", "auc", "f1", "mean_absolute_error") if name in set(frame["metric"])]
+    return "\n\n".join(_one_score(evaluation, frame[frame["metric"] == number], number) for number in numbers)
+
+
+def _one_score(evaluation: Evaluation, frame: pd.DataFrame, number: str) -> str:
+    here = frame[frame["scope"] == EVERYBODY]
     trained = [name for name in ("synthetic", "subsample", "real") if name in set(here["trained_on"])]
     rows = [["model", *trained]]
     for model in dict.fromkeys(here["model"]):
