@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
+from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -33,6 +35,7 @@ def fit(
     seed: int | None = None,
     entropy: Entropy | None = None,
     workers: int | Solving = 1,
+    progress: bool | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
@@ -49,6 +52,7 @@ def fit(
             same bit for bit. It pays for large models, such as those of many structural rules, and for
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
+        progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -58,7 +62,16 @@ def fit(
         BudgetRefused: What the ledger has not enough left for. Nothing was read.
         StratsynthError: What failed after a charge, which stands.
     """
-    with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+    if not wanted(progress):
+        with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+            return release
+    with (
+        bar("fitting") as tick,
+        fitted(
+            mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, tick=lambda: tick(None, None),
+            foretold=lambda rehearsal: tick(0, rehearsal.moments),
+        ) as release,
+    ):  # fmt: skip
         return release
 
 
@@ -125,7 +138,9 @@ def fitted(
             return replies
 
         with solving(workers, tick) as solve:
-            model = run(steps, table.schema, answer, solve)
+            model = run(steps, table.schema, answer, solve) if not table.public else _openly(
+                lambda: run(steps, table.schema, answer, solve)
+            )  # fmt: skip
         if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
             raise MechanismError(
                 f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
@@ -142,6 +157,21 @@ def fitted(
         account.finish()
     finally:
         account.close()
+
+
+def _openly(work: Callable[[], Any]) -> Any:
+    """Work on public rows: what went wrong in third-party code, which is hidden otherwise, is shown."""
+    try:
+        return work()
+    except MechanismError as error:
+        cause = error.__context__
+        if cause is None or not error.__suppress_context__:
+            raise
+        where = traceback.extract_tb(cause.__traceback__)[-1]
+        raise MechanismError(
+            f"{type(cause).__name__}: {cause} ({where.filename}, line {where.lineno}, in {where.name}). This is shown "
+            "because the rows are declared public."
+        ) from cause
 
 
 def requested(
@@ -181,6 +211,11 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
+    if how.public_rows_only and not table.public:
+        raise Unsupported(
+            f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
+            "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
+        )
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
     if table.source is not None:
         refuse_same(table.source, origins)

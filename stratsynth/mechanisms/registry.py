@@ -27,9 +27,15 @@ def load(name: str) -> type[Mechanism[Any]]:
         known = ", ".join(installed()) or "none"
         raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
     try:
-        return cast("type[Mechanism[Any]]", installed()[name].load())
+        found = installed()[name].load()
     except ImportError as error:
         raise UsageError(f"mechanism: {name} is installed but cannot be imported: {error}.") from error
+    if not isinstance(found, type) or not issubclass(found, Mechanism):
+        raise UsageError(
+            f"mechanism: {name} is registered as {installed()[name].value}, which is no class that inherits "
+            "stratsynth.mechanisms.Mechanism. Register a class; an object is given to fit() or compare() itself."
+        )
+    return found
 
 
 def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:

@@ -25,10 +25,12 @@ from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, sc
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import LazyTable, opened_measurements
 from stratsynth.release.sampling import Wanted, draw_table
+from stratsynth.release.shown import Certificate, release_html, release_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
@@ -51,6 +53,38 @@ class Release:
     """Every noisy answer, with its noise. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
     """How many rows `save` writes when nobody says."""
+
+    def __post_init__(self) -> None:
+        """The certificate is shown in words."""
+        object.__setattr__(self, "certificate", Certificate(self.certificate))
+
+    def __repr__(self) -> str:
+        """The mechanism and the guarantee."""
+        return release_text(self.certificate, len(self.model.schema.names))
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, real: Data | None = None,
+        columns: Sequence[str] | None = None, seed: int = 0,
+    ) -> Figure:  # fmt: skip
+        """Each column of the release as a picture: matplotlib's figure.
+
+        Args:
+            path: A new .pdf, .svg or .png file; None to have the figure alone.
+            real: Real rows to draw beside: a frame, an Arrow table or a path. The figure is INTERNAL then, says so,
+                and is not written into a release.
+            columns: Which columns; by default all.
+            seed: For the rows that are drawn.
+
+        Raises:
+            UsageError: The file exists, is of another kind, or lies in a release; or there is no such column.
+        """
+        from stratsynth.release.plots import columns_plot
+
+        return columns_plot(self, None if path is None else Path(path), real, columns, seed)
+
+    def _repr_html_(self) -> str:
+        """For a notebook; nothing but what is published."""
+        return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
 
     def sample(
         self,

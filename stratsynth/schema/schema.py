@@ -102,6 +102,18 @@ class Schema:
     def __hash__(self) -> int:
         return hash(self.sha256)
 
+    def __repr__(self) -> str:
+        """The columns' names."""
+        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
+        return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: every column with its kind, its categories and what they mean."""
+        from stratsynth.schema.shown import schema_html
+
+        return schema_html(self)
+
     @property
     def most_rows(self) -> int:
         """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""

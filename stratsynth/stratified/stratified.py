@@ -82,6 +82,11 @@ class Groupwise(Mechanism[R]):
         return self.inner.takes_row_count
 
     @property
+    def public_rows_only(self) -> bool:
+        """As what is fitted in strata."""
+        return self.inner.public_rows_only
+
+    @property
     def title(self) -> str:
         """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
         own = "" if self.name == "stratified" else f"{self.name} "
