@@ -86,7 +86,8 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             loss_bounds={labels[level]: bound for level, bound in (self.loss_bounds or {}).items()},
             **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
-        self.release_ = fit(how, self._table(x, target, column, sensitive), Budget(self.epsilon, self.delta))
+        table = self._table(x, target, column, sensitive)
+        self.release_ = fit(how, table, Budget(self.epsilon, self.delta), progress=False)
         low, high = self._bounds(x.shape[1])
         middle, half = low / 2 + high / 2, high / 2 - low / 2
         fitted = self.release_.model

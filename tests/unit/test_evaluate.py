@@ -40,7 +40,7 @@ def found():
 def test_every_frame_has_every_group_and_a_stamp(found):
     frames = dict(found.frames())
     assert set(frames) == {
-        "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations",
+        "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations", "raw",
         "propensity", "components", "inconsistencies", "levels", "matches", "downstream",
     }  # fmt: skip
     for name, frame in frames.items():
