@@ -87,8 +87,6 @@ def check(column: Numeric) -> None:
         checks.count("bins", column.bins)
         if column.integer and column.bins > column.upper - column.lower + 1:
             checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
-    checks.choice("spacing", column.spacing, SHAPES)
-    checks.choice("shape", column.shape, SHAPES)
     if column.spacing != EVEN and column.edges is not None:
         checks.refuse("spacing is of bins; leave it out where edges are given")
     if kept(column, column.lower, column.upper) != column.spikes:

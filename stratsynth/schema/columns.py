@@ -210,6 +210,8 @@ class Numeric:
                 object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
+        checks.choice("spacing", self.spacing, bins.SHAPES)
+        checks.choice("shape", self.shape, bins.SHAPES)
         self._check_unit()
         if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
             checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
@@ -284,7 +286,7 @@ class Numeric:
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
         if self.transform is None and unit != 1 and bins.LOG not in (self.spacing, self.shape):
-            checks.refuse("transform_unit needs a transform")
+            checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
     def _check_words(self) -> None:
         """Special codes and not applicable are texts that no quantity has."""
