@@ -14,6 +14,7 @@ from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
 from stratsynth.evaluation.scores.chance import Chance, chance
+from stratsynth.evaluation.scores.columns import column_frame
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
@@ -64,6 +65,8 @@ class Evaluation:
     """The score in each area, by `table`; None where no column of areas was named."""
     cliques: pd.DataFrame
     """The release's L1 distance of each marginal, worst first."""
+    columns: pd.DataFrame
+    """The share of each level of each column, among real and synthetic rows."""
     parity_means: pd.DataFrame | None
     """Parity error of the means, by `table`; this and the next two are None without groups."""
     parity_marginals: pd.DataFrame | None
@@ -203,6 +206,7 @@ def evaluate(
             score=found["score"],
             areas=areas,
             cliques=found["cliques"].drop(columns="table"),
+            columns=column_frame(pair),
             parity_means=found.get("parity_means"),
             parity_marginals=found.get("parity_marginals"),
             disparity=mean_disparity(true, made, schema, names, few=few) if names else None,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
@@ -54,6 +55,7 @@ def evaluation_page(
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
+        single_columns(evaluation),
         use(evaluation),
         fidelity(evaluation),
         guarantee(certificate),
