@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -246,9 +247,9 @@ def _compared(
 ) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
     """The scores that the release and each baseline have; the subsample's are averaged over draws."""
 
-    def scores(table: EncodedRows, *, single: bool = False) -> dict[str, pd.DataFrame]:
+    def scores(table: EncodedRows, *, single: bool = False, draw: bool = False) -> dict[str, pd.DataFrame]:
         here = Pair.of(real, table, pair.schema, pair.by, pair.few)
-        work = workload_of(here, k, cliques, None)
+        work = workload_of(here, k, cliques, None, errors_of_means=not draw)
         frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
         if single:
             frames["cliques"] = clique_frame(here, work)
@@ -261,7 +262,7 @@ def _compared(
     every: dict[str, Mapping[str, pd.DataFrame]] = {
         name: scores(table, single=name == RELEASE) for name, table in compared.items()
     }  # fmt: skip
-    alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
+    alone = chance(real, compared[RELEASE].rows, partial(scores, draw=True), every[RELEASE]["workload"])
     found: dict[str, list[pd.DataFrame]] = {}
     every = dict(_with_chance(every, alone))
     for name, frames in every.items():
