@@ -8,6 +8,8 @@ from typing import Any
 
 ROWS = 40
 """The largest number of rows of a table."""
+SHORT = 12
+"""The length up to which a cell stays on one line."""
 _CELL = "text-align:{side};padding:.1em .7em .1em 0;vertical-align:top;overflow-wrap:normal"
 
 
@@ -59,15 +61,15 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
         f'<th style="{_CELL.format(side=side)}">{escape(name)}</th>' for name, side in zip(heads, sides, strict=True)
     )
     body = "".join(
-        "<tr>"
-        + "".join(
-            f'<td style="{_CELL.format(side=side)}">{escape(_spelt(value))}</td>'
-            for value, side in zip(row, sides, strict=True)
-        )
-        + "</tr>"
+        "<tr>" + "".join(_cell(_spelt(value), side) for value, side in zip(row, sides, strict=True)) + "</tr>"
         for row in rows[:ROWS]
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _cell(text: str, side: str) -> str:
+    whole = ";white-space:nowrap" if len(text) <= SHORT else ""
+    return f'<td style="{_CELL.format(side=side)}{whole}">{escape(text)}</td>'
 
 
 def _spelt(value: Any) -> str:

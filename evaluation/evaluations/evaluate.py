@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
 from stratsynth.evaluation.evaluations.shown import evaluation_html, evaluation_text
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
@@ -14,13 +15,11 @@ from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.lens.scores import lens_of_release
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
-from stratsynth.evaluation.scores.chance import Chance, chance
+from stratsynth.evaluation.scores.columns import column_frame
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
-from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.raw import raw_values
-from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import (
     FEW,
     RESERVED,
@@ -66,6 +65,8 @@ class Evaluation:
     """The score in each area, by `table`; None where no column of areas was named."""
     cliques: pd.DataFrame
     """The release's L1 distance of each marginal, worst first."""
+    columns: pd.DataFrame
+    """The share of each level of each column, among real and synthetic rows."""
     parity_means: pd.DataFrame | None
     """Parity error of the means, by `table`; this and the next two are None without groups."""
     parity_marginals: pd.DataFrame | None
@@ -193,9 +194,9 @@ def evaluate(
     split = None if recipe is None or release is None else (recipe, release)
     parts = 2 + (area is not None) + 2 * apart + paired + (target is not None) + (split is not None)
     with steps("scoring", parts, progress) as done:
-        scored, alone = done(_compared(true, compared, pair, k, cliques))
+        scored, alone = done(compared_scores(true, compared, pair, k, cliques))
         found = {name: joined(parts) for name, parts in scored.items()}
-        areas = None if area is None else done(joined(_areas(true, compared, schema, area, k, cliques, few)))
+        areas = None if area is None else done(joined(area_scores(true, compared, schema, area, k, cliques, few)))
         people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
         return Evaluation(
             schema=schema,
@@ -219,6 +220,7 @@ def evaluate(
             score=found["score"],
             areas=areas,
             cliques=found["cliques"].drop(columns="table"),
+            columns=column_frame(pair),
             parity_means=found.get("parity_means"),
             parity_marginals=found.get("parity_marginals"),
             disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
@@ -253,64 +255,6 @@ def _refuse(
         task(schema, target, positive=positive, above=above)
     if area is not None:
         schema.column(area)
-
-
-def _compared(
-    real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
-) -> tuple[dict[str, list[pd.DataFrame]], Chance]:
-    """The scores that the release and each baseline have; the subsample's are averaged over draws."""
-
-    def scores(table: EncodedRows, *, single: bool = False) -> dict[str, pd.DataFrame]:
-        here = Pair.of(real, table, pair.schema, pair.by, pair.few)
-        work = workload_of(here, k, cliques, None)
-        frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
-        if single:
-            frames["cliques"] = clique_frame(here, work)
-        if pair.by:
-            frames["parity_marginals"] = marginals_frame(here, work, Weighting())
-        if pair.by and pair.variables(None):
-            frames["parity_means"] = means_frame(here, pair.variables(None), Weighting())
-        return frames
-
-    every: dict[str, Mapping[str, pd.DataFrame]] = {
-        name: scores(table, single=name == RELEASE) for name, table in compared.items()
-    }  # fmt: skip
-    alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
-    found: dict[str, list[pd.DataFrame]] = {}
-    every = dict(_with_chance(every, alone))
-    for name, frames in every.items():
-        for what, frame in frames.items():
-            found.setdefault(what, []).append(named(frame, name))
-    return found, alone
-
-
-def _with_chance(
-    every: Mapping[str, Mapping[str, pd.DataFrame]], alone: Chance
-) -> Iterator[tuple[str, Mapping[str, pd.DataFrame]]]:
-    """The averaged subsample in its place: after the releases, before the other baselines."""
-    yield from ((name, frames) for name, frames in every.items() if name == RELEASE or name not in MEANINGS)
-    yield SUBSAMPLE, alone.frames
-    yield from ((name, frames) for name, frames in every.items() if name != RELEASE and name in MEANINGS)
-
-
-def _areas(
-    real: EncodedRows,
-    compared: Mapping[str, EncodedRows],
-    schema: Schema,
-    area: str,
-    k: int,
-    cliques: int | None,
-    few: int,
-) -> Iterator[pd.DataFrame]:
-    def scores(table: EncodedRows) -> dict[str, pd.DataFrame]:
-        pair = Pair.of(real, table, schema, area, few)
-        work = workload_of(pair, k, cliques, None)
-        return {"workload": workload_frame(pair, work), "score": score_frame(pair, work)}
-
-    every = {name: scores(table) for name, table in compared.items()}
-    alone = chance(real, compared[RELEASE].rows, scores, every[RELEASE]["workload"])
-    for name, frames in _with_chance(every, alone):
-        yield named(frames["score"], name)
 
 
 def _pairs(pair: Pair) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
@@ -56,6 +57,7 @@ def evaluation_page(
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
+        single_columns(evaluation),
         None if evaluation.lens is None else lens_section(evaluation.lens, evaluation.by, evaluation.schema),
         use(evaluation),
         fidelity(evaluation),

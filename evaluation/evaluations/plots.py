@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
+NAME = 44
+"""The length to which a group's name is shortened."""
 GROUPS = 40
 """The largest number of groups, the worst."""
 OWN = "release"
@@ -41,8 +44,10 @@ def groups_plot(evaluation: Evaluation, path: str | Path | None) -> Figure:
         axes.errorbar(values, at, xerr=np.maximum(ends, 0), fmt="o", markersize=4, color=COLOURS[i % len(COLOURS)],
                       label=name, linewidth=1)  # fmt: skip
     axes.plot([group.chance for group in kept], places, "|", color="0.4", markersize=9, label="chance alone")
-    axes.set_yticks(places, [f"{group.name} ({int(group.n):,})" for group in kept], fontsize=8)
-    axes.set_xlabel(f"mean L1 distance (0 to 2) of {evaluation.facts['k']}-way marginals, 95 % intervals", fontsize=9)
+    names_shown = [f"{shorten(group.name, NAME, placeholder='...')} ({int(group.n):,})" for group in kept]
+    axes.set_yticks(places, names_shown, fontsize=8)
+    axes.tick_params(axis="x", labelsize=8)
+    axes.set_xlabel(f"mean L1 distance (0 to 2), {evaluation.facts['k']}-way marginals", fontsize=8)
     axes.set_xlim(left=0)
     axes.grid(axis="x", linewidth=0.4)
     figure.legend(loc="outside upper right", ncols=len(names) + 1, fontsize=8)

@@ -107,11 +107,13 @@ def k_marginal_score(
     return score_frame(pair, workload_of(pair, k, most, columns))
 
 
-def workload_of(pair: Pair, k: int, most: int | None, columns: Sequence[str] | None) -> Workload:
+def workload_of(
+    pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
+) -> Workload:  # fmt: skip
     """The workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
-    return workload(pair, all_cliques(wanted, k, most))
+    return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:

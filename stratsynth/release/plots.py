@@ -68,17 +68,24 @@ def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
 
 
 def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
-    """A numeric column as steps over its range, any other as bars of its commonest levels."""
+    """A numeric column as steps, bin by bin, any other as bars of its commonest levels.
+
+    Bins are drawn equally wide, whatever they span: of a long tail nothing could be seen otherwise.
+    """
     axes.set_title(name, fontsize=9)
     axes.tick_params(labelsize=7)
     series = [("synthetic", drawn, "tab:blue"), *([("real", real, "0.25")] if real is not None else [])]
     if isinstance(column, Numeric) and len(column.extents) > 1:
-        edges = np.asarray(column.breaks, float)
-        middles, widths = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
+        from matplotlib.ticker import EngFormatter
+
+        bins = len(column.extents)
+        edges = [column.lower, *(float(low) for low in np.asarray(column.breaks, float)[1:bins]), column.upper]
         for label, values, colour in series:
-            # a density, so that bins of several widths compare
-            axes.step(middles, values[: len(widths)] / widths, where="mid", label=label, color=colour, linewidth=1.2)
-        axes.set_yticks([])
+            axes.stairs(values[:bins], np.arange(bins + 1), label=label, color=colour, linewidth=1.2)
+        ticks = np.unique(np.linspace(0, bins, 5).round().astype(int))
+        said = EngFormatter(sep="")
+        axes.set_xticks(ticks, [said(float(f"{edges[tick]:.2g}")) for tick in ticks])
+        axes.set_ylim(bottom=0)
         return
     most = drawn if real is None else np.maximum(drawn, real)
     kept = np.sort(np.argsort(-most, kind="stable")[:LEVELS])

@@ -40,7 +40,7 @@ def release_html(certificate: Mapping[str, Any], columns: int, declared_size: in
         ("Guarantee", f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']})"),
         ("Strata", " x ".join(certificate["strata"].get("by", ()))),
         ("Columns", columns),
-        ("Declared size", "unknown" if declared_size is None else f"{declared_size:,}"),
+        ("Declared size", "" if declared_size is None else f"{declared_size:,}"),
         ("Not verified", "; ".join(certificate["unverified"])),
     ]
     return panel(

@@ -46,4 +46,8 @@ def save(figure: Figure, path: Path) -> None:
 
 def stamp(figure: Figure, text: str) -> None:
     """What nobody may miss, at the foot of the figure."""
-    figure.text(0.01, 0.002, text, fontsize=7, color="tab:red", va="bottom", ha="left")
+    foot = 0.2 / figure.get_figheight()
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.set(rect=(0, foot, 1, 1 - foot))  # type: ignore[call-arg]
+    figure.text(0.01, foot / 5, text, fontsize=7, color="tab:red", va="bottom", ha="left")
