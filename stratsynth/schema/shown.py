@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.display import panel
 from stratsynth.schema.columns import Categorical
+from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
     from stratsynth.schema.columns import Column
@@ -26,12 +27,14 @@ def schema_html(schema: Schema) -> str:
 
 def _kind(column: Column) -> str:
     if isinstance(column, Categorical):
-        return "categories"
+        return "ordered categories" if column.ordered else "categories"
+    if isinstance(column, Temporal):
+        return f"{column.kind}s, by the {column.unit}"
     return "whole numbers" if column.integer else "numbers"
 
 
 def _values(column: Column) -> str:
     if not isinstance(column, Categorical):
-        return f"{column.lower:g} to {column.upper:g}"
+        return f"{column.spell(column.lower)} to {column.spell(column.upper)}"
     levels = column.all_levels
     return ", ".join(levels[:LEVELS]) + (f", ... ({len(levels)} in all)" if len(levels) > LEVELS else "")
