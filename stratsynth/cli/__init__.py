@@ -50,13 +50,21 @@ def run(arguments: list[str]) -> int:
     except Exception as error:  # noqa: BLE001 - the last resort
         if debug:
             traceback.print_exc()
+        if not _interrupted(error):
+            # an unforeseen error may carry a private value in its message: name its kind only
+            if not debug:
+                _say(f"{type(error).__name__}. With --debug the details are shown; they may hold private values.")
             return 1
-        # an unforeseen error may carry a private value in its message: name its kind only
-        _say(f"{type(error).__name__}. With --debug the details are shown; they may hold private values.")
-        return 1
+        code = INTERRUPTED
     if code == INTERRUPTED:
         _say("interrupted. What was charged stays charged.")
     return STOPPED if stopped and code == INTERRUPTED else code
+
+
+def _interrupted(error: BaseException) -> bool:
+    """Whether an interrupt came first: what is closed on its way up may fail, as an archive half written does."""
+    before = error.__context__
+    return before is not None and (isinstance(before, KeyboardInterrupt) or _interrupted(before))
 
 
 @contextlib.contextmanager

@@ -343,6 +343,18 @@ def test_an_interrupt_is_130_and_says_that_the_charge_stands(recipe):
     assert [p.name for p in recipe.parent.iterdir() if p.name.startswith(".")] == []
 
 
+def test_an_error_of_a_file_that_an_interrupt_closed_is_an_interrupt(recipe):
+    """A half-written archive fails when it is closed on the way up; any other such error is one."""
+    broken = INTERRUPTED.replace(
+        "os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(20)",
+        "try:\n        raise KeyboardInterrupt\n    finally:\n        raise ValueError('seek of closed file')",
+    )
+    assert broken != INTERRUPTED
+    assert "charged stays charged" in complaint(python(broken, "fit", recipe, cwd=recipe.parent), 130)
+    plain = broken.replace("raise KeyboardInterrupt", "pass")
+    assert "ValueError" in complaint(python(plain, "fit", recipe, cwd=recipe.parent), 1)
+
+
 def test_an_error_after_output_is_no_traceback_either(place):
     """The reader of a pipe goes away."""
     code = (
