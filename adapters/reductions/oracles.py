@@ -10,7 +10,8 @@ Algorithm 2 gets wrong: it feeds weights of the exact losses into an oracle that
     descent       noisy gradients of a weighted log loss. A record of group g and label y costs w[g, y, 1] - w[g, y, 0]
                   more if it is predicted as the second level: it is asked to count as of the cheaper level, its label
                   flipped if need be, by that difference. Log losses of the goal are descended on as they are, but for
-                  their cut; squared losses by the log loss of the same weights (`Sizes.costs` says why). Approximate and Renyi: order x rho at every order.
+                  their cut; squared losses by the log loss of the same weights (`Sizes.costs` says why). Approximate
+                  and Renyi: order x rho at every order.
 """
 
 from __future__ import annotations

@@ -106,10 +106,10 @@ class Sizes:
     def costs(self, slopes: Floats) -> Floats:
         """A linear function of counts and sums as weights of counts, by group, label and prediction.
 
-        A record's log loss is what the gradient oracle descends on in place of its error, so its slope per unit of log
-        loss counts as the cost of predicting the record wrongly. So does that of a squared loss: with the same weights
-        by group and label, the probabilities that make the log loss smallest are those that make the squared loss
-        smallest, as both are proper.
+        The gradient oracle descends on a record's log loss in place of its error, so a log loss of weight 1 counts as
+        an error of cost 1. A squared loss counts the same, with the log loss as a stand-in: both are proper, so for any
+        weights by group and label the same probabilities make both smallest, if the model can express them. Where it
+        cannot, the two differ; the weights of the mixture are found by the measured squared losses either way.
         """
         counted = 2 * self.numbers.size
         found = slopes[:counted].reshape(*self.numbers.shape, 2).copy()
