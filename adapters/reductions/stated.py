@@ -85,8 +85,11 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: Task, sizes: Sizes, found: Found) -> str:
-    """The steps, and the noise in the rate of the smallest cell that a rate is estimated of."""
+    """The steps, and the noise in the rate, and in the mean losses, of the smallest cell that they are estimated of."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
-    noise = found.noise / np.sqrt(2) / smallest
-    least = f"; noise in the rates of the smallest cell {noise:.2g}" if np.isfinite(smallest) else ""
-    return f"{task.settings.in_words}{least}"
+    if not np.isfinite(smallest):
+        return task.settings.in_words
+    noises = [("rates", found.noise / np.sqrt(2) / smallest)]
+    noises += [(f"{measure} loss", sizes.most(measure) * found.noise / smallest) for measure in sizes.measures]
+    told = ", ".join(f"{name} {noise:.2g}" for name, noise in noises)
+    return f"{task.settings.in_words}; noise in the smallest cell: {told}"

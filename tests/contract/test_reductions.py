@@ -124,7 +124,7 @@ def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("way", ["gradients", "sampling, everybody"])
+@pytest.mark.parametrize("way", ["gradients", "losses of probabilities", "sampling, everybody"])
 def test_the_audit_holds(neighbours, way):
     """The short form is that of questions and mechanisms of other kinds, in tests/statistical."""
     how = make("reductions", {**WAYS[way], "iterations": 1, "inner_steps": 1, "start_steps": 1})

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.regressing import SCHEMA, people
@@ -58,6 +58,7 @@ def test_cells_add_up_to_the_losses_of_everybody(measure):
             assert block.sum() == one[0]
 
 
+@settings(max_examples=30)
 @given(st.sampled_from(sorted(CLIPS)), st.integers(0, 500), st.sampled_from([1e-9, 0.3, 1.0, 50.0]),
        st.sampled_from([1.0, 1e12, -1e300]))  # fmt: skip
 def test_a_row_adds_to_one_cell_and_no_more_than_the_clip(measure, seed, clip, scale):
@@ -69,6 +70,7 @@ def test_a_row_adds_to_one_cell_and_no_more_than_the_clip(measure, seed, clip, s
         assert block.reshape(2, 3, 2)[cell] == block.sum()
 
 
+@settings(max_examples=30)
 @given(st.sampled_from(sorted(CLIPS)), st.integers(0, 500), st.integers(501, 1000))
 def test_an_exchanged_row_moves_a_block_by_the_square_root_of_two_clips(measure, one, other):
     query = asked(measure, 0.1, THETAS * 20)

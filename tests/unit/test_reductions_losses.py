@@ -1,5 +1,7 @@
 """Squared and log losses as goals of reductions: what is stated is what counting gives, and goals are pursued."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from stratsynth.adapters import Reductions
 from helpers.reducing import BUDGET, FEW, SCHEMA, asked_by, people
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, fit, open_table
 from stratsynth.errors import UsageError
+from stratsynth.planning.foresee import plan
 
 CLIP = 2.0
 
@@ -70,6 +73,15 @@ def test_the_mean_probability_is_no_worse_than_what_is_stated():
     assert np.allclose(best.mean_probability(best.shown(frame)), expected)
     plain, _ = asked_by(Reductions(groups=["G"], iterations=2, **FEW), frame)
     assert "mean_probability" not in plain.seeded(1).table(plain.shown(frame))
+
+
+def test_a_plan_says_the_noise_in_losses():
+    found = plan(
+        Reductions(groups=["G"], objective="log_loss", loss_clip=CLIP), SCHEMA, Budget(1, 1e-9), declared_size=1000
+    )
+    said = found.strata[0].verdict
+    rates, log = map(float, re.fullmatch(r".*smallest cell: rates ([\d.]+), log loss ([\d.]+)", said).groups())
+    assert log == pytest.approx(CLIP * np.sqrt(2) * rates, rel=0.1)
 
 
 TASK = Schema({
