@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from stratsynth.adapters.reductions.functions import Function, GeometricMean, HarmonicMean, Largest, Spread
-from stratsynth.adapters.reductions.rates import BY_LABEL, MEANT, Loss, Sizes
+from stratsynth.adapters.reductions.rates import BY_LABEL, OF_PROBABILITIES, Loss, Sizes
 
 from stratsynth.questions import Term
 
@@ -164,7 +164,7 @@ def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
 def measured_by(name: str) -> str:
     """What has to be measured for an objective or a constraint: `squared`, `log`, or nothing beyond counts."""
     loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
-    return MEANT[loss][0] if loss in MEANT else ""
+    return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:

@@ -83,7 +83,8 @@ class Reductions(Mechanism[RandomisedClassifier]):
     method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"
     """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
     oracle: Literal["gradient", "exponential"] = "gradient"
-    """How a step of Frank-Wolfe finds its classifier: noisy gradients, or the exponential mechanism over candidates."""
+    """How a step of Frank-Wolfe finds its classifier: noisy gradients of a log loss, which stands for errors and
+    squared losses too, or the exponential mechanism over candidates, which knows no losses of probabilities."""
     candidates: Literal["pool", "net", "thresholds"] = "pool"
     """For `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other intercepts
     and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""

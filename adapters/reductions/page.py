@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.adapters.reductions.rates import MEANT
+from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
 
 from stratsynth.report.cells import count, figure, share
 from stratsynth.report.cells import words as text
@@ -50,7 +50,7 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
 
     rates = []
     for row in _rows(model, "rates"):
-        told = figure if row["loss"] in MEANT else share
+        told = figure if row["loss"] in OF_PROBABILITIES else share
         rates.append([
             text(named(row["group"])), text(NAMES[row["loss"]]), count(row["records"]), told(row["value"]),
             told(row["noise"]), text(STATUS[row["status"]]),

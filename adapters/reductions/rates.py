@@ -42,7 +42,7 @@ Loss = Literal[
 ]  # fmt: skip
 LOSSES: tuple[Loss, ...] = ("error", "selection", "false_positive", "false_negative")
 """Those of predictions."""
-MEANT: dict[Loss, tuple[Measure, tuple[int, ...]]] = {
+OF_PROBABILITIES: dict[Loss, tuple[Measure, tuple[int, ...]]] = {
     "squared_loss": ("squared", (0, 1)), "squared_loss_first": ("squared", (0,)),
     "squared_loss_second": ("squared", (1,)),
     "log_loss": ("log", (0, 1)), "log_loss_first": ("log", (0,)), "log_loss_second": ("log", (1,)),
@@ -94,7 +94,7 @@ class Sizes:
     @property
     def losses(self) -> tuple[Loss, ...]:
         """All that can be told of a classifier's counts and sums."""
-        return (*LOSSES, *(loss for loss, (measure, _) in MEANT.items() if measure in self.measures))
+        return (*LOSSES, *(loss for loss, (measure, _) in OF_PROBABILITIES.items() if measure in self.measures))
 
     @property
     def right(self) -> Floats:
@@ -125,16 +125,16 @@ class Sizes:
 
     def largest(self, loss: Loss) -> float:
         """The largest that a mean loss can be."""
-        return self.most(MEANT[loss][0]) if loss in MEANT else 1.0
+        return self.most(OF_PROBABILITIES[loss][0]) if loss in OF_PROBABILITIES else 1.0
 
     def middle(self, loss: Loss) -> float:
         """What is added to `row` times the vector: 1/2 for rates of predictions."""
-        return 0.0 if loss in MEANT else 0.5
+        return 0.0 if loss in OF_PROBABILITIES else 0.5
 
     def cells(self, loss: Loss, group: int | None) -> NDArray[np.bool_]:
         """Which numbers make the denominator."""
         found = np.zeros(self.numbers.shape, bool)
-        for label in MEANT[loss][1] if loss in MEANT else [label for label, _ in COUNTED[loss]]:
+        for label in OF_PROBABILITIES[loss][1] if loss in OF_PROBABILITIES else [label for label, _ in COUNTED[loss]]:
             found[slice(None) if group is None else group, label] = True
         return found
 
@@ -148,8 +148,8 @@ class Sizes:
         found, cells = np.zeros((*self.numbers.shape, 2)), self.cells(loss, group)
         sums = np.zeros((len(self.measures), *self.numbers.shape))
         size = max(float(self.numbers[cells].sum()), 1.0)
-        if loss in MEANT:
-            sums[self.measures.index(MEANT[loss][0]), cells] = self.largest(loss) / size
+        if loss in OF_PROBABILITIES:
+            sums[self.measures.index(OF_PROBABILITIES[loss][0]), cells] = self.largest(loss) / size
             return np.concatenate([found.ravel(), sums.ravel()])
         for label, said in COUNTED[loss]:
             found[slice(None) if group is None else group, label, said] = 0.5 / size

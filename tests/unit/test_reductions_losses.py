@@ -8,7 +8,8 @@ import pytest
 from stratsynth.adapters import Reductions
 
 from helpers.reducing import BUDGET, FEW, SCHEMA, asked_by, people
-from stratsynth import Budget, Categorical, Numeric, Release, Schema, fit, open_table
+from helpers.small import even
+from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, fit, open_table
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import plan
 
@@ -149,11 +150,13 @@ def test_a_release_states_the_losses_and_predicts_probabilities(tmp_path):
     assert columns == ["row", "prediction", "probability=no", "probability=yes", "mean_probability"]
 
 
-def test_a_group_without_one_label_has_no_loss_of_that_label():
+def test_a_group_without_one_label_has_no_loss_of_that_label(tmp_path):
     frame = people(2000)
     frame = frame[(frame.G == "a") | (frame.D == "no")]
     how = Reductions(groups=["G"], constraints={"bounded_log_loss": {"b|yes": 0.5, "a": 1}}, iterations=2, **FEW)
-    model = fit(how, open_table(frame, schema=SCHEMA), BUDGET).model
+    release = fit(how, open_table(frame, schema=SCHEMA), BUDGET)
+    model, page = release.model, release.save(tmp_path / "release") / "report.html"
+    assert "b|yes" in page.read_text(encoding="utf-8")
     lacking = [(g["name"], g["group"], g["value"]) for g in model.facts["goals"] if g["status"] == "not_estimable"]
     assert lacking == [("bounded_log_loss", "b|yes", None)]
     rates = {(r["group"], r["loss"]): r for r in model.facts["rates"]}
@@ -185,3 +188,10 @@ def test_an_estimator_takes_them_too():
         ReductionsClassifier(**made, objective="log_loss", method="sampling").fit(
             x, (x[:, 0] > 0).astype(int), sensitive_features=s
         )
+
+
+def test_within_strata_each_has_losses_of_its_own():
+    how = Stratified(Reductions(features=["X"], objective="log_loss", iterations=2, **FEW), ["G"], even(SCHEMA, "G"))
+    frame = people(600)
+    release = fit(how, open_table(frame, schema=SCHEMA, declared_size=600), BUDGET)
+    assert "mean_probability" in release.predictions(frame, seed=1).column_names
