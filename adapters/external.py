@@ -6,6 +6,7 @@ account, which this package can neither check nor resume. What it draws at fitti
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -17,6 +18,7 @@ from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageEr
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
+from stratsynth.schema.codec import decode, encode, to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +49,21 @@ class External(Mechanism["Drawn"]):
     """Whether it takes the number of rows for public. Say False only if its documentation does."""
     rows: int | None = None
     """How many rows to draw at fitting; the declared size when not given."""
+    values: bool = False
+    """Whether the function is given and returns a frame of values, as `External.plain` says, and claims nothing."""
+
+    @classmethod
+    def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
+        """A function from a frame to a frame, for research on rows declared public: `External.plain(my_function)`.
+
+        It gets the rows as a release would show them: the schema's columns, order and types, numbers drawn within
+        their bins. Of the names `epsilon`, `delta` and `rows` (how many rows a release will have) it is also given
+        those that it has as parameters. It returns a frame with the same columns and any number of rows but none;
+        values that the schema does not know are treated as the schema says. Nothing is claimed of its privacy, so
+        that tables not declared public are refused.
+        """
+        by = f"{getattr(function, '__name__', 'a function')}, which claims nothing"
+        return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
         """Refuse what the ledger cannot name, and a number of rows that is none."""
@@ -61,6 +78,11 @@ class External(Mechanism["Drawn"]):
         """As its author says."""
         return self.counts_rows
 
+    @property
+    def public_rows_only(self) -> bool:
+        """A plain function claims nothing."""
+        return self.values
+
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget, as a claim."""
         if self.rows is None and public.size is None:
@@ -74,10 +96,9 @@ class External(Mechanism["Drawn"]):
         """Hand over the rows, and keep what comes back."""
         frame = yield from raw(self._claim(allot.promise))
         schema, budget = public.schema, allot.promise
-        sizes = {name: schema.size(name) for name in schema.names}
         number = self.rows or max(1, public.size or 0)  # a stratum of few people still needs a row to draw from
         try:
-            drawn = self.synthesizer(frame, sizes, budget.epsilon, budget.delta, number)
+            drawn = self._called(schema, frame, number, budget, rng)
         except Exception:  # noqa: BLE001 - whatever it is: even its class may depend on a private row
             raise MechanismError(
                 f"{self.by} failed; the charge stands. What went wrong may tell of a private row and is not shown: try "
@@ -88,12 +109,38 @@ class External(Mechanism["Drawn"]):
         except (LookupError, TypeError, ValueError):
             raise MechanismError(f"{self.by} must return a frame with every column.") from None
         model = Drawn.of(schema, codes)
-        if len(codes[schema.names[0]]) != number:
+        if self.values and not len(codes[schema.names[0]]):
+            raise MechanismError("the function returned no row that the schema knows.")
+        if not self.values and len(codes[schema.names[0]]) != number:
             raise MechanismError(f"{self.by} returned another number of rows than the {number} asked for.")
         return model
 
+    def _called(self, schema: Schema, frame: pd.DataFrame, rows: int, budget: Budget, rng: Generator) -> Any:
+        """What the function makes of level numbers, or of values."""
+        if self.values:
+            facts = {"epsilon": budget.epsilon, "delta": budget.delta, "rows": rows}
+            return plainly(self.synthesizer, schema, frame, facts, rng)
+        sizes = {name: schema.size(name) for name in schema.names}
+        return self.synthesizer(frame, sizes, budget.epsilon, budget.delta, rows)
+
     def _claim(self, budget: Budget) -> Claim:
         return Claim(self.by, budget.epsilon, budget.delta, self.counts_rows)
+
+
+def plainly(
+    function: Callable[..., Any], schema: Schema, frame: pd.DataFrame, facts: dict[str, float], rng: Generator
+) -> dict[str, NDArray[Any]]:
+    """Give a function the values, and turn those that it returns into level numbers."""
+    import pyarrow as pa
+
+    parameters = inspect.signature(function).parameters
+    given = to_pandas(decode(schema, {name: frame[name].to_numpy() for name in schema.names}, rng))
+    made = function(given, **{name: fact for name, fact in facts.items() if name in parameters})
+    lacking = [name for name in schema.names if name not in getattr(made, "columns", ())]
+    if lacking:
+        raise TypeError(f"the function returned {type(made).__name__} without the column {lacking[0]}")
+    coded = encode(schema, pa.Table.from_pandas(made[list(schema.names)], preserve_index=False))
+    return {name: codes.astype(np.int64) for name, codes in coded.codes.items()}
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.comparisons.compare import compare
+    from stratsynth.evaluation.comparisons.plots import plot_tradeoff
     from stratsynth.evaluation.evaluations.evaluate import Evaluation, evaluate
     from stratsynth.evaluation.evaluations.predictions import PredictionScores, evaluate_predictions
     from stratsynth.evaluation.learning.downstream import downstream
@@ -26,11 +27,13 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.scores.disparity import mean_disparity
     from stratsynth.evaluation.scores.matching import matches
     from stratsynth.evaluation.scores.parity import parity_error
+    from stratsynth.evaluation.scores.raw import raw_values
     from stratsynth.evaluation.scores.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
 _NAMES = {
     "comparisons.compare": ("compare",),
+    "comparisons.plots": ("plot_tradeoff",),
     "evaluations.evaluate": ("Evaluation", "evaluate"),
     "evaluations.predictions": ("PredictionScores", "evaluate_predictions"),
     "learning.downstream": ("downstream",),
@@ -43,6 +46,7 @@ _NAMES = {
     "scores.disparity": ("mean_disparity",),
     "scores.matching": ("matches",),
     "scores.parity": ("parity_error",),
+    "scores.raw": ("raw_values",),
     "scores.workload": ("clique_errors", "k_marginal_score", "workload_error"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -50,8 +54,8 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = [
     "Baseline", "Evaluation", "PredictionScores", "Task", "baseline_errors", "baselines", "clique_errors", "compare",
     "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "k_marginal_score",
-    "levels_lost", "matches", "mean_disparity", "parity_error", "prediction_rates", "principal_components",
-    "propensity", "workload_error",
+    "levels_lost", "matches", "mean_disparity", "parity_error", "plot_tradeoff", "prediction_rates",
+    "principal_components", "propensity", "raw_values", "workload_error",
 ]  # fmt: skip
 
 

@@ -95,7 +95,7 @@ def evaluate(
     cliques: Annotated[
         int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
     ] = 1000,
-    seed: Annotated[int, typer.Option(min=0, help="For baselines, models and intervals.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="For models and their intervals.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.schema import Categorical, Numeric, Schema
+    from stratsynth.schema import Categorical, Numeric, Schema, Temporal
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
+    from stratsynth.synthesizing import synthesize
     from stratsynth.verifying import verify
     from stratsynth.weights import Weights
 
@@ -56,10 +57,12 @@ _HOME = {
     "StratsynthError": "errors",
     "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
+    "Temporal": "schema",
     "Weights": "weights",
     "fit": "fitting",
     "open_table": "data.table",
     "plan": "planning",
+    "synthesize": "synthesizing",
     "verify": "verifying",
     "weight_sensitivity": "release.sensitivity",
 }
@@ -76,11 +79,13 @@ __all__ = [
     "Stratified",
     "StratsynthError",
     "StratumBudgets",
+    "Temporal",
     "Weights",
     "census",
     "fit",
     "open_table",
     "plan",
+    "synthesize",
     "verify",
     "weight_sensitivity",
 ]

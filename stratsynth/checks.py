@@ -9,6 +9,8 @@ import math
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
@@ -94,6 +96,15 @@ def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, 
         words, fits = _KINDS.get(keys[key], ("a text", lambda value: isinstance(value, str)))
         if not fits(value):
             raise RecipeError(f"{where} {key} must be {words}.")
+
+
+def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
+    """A path, given as a text or as a path."""
+    if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
+        raise error(f"{what} must be a path, such as 'folder/name', not {said(value)}.")
+    if "\n" in str(value):
+        raise error(f"{what} must be the path of a file; this is a text of several lines. Write it to a file first.")
+    return Path(value)
 
 
 def check_seed(seed: int | None) -> None:

@@ -59,6 +59,14 @@ class FewPeopleWarning(UserWarning):
     """Rows are drawn of a group of very few people, or of one that was fitted only together with others."""
 
 
+class DraftWarning(UserWarning):
+    """INTERNAL. What the reviewer of a draft schema should know: it was read from private rows."""
+
+
+class NotPrivateWarning(UserWarning):
+    """What is made is not private: it may show single records as they are."""
+
+
 def nearest(word: str, known: Iterable[str]) -> str:
     """A hint for a misspelt word, to go before the full stop; or nothing."""
     close = difflib.get_close_matches(word, list(known), n=1)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import traceback
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.units import protecting, whole
-from stratsynth.checks import check_seed
+from stratsynth.checks import check_seed, said
 from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.mechanisms.prepared import check_delta, origins_of
+from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
+from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -26,20 +28,22 @@ if TYPE_CHECKING:
 
 
 def fit(
-    mechanism: Mechanism[Any],
+    mechanism: Mechanism[Any] | str,
     table: PrivateTable,
     budget: Budget,
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
     workers: int | Solving = 1,
+    progress: bool | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
     With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
 
     Args:
-        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`.
+        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`; or the name of an
+            installed mechanism, such as "mst", which `stratsynth mechanisms` lists.
         table: The private table, from `open_table`.
         budget: What the fit may spend.
         seed: Reaches post-processing only. Noise comes from the operating system.
@@ -48,6 +52,7 @@ def fit(
             same bit for bit. It pays for large models, such as those of many structural rules, and for
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
+        progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -57,13 +62,22 @@ def fit(
         BudgetRefused: What the ledger has not enough left for. Nothing was read.
         StratsynthError: What failed after a charge, which stands.
     """
-    with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+    if not wanted(progress):
+        with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+            return release
+    with (
+        bar("fitting") as tick,
+        fitted(
+            mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, tick=lambda: tick(None, None),
+            foretold=lambda rehearsal: tick(0, rehearsal.moments),
+        ) as release,
+    ):  # fmt: skip
         return release
 
 
 @contextlib.contextmanager
 def fitted(
-    mechanism: Mechanism[Any] | Prepared,
+    mechanism: Mechanism[Any] | Prepared | str,
     table: PrivateTable,
     budget: Budget,
     *,
@@ -124,7 +138,9 @@ def fitted(
             return replies
 
         with solving(workers, tick) as solve:
-            model = run(steps, table.schema, answer, solve)
+            model = run(steps, table.schema, answer, solve) if not table.public else _openly(
+                lambda: run(steps, table.schema, answer, solve)
+            )  # fmt: skip
         if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
             raise MechanismError(
                 f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
@@ -143,13 +159,30 @@ def fitted(
         account.close()
 
 
-def requested(mechanism: Mechanism[Any], table: PrivateTable, budget: Budget, *, seed: int | None = None) -> Request:
+def _openly(work: Callable[[], Any]) -> Any:
+    """Work on public rows: what went wrong in third-party code, which is hidden otherwise, is shown."""
+    try:
+        return work()
+    except MechanismError as error:
+        cause = error.__context__
+        if cause is None or not error.__suppress_context__:
+            raise
+        where = traceback.extract_tb(cause.__traceback__)[-1]
+        raise MechanismError(
+            f"{type(cause).__name__}: {cause} ({where.filename}, line {where.lineno}, in {where.name}). This is shown "
+            "because the rows are declared public."
+        ) from cause
+
+
+def requested(
+    mechanism: Mechanism[Any] | str, table: PrivateTable, budget: Budget, *, seed: int | None = None
+) -> Request:
     """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
     return _judged(mechanism, table, budget, seed)[1]
 
 
 def _judged(
-    mechanism: Mechanism[Any] | Prepared,
+    mechanism: Mechanism[Any] | Prepared | str,
     table: PrivateTable,
     budget: Budget,
     seed: int | None,
@@ -161,6 +194,8 @@ def _judged(
     from stratsynth.data.same import refuse_same, refuse_same_content
     from stratsynth.driver.handlers import served
 
+    _check_table(table)
+    check_budget(budget)
     table.schema.ready()
     check_delta(budget, table.declared_size)
     check_seed(seed)
@@ -176,6 +211,11 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
+    if how.public_rows_only and not table.public:
+        raise Unsupported(
+            f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
+            "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
+        )
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
     if table.source is not None:
         refuse_same(table.source, origins)
@@ -186,6 +226,15 @@ def _judged(
         refuse_same_content(table.backend, origins)
 
     return prepared, request_of(prepared, seed, private=private, ready=final)
+
+
+def _check_table(table: object) -> None:
+    """Refuse what is no opened table: rows alone say neither what they may hold nor what account they hang on."""
+    if not isinstance(table, PrivateTable):
+        data = "data" if said(table).endswith(" object") else said(table)
+        raise UsageError(
+            f"the table must come from open_table, not {said(table)}; write open_table({data}, schema=...)."
+        )
 
 
 def request_of(

@@ -87,6 +87,14 @@ def numerics(draw: st.DrawFn, *, lossless: bool = False) -> Numeric:
     elif how == "bins":
         keys["bins"] = draw(st.integers(1, 7))
     if draw(st.booleans()):
+        keys["spikes"] = sorted(draw(st.sets(st.sampled_from(edges) | number, min_size=1, max_size=2)))
+    if draw(st.booleans()):
+        keys["special"] = [draw(st.sampled_from(["-9" * 9, "8" * 15, str(int(edges[-1]) + 7)]))]
+    if draw(st.booleans()) and "edges" not in keys:
+        keys["spacing"] = "log"
+    keys["shape"] = draw(st.sampled_from(["even", "log"]))
+    keys["digits"] = None if integer else draw(st.sampled_from([None, 0, 2, 9]))
+    if draw(st.booleans()):
         keys["not_applicable"] = draw(st.sampled_from(["N", "9e999", " ", "not, applicable"]))
     keys["missing"] = draw(st.booleans())
     keys["outside"] = draw(st.sampled_from(["clip", "missing"]))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from stratsynth.adapters.predictors.descent import GRID, RESIDUAL, Region, largest_norm
+from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
+from stratsynth.adapters.shared.poisson import sampling_of
 
-from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Mitigated
 from stratsynth.questions.queries import check_query
-from stratsynth.schema import Numeric
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-UNDECLARED = 0.05
-"""The rate of Poisson samples where neither it nor a size is declared."""
 RATE = 4.0
 """The learning rate, times the largest squared norm of a row's features, where none is given."""
 
@@ -121,16 +120,16 @@ class Task:
 def task_of(settings: FairSGD, public: Public) -> Task:
     """The task, or a refusal that names the column and the remedy."""
     schema, who = public.schema, settings.name
-    for name in (*settings.features, *settings.groups):
-        if name not in schema.columns and name not in public.constant:
-            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    check_columns(who, (*settings.features, *settings.groups), public)
     for name in settings.groups:
         if name in public.constant:
             raise Unsupported(
                 f"{who}: in a stratum of {name} there is one {name} alone, and no other group to be even with. Take "
                 "strata of another column, or fit everybody together."
             )
-    target = _target(settings, public)
+    taken = (*settings.features, *settings.groups)
+    what = "a categorical column of at least two levels"
+    target = target_of(who, settings.target, taken, public, several_levels, what)
     grouped = settings.mitigation in ("surrogate", "group_clip")
     if grouped and not (settings.groups and schema.cells(settings.groups) > 1):
         raise Unsupported(
@@ -138,23 +137,13 @@ def task_of(settings: FairSGD, public: Public) -> Task:
         )
     if settings.mitigation == "surrogate" and not (settings.gamma1 or settings.gamma2):
         raise Unsupported(f'{who}: with gamma1 and gamma2 at 0 there is nothing to mitigate; take mitigation = "none".')
-    named = settings.features or [n for n in schema.names if n not in (*settings.groups, target)]
-    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
-    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
-    for name, level in settings.reference.items():
-        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
-            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
-    for name in (name for pair in settings.interactions for name in pair):
-        if name not in columns and name not in public.constant:
-            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
-    design = Coded(
-        columns,
-        reference=tuple((n, level) for n, level in settings.reference.items() if n in columns),
-        interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
+    sampling = sampling_of(who, settings.sampling, settings.batch, public)
+    design = design_of(
+        who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
     )
     task = Task(
         settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.most, _sampling(settings, public),
+        None if public.size is None else float(public.size) * schema.row_weight.most, sampling,
         settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
     if "excess" in task.statistics and settings.clip >= task.wide:
@@ -166,39 +155,3 @@ def task_of(settings: FairSGD, public: Public) -> Task:
 
     check_query(who, task.query(np.zeros(task.shape), Leaning.start(task).now()), schema)
     return task
-
-
-def _target(settings: FairSGD, public: Public) -> str:
-    """The target; by default the last column of levels that is nothing else."""
-    schema = public.schema
-
-    def fits(name: str) -> bool:
-        column = schema.column(name)
-        return not isinstance(column, Numeric) and column.size > 1
-
-    if settings.target:
-        if settings.target in public.constant or settings.target not in schema.columns:
-            close = nearest(settings.target, schema.columns)
-            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
-            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
-        if not fits(settings.target):
-            raise Unsupported(
-                f"{settings.name}: the target must be a categorical column of at least two levels; {settings.target} "
-                "is none."
-            )
-        return settings.target
-    free = [n for n in schema.names if fits(n) and n not in (*settings.features, *settings.groups)]
-    if not free:
-        raise Unsupported(f"{settings.name}: the target must be a categorical column, and there is none left.")
-    return free[-1]
-
-
-def _sampling(settings: FairSGD, public: Public) -> float:
-    """The rate of the Poisson samples, from public sizes alone."""
-    if settings.sampling is not None:
-        return settings.sampling
-    if public.constant:
-        raise Unsupported(
-            f"{settings.name}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05."
-        )
-    return UNDECLARED if public.size is None else min(1.0, settings.batch / max(public.size, 1))

@@ -12,8 +12,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas as pd
+from stratsynth.adapters.shared.designs import check_columns
 
-from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.layout import Layout, lay_out
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
@@ -72,9 +73,7 @@ class Families:
 def families_of(settings: GroupRegression, public: Public) -> Families:
     """The families that vary here; refuses columns that nobody knows, and sizes of no group."""
     schema, who = public.schema, settings.name
-    for name in (*settings.features, *settings.group_columns):
-        if name not in schema.columns and name not in public.constant:
-            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
+    check_columns(who, (*settings.features, *settings.group_columns), public)
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]
     families = [family for family in dict.fromkeys(varying) if family]
     columns = tuple(dict.fromkeys(name for family in families for name in family))

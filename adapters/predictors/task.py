@@ -6,14 +6,15 @@ feature all the same, a group's own design is without it, and its level's coeffi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
+from stratsynth.adapters.shared.designs import design_of, several_levels, target_of, two_levels
 
-from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Curvature, Gradients, Losses
 from stratsynth.schema import Numeric
 from stratsynth.strata import within
@@ -28,10 +29,17 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Neighbours
     from stratsynth.mechanisms import Public
     from stratsynth.questions.gradients import Link
-    from stratsynth.schema import Schema
+    from stratsynth.schema import Column, Schema
     from stratsynth.strata import Stratum
 
     Floats = NDArray[np.float64]
+
+
+TARGETS: dict[str, tuple[Callable[[Column], bool], str]] = {
+    "linear": (lambda column: isinstance(column, Numeric), "a numeric column"),
+    "logistic": (two_levels, "a categorical column of two levels"),
+}
+"""What can be predicted by models that do not take any number of levels."""
 
 
 @dataclass(frozen=True)
@@ -158,16 +166,13 @@ class Task:
 def task_of(settings: GroupRegression, public: Public, families: Families) -> Task:
     """The task, or a refusal that names the column and the remedy."""
     schema, who = public.schema, settings.name
-    target = _target(settings, public)
-    named = settings.features or [n for n in schema.names if n not in (*settings.group_columns, *public.constant)]
-    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}  # nothing to learn of
-    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
-    for name, level in settings.reference.items():
-        if name not in public.constant and (name not in columns or level not in schema.levels(name)):
-            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    fits, what = TARGETS.get(settings.model, (several_levels, "a categorical column of at least two levels"))
+    target = target_of(who, settings.target, (*settings.features, *settings.group_columns), public, fits, what)
+    design = design_of(
+        who, settings.features, target, settings.group_columns, public, settings.reference, settings.interactions
+    )
+    columns = design.columns
     for name in (name for pair in settings.interactions for name in pair):
-        if name not in columns and name not in public.constant:
-            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
         if name in settings.group_columns and settings.by_group:
             raise Unsupported(
                 f"{who}: {name} defines groups that are asked by themselves, where it does not vary; leave its "
@@ -183,13 +188,6 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
             f"{who}: gradients are divided by the number of records; declare a size, or name groups without sizes, "
             "which are then counted with noise."
         )
-    design = Coded(
-        columns,
-        reference=tuple(
-            (n, level) for n, level in settings.reference.items() if n in columns and level in schema.levels(n)
-        ),
-        interactions=tuple((a, b) for a, b in settings.interactions if a in columns and b in columns),
-    )
     settings.plan_of.check(who, families.labels or [""])
     norm = largest_norm(design)
     bounded = 1 + settings.multiplier if settings.loss_bounds else 1.0
@@ -216,37 +214,6 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     )
     task.gradients(task.origin).check(schema)
     return task
-
-
-def _target(settings: GroupRegression, public: Public) -> str:
-    """The target; by default the last column that will do."""
-    schema = public.schema
-
-    def fits(name: str) -> bool:
-        column = schema.column(name)
-        if isinstance(column, Numeric) or settings.model == "linear":
-            return isinstance(column, Numeric) and settings.model == "linear"
-        return column.size == 2 if settings.model == "logistic" else column.size > 1
-
-    what = {"linear": "a numeric column", "logistic": "a categorical column of two levels"}.get(
-        settings.model, "a categorical column"
-    )
-    if settings.target:
-        if settings.target in public.constant or settings.target not in schema.columns:
-            close = nearest(settings.target, schema.columns)
-            why = "defines the strata" if settings.target in public.constant else f"is not in the schema{close}"
-            raise Unsupported(f"{settings.name}: the target {settings.target!r} {why}.")
-        if not fits(settings.target):
-            raise Unsupported(
-                f"{settings.name}: {settings.model} needs {what} as its target; {settings.target} is none."
-            )
-        return settings.target
-    free = [
-        n for n in schema.names if fits(n) and n not in (*settings.features, *settings.group_columns, *public.constant)
-    ]
-    if not free:
-        raise Unsupported(f"{settings.name}: {settings.model} needs {what} as its target, and there is none.")
-    return free[-1]
 
 
 def _local(design: Coded, names: Sequence[str], schema: Schema, group: Stratum) -> Local:

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
 from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
+from stratsynth.adapters.shared.designs import check_columns, design_of, target_of, two_levels
 
-from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, Confusions, Gradients, GroupLosses
 from stratsynth.schema import Numeric
 
@@ -88,22 +89,16 @@ def _rounded(thetas: Floats) -> Floats:
 def task_of(settings: Reductions, public: Public) -> Task:
     """The task, or a refusal that names the column and the remedy."""
     schema, who = public.schema, settings.name
-    for name in (*settings.features, *settings.groups):
-        if name not in schema.columns and name not in public.constant:
-            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, schema.columns)}.")
-    target = _target(settings, public)
+    taken = (*settings.features, *settings.groups)
+    check_columns(who, taken, public)
+    what = "a categorical column of two levels"
+    target = target_of(who, settings.target, taken, public, two_levels, what)
     by = tuple(name for name in settings.groups if name in schema.columns)
     if by and math.prod(schema.shape(by)) > MOST_GROUPS:
         raise Unsupported(f"{who}: {' x '.join(by)} has more than {MOST_GROUPS:,} groups; use fewer columns.")
     labels = tuple("|".join(levels) for levels in product(*(schema.levels(name) for name in by)))
-    named = settings.features or [n for n in schema.names if n not in (*settings.groups, *public.constant)]
-    one = {n for n, c in schema.columns.items() if not isinstance(c, Numeric) and c.size == 1}
-    columns = tuple(n for n in schema.names if n in named and n != target and n not in one)
-    reference = {n: level for n, level in settings.reference.items() if n not in public.constant}
-    for name, level in reference.items():
-        if name not in columns or isinstance(schema.column(name), Numeric) or level not in schema.levels(name):
-            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
-    design = Coded(columns, reference=tuple(reference.items()))
+    design = design_of(who, settings.features, target, settings.groups, public, settings.reference)
+    columns = design.columns
     _check_constraints(settings, labels, schema.levels(target))
     one_number = len(columns) == 1 and isinstance(schema.column(columns[0]), Numeric) and len(design.names(schema)) == 2
     if settings.candidates == "thresholds" and settings.chooses and not one_number:
@@ -115,23 +110,6 @@ def task_of(settings: Reductions, public: Public) -> Task:
     )
     task.confusions(np.zeros((1, len(task.features)))).check(schema)
     return task
-
-
-def _target(settings: Reductions, public: Public) -> str:
-    """The target; by default the last column that will do."""
-    schema, who = public.schema, settings.name
-    fits = [n for n in schema.names if not isinstance(schema.column(n), Numeric) and schema.size(n) == 2]
-    if not settings.target:
-        free = [n for n in fits if n not in (*settings.features, *settings.groups)]
-        if not free:
-            raise Unsupported(f"{who}: the target must be a categorical column of two levels, and there is none.")
-        return free[-1]
-    if settings.target not in schema.columns:
-        why = "defines the strata" if settings.target in public.constant else "is not in the schema"
-        raise Unsupported(f"{who}: the target {settings.target!r} {why}{nearest(settings.target, schema.columns)}.")
-    if settings.target not in fits:
-        raise Unsupported(f"{who}: the target must be a categorical column of two levels; {settings.target} is none.")
-    return settings.target
 
 
 def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:

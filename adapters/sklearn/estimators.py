@@ -7,17 +7,35 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, RegressorMixin
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
-from stratsynth.adapters.predictors import Regression
-from stratsynth.adapters.sklearn.grouped import Grouped, numbered
+from stratsynth.adapters.predictors import GroupRegression
+from stratsynth.adapters.sklearn.classified import Classified
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped
 
-from stratsynth.checks import is_list
-from stratsynth.schema import Categorical, Numeric
+from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from stratsynth.questions.gradients import Link
+
+
+SETTINGS = (
+    "objective", "mode", "accounting", "stage_one", "iterations", "rate", "momentum", "tail", "clip", "radius",
+    "most_weight",
+)  # fmt: skip
+"""The settings of `group_regression` that the estimators hand on as they are."""
+
+
+def _group_regression(
+    estimator: Grouped, features: int, model: Link, loss_bounds: Mapping[str, float]
+) -> GroupRegression:
+    """The mechanism with an estimator's settings."""
+    return GroupRegression(
+        target=TARGET, features=[f"x{i}" for i in range(features)], groups=[GROUP], model=model,
+        loss_bounds=loss_bounds, **{key: getattr(estimator, key) for key in SETTINGS},
+    )  # fmt: skip
 
 
 class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
@@ -81,9 +99,12 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         """
         X, y = validate_data(self, X, y, y_numeric=True)
         low, high = (float(end) for end in self.target_bounds)
-        self._fit(X, y, Numeric(lower=low, upper=high, bins=1), "linear", sensitive_features)
+        bounds = self._by_label("loss_bounds", self.loss_bounds)
+        how = _group_regression(self, X.shape[1], "linear", bounds)
+        self._spend(how, X, y, Numeric(lower=low, upper=high, bins=1), sensitive_features)
+        (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
-        self.coef_, self.intercept_ = self.coef_ * half, float(self._start * half + middle)
+        self.coef_, self.intercept_ = slopes * half, float(start * half + middle)
         return self
 
     def predict(self, X: Any) -> NDArray[np.float64]:
@@ -91,7 +112,7 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         return np.asarray(self.release_.predict(frame) if len(frame := self._frame(X)) else [], np.float64)
 
 
-class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+class GroupClassifier(Classified):
     """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:
@@ -132,13 +153,6 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def __sklearn_tags__(self) -> Any:
-        """As many classes as are declared; few rows give a model of noise."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = np.size(self.classes) > 2
-        return tags
-
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
         """Spend the budget.
 
@@ -147,27 +161,8 @@ class GroupClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
             y: Classes; rows whose class is not among those declared are left out.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
-        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
-            raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
-        target = numbered(np.asarray(y), classes)
-        levels, binary = Categorical(levels=tuple(map(str, range(len(classes))))), len(classes) == 2
-        self._fit(X, target, levels, "logistic" if binary else "softmax", sensitive_features)
-        self.classes_ = np.asarray(self.classes)
-        self.coef_, self.intercept_ = np.atleast_2d(self.coef_), np.atleast_1d(self._start)
+        X, y = self._checked(X, y)
+        model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
+        bounds = self._by_label("loss_bounds", self.loss_bounds)
+        self._learn(_group_regression(self, X.shape[1], model, bounds), X, y, sensitive_features)
         return self
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes`."""
-        frame = self._frame(X)
-        model = self.release_.model
-        assert isinstance(model, Regression)  # noqa: S101 - what the mechanism returns
-        return model.probabilities(model.shown(frame))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
-        chances = self.predict_proba(X)  # refuses what was not fitted
-        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
-        return found

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 from stratsynth.adapters.fair_sgd import FairSGD
-from stratsynth.adapters.predictors import Regression
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, numbered
-
-from stratsynth.accounting.budget import Budget
-from stratsynth.checks import is_list
-from stratsynth.fitting import fit
-from stratsynth.schema import Categorical
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from stratsynth.adapters.sklearn.classified import Classified
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 
 SETTINGS = (
     "mitigation", "gamma1", "gamma2", "scaling", "iterations", "batch", "sampling", "rate", "clip", "clip_rate",
@@ -29,7 +17,7 @@ SETTINGS = (
 """The settings of `fair_sgd` that are handed on as they are."""
 
 
-class FairSGDClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+class FairSGDClassifier(Classified):
     """Private logistic or softmax regression that leans against what clipping and noise cost groups unequally.
 
     Args:
@@ -78,13 +66,6 @@ class FairSGDClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scik
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def __sklearn_tags__(self) -> Any:
-        """As many classes as are declared; few rows give a model of noise."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        tags.classifier_tags.multi_class = is_list(self.classes) and len(self.classes) > 2
-        return tags
-
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
         """Spend the budget.
 
@@ -93,38 +74,10 @@ class FairSGDClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scik
             y: Classes; rows whose class is not among those declared are left out.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        if not is_list(self.classes) or len(set(self.classes)) != len(self.classes) or len(self.classes) < 2:
-            raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
-        column = Categorical(levels=tuple(map(str, range(len(self.classes)))))
+        X, y = self._checked(X, y)
         how = FairSGD(
             target=TARGET, features=[f"x{i}" for i in range(X.shape[1])],
             groups=[] if self.groups is None else [GROUP], **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
-        table = self._table(X, numbered(np.asarray(y), list(self.classes)), column, sensitive_features)
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta))
-        low, high = self._bounds(X.shape[1])
-        theta = self._model.theta
-        theta = theta[:, None] if theta.ndim == 1 else theta
-        self.coef_ = (theta[1:] / (high / 2 - low / 2)[:, None]).T
-        self.intercept_ = theta[0] - self.coef_ @ (low / 2 + high / 2)
-        self.classes_ = np.asarray(self.classes)
+        self._learn(how, X, y, sensitive_features)
         return self
-
-    @property
-    def _model(self) -> Regression:
-        model = self.release_.model
-        assert isinstance(model, Regression)  # noqa: S101 - what the mechanism returns
-        return model
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes`."""
-        frame = self._frame(X)
-        return self._model.probabilities(self._model.shown(frame))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
-        chances = self.predict_proba(X)  # refuses what was not fitted
-        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
-        return found

@@ -4,23 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
-import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 from stratsynth.adapters.fermi import DPFermi
-from stratsynth.adapters.predictors import Regression
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, numbered
+from stratsynth.adapters.sklearn.classified import Classified
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 
-from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
-from stratsynth.fitting import fit
-from stratsynth.schema import Categorical
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 SETTINGS = (
     "penalty", "criterion", "protect", "iterations", "batch", "sampling", "rate", "ascent", "clip", "adversary_share",
@@ -29,7 +19,7 @@ SETTINGS = (
 """The settings of `fermi` that are handed on as they are."""
 
 
-class FermiClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+class FermiClassifier(Classified):
     """Private logistic or softmax regression with a penalty on what predictions tell of the sensitive feature.
 
     Args:
@@ -83,12 +73,6 @@ class FermiClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def __sklearn_tags__(self) -> Any:
-        """Few rows give a model of noise."""
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
-        return tags
-
     def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
         """Spend the budget.
 
@@ -97,25 +81,13 @@ class FermiClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
             y: Classes; rows whose class is not among those declared are left out.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        classes = list(self.classes)
-        if len(classes) < 2 or len(set(classes)) < len(classes):
-            raise ValueError("classes must be at least two different ones, declared.")
-        column = Categorical(levels=tuple(map(str, range(len(classes)))))
+        X, y = self._checked(X, y)
         how = DPFermi(
             target=TARGET, features=[f"x{i}" for i in range(X.shape[1])],
-            groups=[] if self.groups is None else [GROUP], sizes=self._sizes(classes),
+            groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
             sizes_citation=self.shares_citation, **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
-        table = self._table(X, numbered(np.asarray(y), classes), column, sensitive_features)
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta))
-        low, high = self._bounds(X.shape[1])
-        theta = self._model.theta
-        theta = theta[:, None] if theta.ndim == 1 else theta
-        self.coef_ = (theta[1:] / (high / 2 - low / 2)[:, None]).T
-        self.intercept_ = theta[0] - self.coef_ @ (low / 2 + high / 2)
-        self.classes_ = np.asarray(classes)
+        self._learn(how, X, y, sensitive_features)
         return self
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
@@ -130,21 +102,4 @@ class FermiClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit
                 what = "a pair (level, class)" if self.criterion == "odds" else "a level"
                 raise UsageError(f"shares: a key is {what} that is declared; {key!r} is not.") from None
             found[label] = share
-        return found
-
-    @property
-    def _model(self) -> Regression:
-        model = self.release_.model
-        assert isinstance(model, Regression)  # noqa: S101 - what the mechanism returns
-        return model
-
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """The probability of each class, in the order of `classes`."""
-        frame = self._frame(X)
-        return self._model.probabilities(self._model.shown(frame))
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest class."""
-        chances = self.predict_proba(X)  # refuses what was not fitted
-        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
         return found

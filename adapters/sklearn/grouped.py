@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
-from stratsynth.adapters.predictors import GroupRegression, Regression
+from stratsynth.adapters.predictors import Regression
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.checks import is_list
@@ -23,27 +23,23 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.data.table import PrivateTable
-    from stratsynth.questions.gradients import Link
+    from stratsynth.mechanisms import Mechanism
     from stratsynth.release import Release
+    from stratsynth.schema import Column
 
+T = TypeVar("T")
 GROUP, TARGET = "group", "target"
 EVERYBODY = "everybody"
 """The one group where none are declared."""
-SETTINGS = (
-    "objective", "mode", "accounting", "stage_one", "iterations", "rate", "momentum", "tail", "clip", "radius",
-    "most_weight",
-)  # fmt: skip
-"""The settings of `group_regression` that the estimators hand on as they are."""
 
 
 class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What both estimators do."""
+    """What all estimators do."""
 
     epsilon: float
     delta: float
     bounds: Any
     groups: Any
-    loss_bounds: Mapping[Any, float] | None
     declared_size: int | None
     ledger: str | os.PathLike[str] | None
     ledger_epsilon: float | None
@@ -77,25 +73,33 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _levels(self) -> list[Any]:
         return [EVERYBODY] if self.groups is None else list(self.groups)
 
-    def _fit(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, model: Link, sensitive: Any) -> None:
+    def _by_label(self, what: str, given: Mapping[Any, T] | None) -> dict[str, T]:
+        """What is given by level of the sensitive feature, by the number that stands for it."""
         labels = {level: str(i) for i, level in enumerate(self._levels())}
-        names = [f"x{i}" for i in range(x.shape[1])]
-        how = GroupRegression(
-            target=TARGET, features=names, groups=[GROUP],
-            model=model,
-            loss_bounds={labels[level]: bound for level, bound in (self.loss_bounds or {}).items()},
-            **{key: getattr(self, key) for key in SETTINGS},
-        )  # fmt: skip
-        self.release_ = fit(how, self._table(x, target, column, sensitive), Budget(self.epsilon, self.delta))
-        low, high = self._bounds(x.shape[1])
-        middle, half = low / 2 + high / 2, high / 2 - low / 2
-        fitted = self.release_.model
-        assert isinstance(fitted, Regression)  # noqa: S101 - what the mechanism returns
-        self._theta = fitted.theta
-        self.coef_ = fitted.theta[1:].T / half  # for `softmax` one row a class
-        self._start = fitted.theta[0] - self.coef_ @ middle
+        for level in given or {}:
+            if level not in labels:
+                raise UsageError(f"{what} names {level!r}, which is not among the declared groups.")
+        return {labels[level]: value for level, value in (given or {}).items()}
 
-    def _table(self, x: NDArray[Any], target: Any, column: Numeric | Categorical, sensitive: Any) -> PrivateTable:
+    def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
+        """Fit a mechanism to the features x0, x1, ..., the group and the target."""
+        table = self._table(x, target, column, sensitive)
+        self.release_ = fit(how, table, Budget(self.epsilon, self.delta), progress=False)
+
+    @property
+    def _model(self) -> Regression:
+        model = self.release_.model
+        assert isinstance(model, Regression)  # noqa: S101 - what the mechanisms of these estimators return
+        return model
+
+    def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Coefficients in the unit of the features, one row a linear predictor, and intercepts."""
+        low, high = self._bounds(features)
+        theta = self._model.theta.reshape(1 + features, -1)
+        slopes = theta[1:].T / (high / 2 - low / 2)
+        return slopes, theta[0] - slopes @ (low / 2 + high / 2)
+
+    def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> PrivateTable:
         """The private table: features x0, x1, ... within their bounds, the group, and the target."""
         low, high = self._bounds(x.shape[1])
         levels = self._levels()

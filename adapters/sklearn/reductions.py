@@ -7,16 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, numbered
+from stratsynth.adapters.sklearn.classified import Classified
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, numbered
 from stratsynth.adapters.sklearn.moments import constraints_from
 
-from stratsynth.accounting.budget import Budget
-from stratsynth.errors import UsageError
-from stratsynth.fitting import fit
 from stratsynth.schema import Categorical
 
 if TYPE_CHECKING:
@@ -29,7 +25,7 @@ OWN = (
 """The settings of `reductions` that the estimator hands on as they are."""
 
 
-class ReductionsClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+class ReductionsClassifier(Classified):
     """A private classifier that keeps to constraints on groups: a randomised mixture of linear classifiers.
 
     Args:
@@ -85,9 +81,8 @@ class ReductionsClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # s
         self.random_state = random_state
 
     def __sklearn_tags__(self) -> Any:
-        """Two classes only; few rows give a model of noise."""
+        """Two classes only."""
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True
         tags.classifier_tags.multi_class = False
         return tags
 
@@ -99,21 +94,21 @@ class ReductionsClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # s
             y: Classes; rows whose class is not among those declared are left out.
             sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
         """
-        X, y = validate_data(self, X, y)
-        check_classification_targets(y)
-        if len(self.classes) != 2 or self.classes[0] == self.classes[1]:
+        X, y = self._checked(X, y)
+        classes = self._declared()
+        if len(classes) != 2:
             raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
-        labels = {level: str(i) for i, level in enumerate(self._levels())}
         constraints, versus = constraints_from(self.constraints, self.versus)
         how = Reductions(
             target=TARGET, features=[f"x{i}" for i in range(X.shape[1])], groups=[GROUP],
-            constraints={name: _by_label(name, bound, labels) for name, bound in constraints.items()},
+            constraints={
+                name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
+                for name, bound in constraints.items()
+            },
             versus="overall" if versus == "overall" else "pairs", **{key: getattr(self, key) for key in OWN},
         )  # fmt: skip
-        target = numbered(np.asarray(y), list(self.classes))
-        table = self._table(X, target, Categorical(levels=("0", "1")), sensitive_features)
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta))
-        self.classes_ = np.asarray(self.classes)
+        self._spend(how, X, numbered(y, classes), Categorical(levels=("0", "1")), sensitive_features)
+        self.classes_ = np.asarray(classes)
         fitted = self._fitted
         self.weights_ = fitted.weights
         self.goals_ = [dict(row) for row in fitted.facts["goals"]]
@@ -143,13 +138,3 @@ class ReductionsClassifier(ClassifierMixin, Grouped):  # type: ignore[misc]  # s
         model = self._fitted.seeded(self.random_state if random_state is None else random_state)
         found: NDArray[Any] = self.classes_[model.predict(model.shown(frame)).astype(np.intp)]
         return found
-
-
-def _by_label(name: str, bound: Any, labels: Mapping[Any, str]) -> Any:
-    """Bounds by the level of the sensitive feature, by the number that stands for it."""
-    if not isinstance(bound, Mapping):
-        return bound
-    for level in bound:
-        if level not in labels:
-            raise UsageError(f"constraints: {name} names {level!r}, which is not among the declared groups.")
-    return {labels[level]: most for level, most in bound.items()}

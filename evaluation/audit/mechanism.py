@@ -16,7 +16,7 @@ from stratsynth.evaluation.audit.report import Audit, Report
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import Unsupported
-from stratsynth.mechanisms import Mechanism, Public, load, make
+from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.testing import World, check_contract, worlds
 
@@ -31,7 +31,7 @@ QUICK: dict[str, dict[str, Any]] = {
 
 
 def audit_mechanism(
-    mechanism: Mechanism[Any] | Build,
+    mechanism: Mechanism[Any] | Build | str,
     *,
     stratified: bool = False,
     world: World | None = None,
@@ -59,7 +59,7 @@ def audit_mechanism(
     only is what 3 looks at.
 
     Args:
-        mechanism: What is audited; or a function that makes it for a world, for strata of its groups.
+        mechanism: What is audited, or its name; or a function that makes it for a world, for strata of its groups.
         stratified: Whether it is fitted in each of the world's groups.
         world: The world to record it in; otherwise the first that it can be fitted in.
         budget: What it is given.
@@ -69,7 +69,8 @@ def audit_mechanism(
         tables: The number of tables that the contract is checked on; 0 leaves it out.
         controls: Whether drivers with less noise are audited too.
     """
-    made: Build = (lambda _: mechanism) if isinstance(mechanism, Mechanism) else mechanism
+    given = as_mechanism(mechanism) if isinstance(mechanism, str | type) else mechanism
+    made: Build = (lambda _: given) if isinstance(given, Mechanism) else given
     build: Build = (lambda w: Stratified(made(w), w.by, w.weights)) if stratified else made
     chosen, first, base = recorded(build, world, budget)
     pair, name = Pair.worst(chosen, first, base, budget, neighbours), build(chosen).title

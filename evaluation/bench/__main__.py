@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "predict")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
 """The parts that can be measured alone."""
 
@@ -36,6 +36,7 @@ def main() -> int:
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
+    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
@@ -50,6 +51,8 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "frames":
+        figures = module.run(arguments.tables)
     elif arguments.name == "predict":
         module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
         data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}

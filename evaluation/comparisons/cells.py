@@ -6,6 +6,7 @@ computes no cell twice, and pays for none twice.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
@@ -14,22 +15,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, Scoring
+from stratsynth.evaluation.comparisons.paired import BASELINE, setting_name
 from stratsynth.evaluation.evaluations.evaluate import MOST
 from stratsynth.evaluation.learning.downstream import downstream
-from stratsynth.evaluation.scores.baseline import baselines
+from stratsynth.evaluation.scores.baseline import SUBSAMPLE, baselines
+from stratsynth.evaluation.scores.chance import chance
 from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
 
-from stratsynth.errors import StratsynthError
+from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
 
 if TYPE_CHECKING:
     import pandas as pd
 
-BASELINE = "(baseline)"
-"""The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
 PUBLIC = "research on data declared public: nothing was charged, and nothing here is a private release"
 _WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_marginals")
 
@@ -55,7 +56,10 @@ class CellRunner:
         """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""
         grid, recipe = self._grid, self._grid.recipe
         start = time.perf_counter()
-        with fitted(grid.how(cell), recipe.table(), grid.budget(cell), seed=cell.seed) as release:
+        with (
+            _called(setting_name(cell.mechanism, cell.stratification)),
+            fitted(grid.how(cell), recipe.table(), grid.budget(cell), seed=cell.seed) as release,
+        ):
             seconds = time.perf_counter() - start
             made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
             parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
@@ -66,13 +70,28 @@ class CellRunner:
         """Score the baselines, once for all releases."""
         grid, real = self._grid, self._real
         frames = []
+
+        def scored(table: EncodedRows) -> dict[str, pd.DataFrame]:
+            return dict(scores(real, table, grid.scoring, None, 0))
+
         for baseline in baselines(real, real.schema, grid.recipe.rows):
-            parts = scores(real, baseline.table, grid.scoring, None, 0)
-            frames.append(in_columns(parts, _baseline(baseline.name), grid, np.nan))
+            found = scored(baseline.table) if baseline.name != SUBSAMPLE else chance(
+                real, grid.recipe.rows, scored
+            ).frames  # fmt: skip
+            frames.append(in_columns(iter(found.items()), _baseline(baseline.name), grid, np.nan))
         if self._holdout is not None:
             parts = _learned(real, grid.scoring, self._holdout, 0)
             frames.append(in_columns(parts, _baseline("real rows"), grid, np.nan))
         save_frame(joined(frames), file)
+
+
+@contextlib.contextmanager
+def _called(setting: str) -> Iterator[None]:
+    """Say whose fit has failed."""
+    try:
+        yield
+    except MechanismError as error:
+        raise MechanismError(f"compare: {setting}: {error}") from error.__cause__
 
 
 def _baseline(name: str) -> dict[str, Any]:

@@ -17,17 +17,18 @@ import fcntl
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.evaluation.comparisons import pool
+from stratsynth.evaluation.comparisons import compare_text, pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
+from stratsynth.evaluation.comparisons.competitors import described, inner_name
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
 from stratsynth.evaluation.comparisons.page import grid_page
-from stratsynth.evaluation.comparisons.paired import COVERAGE, paired
+from stratsynth.evaluation.comparisons.paired import COVERAGE, ENOUGH, paired, setting_name
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined
@@ -56,9 +57,11 @@ def compare(
     recipe: str | Path,
     out: str | Path,
     *,
+    mechanisms: Mapping[str, Any] | None = None,
     workers: int | None = None,
     tick: Callable[[int, int], None] | None = None,
     note: Callable[[str], None] | None = None,
+    progress: bool | None = None,
 ) -> pd.DataFrame:
     """Fit and score the grid of a recipe's section [compare], and return the tidy frame that `out` holds.
 
@@ -71,9 +74,13 @@ def compare(
     Args:
         recipe: The recipe file.
         out: A new folder, or one that holds a part of this very comparison.
+        mechanisms: Further mechanisms by label, as objects: `{"mst small": MST(workload=...), "mine":
+            External.plain(my_function)}`. They stand beside those of the recipe, and are fitted in this process.
         workers: How many processes fit at a time, each on one thread; by default what the recipe says, or 1.
         tick: Called with the number of cells done and the number of all cells, at first and after each.
         note: Called with a line on the coming charges, before the first fit.
+        progress: Whether to show a bar with the time that is left, where there is no `tick`; by default on a terminal
+            and in a notebook.
 
     Returns:
         A row for each setting, repetition, metric, scope and group; `attrs["stamp"]` is its notice.
@@ -83,7 +90,7 @@ def compare(
         BudgetRefused: The fits cost more than the ledger's cap leaves.
         StratsynthError: A file cannot be written or is damaged, or a worker process died.
     """
-    grid = Grid.read(Recipe.read(Path(recipe)))
+    grid = Grid.read(Recipe.read(Path(recipe)), mechanisms)
     count = grid.workers if workers is None else workers
     whole("compare: workers", count, 1)
     folder = Path(out).absolute()
@@ -98,19 +105,27 @@ def compare(
         if cost is not None and note is not None:
             note(charge_line(cost.new))
         _write_facts(grid, folder, cost)
-        pool.compute(grid, files, count, tick or (lambda *_: None))
+        with contextlib.nullcontext() if tick is not None else compare_text.progress(progress) as bar:
+            pool.compute(grid, files, count, tick or bar or (lambda *_: None))
         if digests(grid, folder) != known:
             raise UsageError(
                 f"data, schema or weights were changed while they were compared; begin anew, not in {out}."
             )
         frame = joined([load_frame(file) for file in files.values()])
-        for name, table in {"comparison": frame, "paired": paired(frame, grid.by)}.items():
+        tests = paired(frame, grid.by, grid.pairs)
+        for name, table in {"comparison": frame, "paired": tests}.items():
             for suffix in (".parquet", ".csv"):
                 save_frame(table, folder / f"{name}{suffix}")
-        page = grid_page(frame, grid.mechanisms, grid.recipe.schema(), stamp(grid))
+        page = grid_page(frame, tests, bases(grid), grid.recipe.schema(), stamp(grid))
         write_text(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
     return frame
+
+
+def bases(grid: Grid) -> dict[str, str]:
+    """For the label of each pooled mechanism, that of its base, if the base is compared by itself too."""
+    inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
+    return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
 
 
 def stamp(grid: Grid) -> str:
@@ -236,12 +251,16 @@ def facts(grid: Grid, cost: Cost | None) -> dict[str, Any]:
     recipe = grid.recipe
     return {
         "format": FORMAT, "stamp": stamp(grid), "stratsynth": version("stratsynth"),
-        "mechanisms": {label: dict(section) for label, section in grid.mechanisms.items()},
+        "mechanisms": {label: described(competitor) for label, competitor in grid.mechanisms.items()},
+        "bases": bases(grid),
+        "pairs": None if grid.pairs is None else [[setting_name(*one) for one in pair] for pair in grid.pairs],
         "stratifications": [list(by) for by in grid.stratifications], "epsilons": list(grid.epsilons),
         "delta": recipe.budget().delta, "neighbours": str(recipe.budget().neighbours),
         "repetitions": grid.seeds, "cells": len(list(grid.cells())),
         "seed": "the number of a repetition; it seeds what comes after the noise, which is fresh in every fit",
         "intervals": f"of paired differences: {COVERAGE:.0%}, Student's t over repetitions, each by itself",
+        "tests": "p_value: paired t test; p_holm: allowing for all tests of the same metric and scope; a verdict where "
+        f"p_holm is below {1 - COVERAGE:.2g} over {ENOUGH} repetitions or more",
         "rows": recipe.rows, "scores": plain(grid.scoring),
         "baselines": {f"({name})": meaning for name, meaning in MEANINGS.items() if name != RELEASE}
         | ({} if grid.scoring.holdout is None else {"(real rows)": "models trained on the real rows; not private"}),

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
-import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.comparisons.cells import BASELINE
-from stratsynth.evaluation.comparisons.paired import mean_interval, setting_name
+from stratsynth.evaluation.comparisons.findings import word
+from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
 
 from stratsynth.files.whole import read_json
+from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +26,8 @@ WORDS = {
     "parity_means": "Parity error of the means",
     "parity_marginals": "Parity error of the {k}-way marginals",
     "accuracy:boosting": "Accuracy of boosted trees trained on the release, on the hold-out",
+    "auc:boosting": "Area under the ROC curve of boosted trees trained on the release, on the hold-out",
+    "f1:boosting": "F1 of boosted trees trained on the release, on the hold-out",
     "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
 }
 """The metrics that a page shows."""
@@ -34,35 +36,12 @@ PAIRS = 20
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[int, int], None] | None]:
-    """A bar with the time that is left, on a terminal's stderr; elsewhere nothing."""
-    if not sys.stderr.isatty():
+def progress(shown: bool | None = None) -> Iterator[Callable[[int, int], None] | None]:
+    """A bar with the time that is left, as asked, and by default on a terminal and in a notebook."""
+    if not wanted(shown):
         yield None
         return
-    from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        # of few and long steps, the speed of the last thirty seconds says nothing
-        TextColumn("left"), TimeRemainingColumn(),
-    )  # fmt: skip
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=24 * 3600) as bar:
-
-        def tick(done: int, cells: int) -> None:
-            # cells done before this call do not count in the speed
-            if bar.tasks:
-                bar.update(bar.tasks[0].id, completed=done)
-            else:
-                bar.add_task("fits", total=cells, completed=done)
-
+    with bar("fits", slow=True) as tick:
         yield tick
 
 
@@ -80,7 +59,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
         if len(here):
             title = words.format(k=facts["scores"]["k"])
             parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
-    parts.append(_said(differences, facts["scores"]["k"]))
+    parts.append(_said(differences, facts))
     parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
     return "\n\n".join(part for part in parts if part)
 
@@ -130,28 +109,40 @@ def _ends(mean: Any, low: Any, high: Any) -> str:
     return shown(mean) + ends
 
 
-def _said(differences: pd.DataFrame, k: int) -> str:
-    """Pairs of settings that differ in one thing: the difference for everybody, and in how many groups it is sure."""
-    same = [differences[f"first_{what}"] == differences[f"second_{what}"] for what in ("mechanism", "stratification")]
-    near = differences[same[0] | same[1]]
+def _said(differences: pd.DataFrame, facts: Mapping[str, Any]) -> str:
+    """The difference of pairs of settings for everybody, and in how many groups there is a verdict.
+
+    Of pairs that were asked for all, otherwise those that differ in one thing.
+    """
+    near = differences if facts["pairs"] is not None else differences[alike(differences, facts["bases"])]
     parts = []
     for metric, words in WORDS.items():
         here = near[near["metric"] == metric]
         if not len(here):
             continue
-        lines = [f"{words.format(k=k)}, first minus second:", *_pairs(_overall(here))]
+        lines = [f"{words.format(k=facts['scores']['k'])}, first minus second:", *_pairs(_overall(here))]
         groups = here[here["scope"] == GROUP]
         if len(groups):
             sure = (groups["verdict"] != "").sum()
-            lines.append(f"  in single groups {sure:,} of {len(groups):,} intervals exclude 0: paired.csv says which.")
+            lines.append(f"  in single groups {sure:,} of {len(groups):,} have a verdict: paired.csv says which.")
         parts.append("\n".join(lines))
     if not parts:
         return ""
+    which = "that were asked for" if facts["pairs"] is not None else "that differ in one thing"
     head = (
-        "Differences over repetitions, with 95 % intervals, between settings that differ in one thing. A word says\n"
-        "what the first is where the interval excludes 0; of twenty that should hold it, one does not, by chance."
+        f"Differences over repetitions, with 95 % intervals, between settings {which}. A word says what the\n"
+        "first is where the difference is beyond chance (p below .05, all tests of a metric allowed for by Holm)."
     )
+    if facts["repetitions"] < ENOUGH:
+        head += f"\nThere are no verdicts from fewer than {ENOUGH} repetitions; [compare] seeds sets their number."
     return "\n\n".join([head, *parts])
+
+
+def alike(differences: pd.DataFrame, bases: Mapping[str, str]) -> list[bool]:
+    """Which pairs differ in one thing: the strata, the mechanism, or that the one is the other pooled."""
+    keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
+    rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
+    return [a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows]
 
 
 def _pairs(overall: pd.DataFrame) -> list[str]:
@@ -168,10 +159,7 @@ def _pairs(overall: pd.DataFrame) -> list[str]:
 
 
 def _difference(row: Mapping[Hashable, Any], first: str) -> str:
-    word = str(row["verdict"]).rpartition(" ")[2]
-    if word and not str(row["verdict"]).startswith(f"{first} is "):
-        word = {"better": "worse", "higher": "lower"}[word]
-    return f"{_ends(row['difference'], row['low'], row['high'])} {word}".rstrip()
+    return f"{_ends(row['difference'], row['low'], row['high'])} {word(str(row['verdict']), first)}".rstrip()
 
 
 def _times(number: int) -> str:

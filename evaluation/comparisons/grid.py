@@ -7,6 +7,7 @@
     seeds = 5                                                 # how often each is repeated
     holdout = "others.csv"                                    # with target: models are trained and tested on it
     target = "income"
+    pairs = [["mst, vanilla", "mst by SEX"]]                  # what is tested; by default every two settings
 
 A mechanism that makes strata itself, as `pooled` does, is fitted with the recipe's strata alone.
 """
@@ -18,6 +19,16 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from stratsynth.evaluation.comparisons.competitors import (
+    MECHANISMS,
+    Competitor,
+    built,
+    check_pairs,
+    labelled,
+    stratifications,
+    with_own,
+)
+from stratsynth.evaluation.comparisons.paired import Setting, setting_name
 from stratsynth.evaluation.evaluations.evaluate import CLIQUES
 from stratsynth.evaluation.learning.tasks import task
 from stratsynth.evaluation.tables import RESERVED, groups_of
@@ -25,12 +36,11 @@ from stratsynth.evaluation.tables import RESERVED, groups_of
 from stratsynth.accounting.budget import Budget
 from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
-from stratsynth.mechanisms import Mechanism, make
-from stratsynth.models.base import Returns
+from stratsynth.mechanisms import Mechanism
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified import makes_strata, stratify
+from stratsynth.stratified import Groupwise
 from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights
 from stratsynth.weights.table import ShareTable
@@ -42,7 +52,7 @@ COLUMNS = frozenset({
 })  # fmt: skip
 """Names that a column to group by cannot have."""
 _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "mechanisms": (list, "a list of names, or of tables with a name and settings"),
+    "mechanisms": (list, MECHANISMS),
     "stratifications": (list, "a list of lists of columns; [] is vanilla"),
     "epsilons": (list, "a list of numbers"),
     "seeds": (int, "a whole number from 1: how often each setting is repeated"),
@@ -54,6 +64,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "positive": (list, "a list of levels"),
     "above": ((int, float), "a number"),
     "workers": (int, "a whole number from 1"),
+    "pairs": (list, "a list of pairs of settings"),
 }
 
 
@@ -104,8 +115,8 @@ class Grid:
 
     recipe: Recipe
     """Data, budget, strata and weights of every fit."""
-    mechanisms: Mapping[str, Mapping[str, Any]]
-    """By label: the name and the settings of each."""
+    mechanisms: Mapping[str, Competitor]
+    """By label: the name and the settings of each, or the object itself."""
     stratifications: tuple[tuple[str, ...], ...]
     """Sets of columns to stratify by; the empty one is vanilla."""
     epsilons: tuple[float, ...]
@@ -116,10 +127,12 @@ class Grid:
     """The scores of every release."""
     workers: int = 1
     """Processes that fit at a time."""
+    pairs: tuple[tuple[Setting, Setting], ...] | None = None
+    """The pairs of settings that are tested; None for every two."""
 
     @classmethod
-    def read(cls, recipe: Recipe) -> Grid:
-        """The grid of a recipe; refuses contradictory settings without reading data."""
+    def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
+        """The grid of a recipe, with the caller's own objects; refuses contradictory settings without reading data."""
         said = dict(recipe.compare or {})
         _check(said)
         if recipe.spend.strata is not None:
@@ -128,7 +141,10 @@ class Grid:
         stratifications = said.get("stratifications", [[], by] if by else [[]])
         grid = cls(
             recipe,
-            _labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
+            with_own(
+                labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
+                own or {},
+            ),
             tuple(tuple(columns) for columns in stratifications),
             tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
@@ -139,21 +155,25 @@ class Grid:
             values = getattr(grid, what)
             if not values or len(set(values)) < len(values):
                 raise RecipeError(f"[compare] {what} is empty, or holds something twice.")
-        return grid
+        return grid if "pairs" not in said else replace(grid, pairs=grid._asked(said["pairs"]))
 
     @property
     def by(self) -> tuple[str, ...]:
         """The recipe's strata."""
         return self.scoring.by
 
+    def settings(self) -> Iterator[Cell]:
+        """Every setting once: the cells of the first repetition at the first epsilon."""
+        for label, mechanism in self.mechanisms.items():
+            for by in stratifications(mechanism, self.by, self.stratifications):
+                yield Cell(label, by, self.epsilons[0], 1)
+
     def cells(self) -> Iterator[Cell]:
         """The grid: repetitions outermost, so that an interrupted comparison has some of every setting."""
         for seed in range(1, self.seeds + 1):
             for epsilon in self.epsilons:
-                for label, mechanism in self.mechanisms.items():
-                    own = makes_strata(mechanism["name"])
-                    for by in (self.by,) if own else self.stratifications:
-                        yield Cell(label, by, epsilon, seed)
+                for cell in self.settings():
+                    yield replace(cell, epsilon=epsilon, seed=seed)
 
     def budget(self, cell: Cell) -> Budget:
         """The recipe's, with the cell's epsilon."""
@@ -161,17 +181,21 @@ class Grid:
 
     def how(self, cell: Cell) -> Mechanism[Any]:
         """The cell's mechanism, in its strata; one that draws no rows is refused: only rows are scored."""
-        settings = dict(self.mechanisms[cell.mechanism])
-        name = settings.pop("name")
-        if cell.by:
-            how = stratify(name, settings, cell.by, self.weights(cell.by), _only(self.recipe.groups(), cell.by))
-        elif makes_strata(name):
-            raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
-        else:
-            how = make(name, settings)
-        if how.returns != Returns.ROWS:
-            raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score; leave it out of mechanisms.")
-        return how
+        weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
+        return built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
+
+    def weighted(self, label: str) -> bool:
+        """Whether a mechanism gets its strata and their shares from here: not an object that has its own."""
+        return not isinstance(self.mechanisms[label], Groupwise)
+
+    def _asked(self, said: Any) -> tuple[tuple[Setting, Setting], ...]:
+        """The pairs that are asked for."""
+        known = {
+            setting_name(cell.mechanism, cell.stratification): (cell.mechanism, cell.stratification)
+            for cell in self.settings()
+        }
+        check_pairs(said, list(known))
+        return tuple((known[one], known[two]) for one, two in said)
 
     def weights(self, by: Sequence[str]) -> Weights:
         """The weights of some columns: the recipe's, summed over all columns that are not among them."""
@@ -247,32 +271,6 @@ def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Sc
         None if holdout is None else recipe.folder / holdout, target,
         None if positive is None else tuple(positive), said.get("above"),
     )  # fmt: skip
-
-
-def _labelled(mechanisms: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """Name and settings of each mechanism, by its label."""
-    found: dict[str, dict[str, Any]] = {}
-    for one in mechanisms:
-        section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
-        if not isinstance(section.get("name"), str):
-            raise RecipeError(f"[compare] mechanisms is {_KINDS['mechanisms'][1]}.")
-        label = section.pop("label", None) or mechanism_label(section)
-        if not isinstance(label, str) or label.startswith("("):
-            raise RecipeError("[compare] the label of a mechanism is a text that does not begin with a bracket.")
-        if label in found:
-            raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
-        makes_strata(section["name"])  # refuses a mechanism that is not installed
-        found[label] = section
-    if not found:
-        raise RecipeError("[compare] mechanisms is empty.")
-    return found
-
-
-def mechanism_label(section: Mapping[str, Any]) -> str:
-    """A mechanism and its settings in a few words: `pooled (base mst)`."""
-    settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
-    name = str(section.get("name", ""))
-    return f"{name} ({', '.join(settings)})".strip() if settings else name
 
 
 def _check(said: Mapping[str, Any]) -> None:

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from stratsynth.evaluation.comparisons.findings import findings
+from stratsynth.evaluation.comparisons.paired import ENOUGH
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
@@ -39,6 +41,7 @@ def comparison_page(
     schema: Schema | None = None,
     facts: Mapping[str, str] | None = None,
     banner: str | None = BANNER,
+    findings: Sequence[Section] = (),
 ) -> str:
     """The HTML of a comparison.
 
@@ -55,7 +58,7 @@ def comparison_page(
                 clique              the columns of a marginal, joined by a comma; empty or null for a whole metric
                 value, low, high    the figure and its interval; null where there is none
                 n                   real rows of the group
-                status              "ok", "small" or "not_estimable"
+                status              "ok", "far_off", "small" or "not_estimable"
 
         metric: The metric to draw; by default workload error if it is there, or else the commonest.
         epsilon: The epsilon of the disparity card and the heat map; by default the one closest to 1.
@@ -63,6 +66,7 @@ def comparison_page(
         schema: For the meaning of the groups' levels.
         facts: Further facts for the section "How it was made".
         banner: The notice of an INTERNAL page; None for research on public data.
+        findings: Further sections, before the last.
     """
     runs = Runs(frame, metric, epsilon, schema)
     sections = [
@@ -70,6 +74,7 @@ def comparison_page(
         *([Section("epsilon", "Error against epsilon", figures=list(_lines(runs)))] if len(runs.epsilons) > 1 else []),
         *([Section("where", "Every group under every method", figures=[_heat(runs)])] if runs.groups else []),
         *([Section("worst", "The worst tables", figures=worst)] if (worst := list(_worst(runs))) else []),
+        *findings,
         Section("how", "How it was made", facts=[*_facts(runs), *(facts or {}).items()]),
     ]
     return render(
@@ -86,24 +91,24 @@ def comparison_page(
     )
 
 
-def grid_page(frame: pd.DataFrame, mechanisms: Mapping[str, Mapping[str, Any]], schema: Schema, stamp: str) -> str:
+def grid_page(
+    frame: pd.DataFrame, tests: pd.DataFrame, bases: Mapping[str, str], schema: Schema, stamp: str
+) -> str:  # fmt: skip
     """The HTML of a whole grid.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, if these were compared too.
+    releases of its base, which `bases` names, if these were compared too.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
     drawn = frame[base | ~frame["mechanism"].str.startswith("(")].drop(columns=[c for c in OURS if c in frame])
     drawn = drawn.assign(mechanism=drawn["mechanism"].where(~base.loc[drawn.index], BASELINE))
-    for label, section in mechanisms.items():
-        inner = section.get("base", "aim")
-        name = inner if isinstance(inner, str) else inner.get("name")
-        if section.get("name") == "pooled" and name in mechanisms:
-            own = drawn["mechanism"].eq(label)
-            by = drawn["stratification"].where(~own, "pooled by " + drawn["stratification"].astype(str))
-            drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
+    for label, name in bases.items():
+        own = drawn["mechanism"].eq(label)
+        by = drawn["stratification"].where(~own, "pooled by " + drawn["stratification"].astype(str))
+        drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
     facts = {"Data": stamp}
-    return comparison_page(drawn, schema=schema, facts=facts, banner=BANNER if stamp == STAMP else None)
+    banner = BANNER if stamp == STAMP else None
+    return comparison_page(drawn, schema=schema, facts=facts, banner=banner, findings=findings(frame, tests))
 
 
 def _lead(runs: Runs) -> Iterator[str]:
@@ -113,6 +118,12 @@ def _lead(runs: Runs) -> Iterator[str]:
         f"{runs.metric.replace('_', ' ')}: the less, the better. At epsilon {runs.epsilon:g}, unless said otherwise; "
         f"intervals are {many}."
     )
+    if runs.seeds < ENOUGH:
+        yield (
+            f"{several(runs.seeds, 'repetition is', 'repetitions are')} too few to say which way is better; a verdict "
+            f"needs {ENOUGH}."
+        )
+        return
     brief = False
     for mechanism in dict.fromkeys(m for m, _ in runs.methods):
         names = [s for m, s in runs.methods if m == mechanism]

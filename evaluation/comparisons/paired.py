@@ -1,25 +1,32 @@
-"""Differences between settings over repetitions, with intervals: the grounds of "better at epsilon 1".
+"""Differences between settings over repetitions, with intervals and tests: the grounds of "better at epsilon 1".
 
 Two settings are paired by the number of the repetition and differ at the same epsilon, in the same metric, for the
-same people. Repetitions share the real rows and nothing else, as noise is fresh in each: the interval is about the
-noise and the drawing of other releases from the same real rows, not about other real rows.
+same people. Repetitions share the real rows and nothing else, as noise is fresh in each: intervals and tests are about
+the noise and the drawing of other releases from the same real rows, not about other real rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from stratsynth.evaluation.comparisons.cells import BASELINE
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+Setting: TypeAlias = "tuple[str, str]"
+"""A mechanism's label and its stratification."""
+
+BASELINE = "(baseline)"
+"""The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
 COVERAGE = 0.95
-HIGHER = ("k_marginal_score", "accuracy", "r2", "demographic_parity_ratio")
+"""The coverage of each interval; 1 minus it is the level of the tests."""
+ENOUGH = 5
+"""The fewest repetitions that a verdict needs: from fewer, a spread is hardly known."""
+HIGHER = ("k_marginal_score", "accuracy", "f1", "auc", "r2", "demographic_parity_ratio")
 """Metrics of which more is better."""
 NEITHER = ("prevalence", "selection_rate", "bias")
 """Metrics of which neither more nor less is better; of all others less is."""
@@ -38,6 +45,35 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
     """
     from scipy.stats import t
 
+    mean, error, count = _mean(values)
+    half = t.ppf((1 + COVERAGE) / 2, np.maximum(count, 2) - 1) * error
+    return mean, mean - half, mean + half
+
+
+def p_values(differences: NDArray[Any]) -> NDArray[np.float64]:
+    """Of Student's t test that the mean over the last axis is 0, two-sided; NaN where `mean_interval` has no ends."""
+    from scipy.stats import t
+
+    mean, error, count = _mean(differences)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: NDArray[np.float64] = 2 * t.sf(np.abs(mean / error), np.maximum(count, 2) - 1)
+    return found
+
+
+def holm(p: NDArray[Any]) -> NDArray[np.float64]:
+    """P-values that allow for their number, after Holm 1979; NaN are no tests.
+
+    The i-th smallest of m is multiplied by m - i + 1, and is no smaller than those before it.
+    """
+    found = np.full(len(p), np.nan)
+    there = np.flatnonzero(~np.isnan(p))
+    order = there[np.argsort(p[there], kind="stable")]
+    found[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(order), 0, -1)), 1.0)
+    return found
+
+
+def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Mean over the last axis, its standard error (NaN where unknown), and the number of values."""
     values = np.asarray(values, float)
     there = ~np.isnan(values)
     count = there.sum(axis=-1)
@@ -45,20 +81,28 @@ def mean_interval(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDA
     filled = np.where(there, values, 0.0)
     mean = np.where(count > 0, filled.sum(axis=-1) / np.maximum(count, 1), np.nan)
     off = np.where(there, values - mean[..., None], 0.0)
-    spread = np.sqrt((off**2).sum(axis=-1) / (many - 1))
-    half = t.ppf((1 + COVERAGE) / 2, many - 1) * spread / np.sqrt(many)
+    error = np.sqrt((off**2).sum(axis=-1) / (many - 1) / many)
     # the mean of equal values is rounded: differences this small are no spread
     flat = np.abs(off).max(axis=-1, initial=0.0) <= 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean)))
-    half = np.where((count < 2) | flat, np.nan, half)
-    return mean, mean - half, mean + half
+    return mean, np.where((count < 2) | flat, np.nan, error), count
 
 
-def paired(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Every two settings at the same epsilon: the mean of first minus second, its interval, and a verdict.
+def paired(
+    frame: pd.DataFrame, by: Sequence[str], pairs: Collection[tuple[Setting, Setting]] | None = None
+) -> pd.DataFrame:
+    """Settings at the same epsilon, two and two: the mean of first minus second, its interval, a test and a verdict.
 
-    `repetitions` counts those in which both have a value, over which all figures are. The verdict says which is
-    better (of a metric that is neither: higher) where the interval excludes 0, and nothing otherwise. Each interval
-    covers by itself: of twenty true equalities, one is excluded by chance.
+    `repetitions` counts those in which both have a value, over which all figures are. `p_value` is that of the paired
+    t test, and `p_holm` allows for the number of tests of the same metric and scope: all pairs, epsilons and groups in
+    the frame. The verdict says which is better (of a metric that is neither: higher) where `p_holm` is below .05 over
+    `ENOUGH` repetitions or more, and nothing otherwise. Intervals cover one by one: of twenty true equalities, one is
+    excluded by chance.
+
+    Args:
+        frame: As `compare` returns it.
+        by: The columns of its groups.
+        pairs: The pairs to test, first and second; by default every two settings. The fewer are asked for, the fewer
+            tests there are to allow for.
 
     Returns:
         A row for each metric, epsilon, scope and group, and pair of settings; marginals one by one are left out.
@@ -75,17 +119,23 @@ def paired(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
     heads = own[keys].iloc[np.unique(place, return_index=True)[1]].reset_index(drop=True)
     values = np.full((len(heads), len(settings), len(seeds)), np.nan)
     values[place, which, seed] = own["value"]
+    chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [
-        _differences(heads, values[:, i], values[:, j], settings[i], settings[j])
-        for i, j in combinations(range(len(settings)), 2)
-    ]
+        _differences(heads, values[:, number[one]], values[:, number[two]], one, two)
+        for one, two in chosen if one in number and two in number
+    ]  # fmt: skip
     found = pd.concat([_differences(heads.iloc[:0], values[:0, 0], values[:0, 0], ("", ""), ("", "")), *parts])
+    found = found.reset_index(drop=True)
+    found["p_holm"] = found.groupby(["metric", "scope"], sort=False)["p_value"].transform(
+        lambda tests: holm(tests.to_numpy(float))
+    ).astype(float)  # fmt: skip
+    found["verdict"] = pd.array([_verdict(row) for row in found.to_dict("records")], "string")
     found["stamp"] = pd.array([frame["stamp"].iloc[0]] * len(found), "string")
-    return found.reset_index(drop=True)
+    return found
 
 
 def _differences(
-    heads: pd.DataFrame, one: NDArray[Any], two: NDArray[Any], first: tuple[str, str], second: tuple[str, str]
+    heads: pd.DataFrame, one: NDArray[Any], two: NDArray[Any], first: Setting, second: Setting
 ) -> pd.DataFrame:
     """Two settings, in every metric, epsilon and group."""
     import pandas as pd
@@ -97,25 +147,21 @@ def _differences(
         "first_mechanism": first[0], "first_stratification": first[1],
         "second_mechanism": second[0], "second_stratification": second[1],
     }  # fmt: skip
-    words = (setting_name(*first), setting_name(*second))
-    verdicts = [
-        _verdict(str(metric), bottom, top, *words)
-        for metric, bottom, top in zip(heads["metric"], low, high, strict=True)
-    ]
     return heads.assign(
         **{name: pd.array([text] * len(heads), "string") for name, text in names.items()},
         first=mean_interval(np.where(there, one, np.nan))[0],
         second=mean_interval(np.where(there, two, np.nan))[0],
-        difference=mean, low=low, high=high, repetitions=there.sum(axis=-1),
-        verdict=pd.array(verdicts, "string"),
+        difference=mean, low=low, high=high, repetitions=there.sum(axis=-1), p_value=p_values(difference),
     )  # fmt: skip
 
 
-def _verdict(metric: str, low: float, high: float, first: str, second: str) -> str:
-    """In words, only where the interval excludes 0."""
-    if np.isnan(low) or low <= 0 <= high:
+def _verdict(row: dict[Any, Any]) -> str:
+    """In words, only of enough repetitions, and where the difference is beyond chance with all tests allowed for."""
+    if row["repetitions"] < ENOUGH or not row["p_holm"] < 1 - COVERAGE:
         return ""
-    sign, direction = (1 if low > 0 else -1), better(metric)
+    sign, direction = (1 if row["difference"] > 0 else -1), better(str(row["metric"]))
+    first = setting_name(row["first_mechanism"], row["first_stratification"])
+    second = setting_name(row["second_mechanism"], row["second_stratification"])
     if not direction:
         return f"{first if sign > 0 else second} is higher"
     return f"{first if sign == direction else second} is better"

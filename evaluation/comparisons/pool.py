@@ -10,12 +10,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from dataclasses import replace
 from pathlib import Path
 
 from stratsynth.evaluation.comparisons.cells import CellRunner
 from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from stratsynth.errors import StratsynthError
+from stratsynth.mechanisms import Mechanism
 
 _RUNNERS: list[CellRunner] = []
 """A worker process has one."""
@@ -39,12 +41,20 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
             done += 1
             tick(done, whole)
         cells = [cell for cell in todo if cell is not None]
+        # objects of the caller's own may not be able to leave this process
+        here = [cell for cell in cells if isinstance(grid.mechanisms[cell.mechanism], Mechanism)]
         if workers == 1 or len(cells) < 2:
-            for i, cell in enumerate(cells, start=done + 1):
-                runner.fit(cell, files[cell])
-                tick(i, whole)
-            return
+            here = cells
+        for cell in here:
+            runner.fit(cell, files[cell])
+            done += 1
+            tick(done, whole)
+    cells = [cell for cell in cells if cell not in here]
+    if not cells:
+        return
     del runner  # the rows it has read
+    named = {label: one for label, one in grid.mechanisms.items() if not isinstance(one, Mechanism)}
+    grid = replace(grid, mechanisms=named)
     _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))
 
 

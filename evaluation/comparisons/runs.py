@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.report.groups import SERIES, GroupErrors, Score, group_name
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, NOT_ESTIMABLE, OK, SMALL
+from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, NOT_ESTIMABLE, OK, SMALL
 
 from stratsynth.errors import UsageError
 from stratsynth.report.numbers import listed
@@ -22,6 +22,8 @@ COLUMNS = ("mechanism", "stratification", "epsilon", "seed", "metric", "scope", 
 ERRORS = ("workload_error", "workload", "parity_marginals", "error")
 """Metrics that a page draws by default, in order of preference."""
 BASELINE = "subsample"
+WORST_FIRST = (NOT_ESTIMABLE, SMALL, FAR_OFF)
+"""What a mean over seeds is called, if any of them is."""
 
 
 class Runs:
@@ -88,7 +90,7 @@ class Runs:
             errors = {method[1]: self.score(method, epsilon, key) for method in methods}
             rows = [self.found.get((*method, epsilon), {}).get(key) for method in methods]
             worth = {row["status"] for row in rows if row is not None}
-            status = next((s for s in (NOT_ESTIMABLE, SMALL) if s in worth), OK)
+            status = next((s for s in WORST_FIRST if s in worth), OK)
             levels = dict(zip(self.by, key, strict=True)) if key else {}
             n, base = self.sizes.get(key, math.nan), self._base.get(key)
             return GroupErrors(self.name(key), n, errors, math.nan if base is None else base["value"], status, levels)
@@ -124,7 +126,7 @@ def _by_group(frame: pd.DataFrame, by: Sequence[str]) -> dict[tuple[str, ...], d
 def _mean(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     values = [v for row in rows if math.isfinite(v := _number(row["value"]))]
     status = [str(row["status"]) for row in rows]
-    worth = next((s for s in (NOT_ESTIMABLE, SMALL) if s in status), OK)
+    worth = next((s for s in WORST_FIRST if s in status), OK)
     ends = (min(values), max(values)) if len(values) > 1 else (_number(rows[0]["low"]), _number(rows[0]["high"]))
     sizes = [n for row in rows if math.isfinite(n := _number(row["n"]))]
     mean = sum(values) / len(values) if values else math.nan

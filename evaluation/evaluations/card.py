@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.evaluation.report.text import aligned, shown
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
+from stratsynth.evaluation.scores.raw import farthest, sentence
+from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK, STAMP
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,6 +58,8 @@ def _heading(evaluation: Evaluation) -> str:
         f"{facts['real_rows']:,} real and {facts['synthetic_rows']:,} synthetic rows.",
         f"Error: mean L1 distance (0 to 2) of {facts['cliques']:,} {facts['k']}-way marginals.",
     ]
+    if (far := farthest(evaluation.raw)) is not None:
+        lines.append(sentence(far))
     if left:
         lines.append(f"{left:,} rows are left out, as the schema says of values that it does not know.")
     return "\n".join(lines)
@@ -84,6 +87,8 @@ def _card(evaluation: Evaluation) -> str:
         lines.append(f"... and {hidden:,} more groups in workload.csv.")
     lines += [
         "", "subsample: as far off as chance makes a perfect model of the real rows, sampled as often: excess 1.0 x.",
+        f"It is the mean of {evaluation.facts['chance']['draws']} draws.",
+        *(["far_off: half or more of what the tables say there is wrong."] if FAR_OFF in set(kept["status"]) else []),
         "independent: each column by itself from the real rows, without privacy.",
         *(["means: mean relative error of the means of all columns."] if means else []), *_parity(evaluation),
     ]  # fmt: skip
@@ -130,8 +135,12 @@ def _learned(evaluation: Evaluation) -> str:
     frame = evaluation.downstream
     if frame is None:
         return ""
-    number = "accuracy" if "accuracy" in set(frame["metric"]) else "mean_absolute_error"
-    here = frame[(frame["metric"] == number) & (frame["scope"] == EVERYBODY)]
+    numbers = [name for name in ("accuracy", "auc", "f1", "mean_absolute_error") if name in set(frame["metric"])]
+    return "\n\n".join(_one_score(evaluation, frame[frame["metric"] == number], number) for number in numbers)
+
+
+def _one_score(evaluation: Evaluation, frame: pd.DataFrame, number: str) -> str:
+    here = frame[frame["scope"] == EVERYBODY]
     trained = [name for name in ("synthetic", "subsample", "real") if name in set(here["trained_on"])]
     rows = [["model", *trained]]
     for model in dict.fromkeys(here["model"]):

@@ -7,17 +7,19 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
+from stratsynth.evaluation.evaluations.shown import evaluation_html, evaluation_text
 from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.propensity import MODELS, principal_components, propensity_frame
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.lens.scores import lens_of_release
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
-from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, baselines
+from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
+from stratsynth.evaluation.scores.columns import column_frame
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
-from stratsynth.evaluation.scores.parity import Weighting, marginals_frame, means_frame
-from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
+from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.tables import (
     FEW,
     RESERVED,
@@ -32,10 +34,12 @@ from stratsynth.evaluation.tables import (
 )  # fmt: skip
 
 from stratsynth.errors import UsageError
+from stratsynth.progress import steps
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
 CLIQUES = 1_000
 """The default number of sets of columns: enough that another choice of sets hardly changes a mean."""
@@ -61,6 +65,8 @@ class Evaluation:
     """The score in each area, by `table`; None where no column of areas was named."""
     cliques: pd.DataFrame
     """The release's L1 distance of each marginal, worst first."""
+    columns: pd.DataFrame
+    """The share of each level of each column, among real and synthetic rows."""
     parity_means: pd.DataFrame | None
     """Parity error of the means, by `table`; this and the next two are None without groups."""
     parity_marginals: pd.DataFrame | None
@@ -73,6 +79,8 @@ class Evaluation:
     """Whether a model can tell the rows of the two tables apart; this and the next are None where left out."""
     components: pd.DataFrame | None
     """Some rows of both tables on two axes, for a picture."""
+    raw: pd.DataFrame
+    """Means and quartiles of the raw numbers of both tables, everybody."""
     inconsistencies: pd.DataFrame
     """Broken rules."""
     levels: pd.DataFrame
@@ -83,6 +91,14 @@ class Evaluation:
     """What caused the error of each group, by `lens_of_release`; None without the release's recipe."""
     downstream: pd.DataFrame | None
     """Models trained on the release and on real rows; None without a target and a hold-out."""
+
+    def __repr__(self) -> str:
+        """The tables' sizes, and the error of everybody."""
+        return evaluation_text(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook: the disparity card."""
+        return evaluation_html(self)
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Every frame there is, with its name."""
@@ -96,6 +112,15 @@ class Evaluation:
         from stratsynth.evaluation.evaluations.page import evaluation_page
 
         return evaluation_page(self, name=name, certificate=certificate)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """Each group's error beside that of chance, worst first, and of the releases beside it: matplotlib's figure.
+
+        INTERNAL, and says so. `path` is a new .pdf, .svg or .png file outside of any release.
+        """
+        from stratsynth.evaluation.evaluations.plots import groups_plot
+
+        return groups_plot(self, path)
 
 
 def evaluate(
@@ -118,6 +143,7 @@ def evaluate(
     apart: bool = True,
     recipe: str | Path | None = None,
     release: str | Path | None = None,
+    progress: bool | None = None,
 ) -> Evaluation:
     """Every score of a release, in every declared group, beside its baselines.
 
@@ -136,10 +162,11 @@ def evaluate(
         area: A column of areas, each of which gets a score.
         quasi: The quasi-identifiers of `matches`.
         few: Groups with fewer rows in either table are `small`.
-        seed: For baselines, models and intervals.
+        seed: For models and their intervals. Baselines are drawn alike for every seed.
         apart: Whether to compute correlations, propensity and components, which take most of the time.
         recipe: The recipe of the release: its error is then split into what caused it, which takes a fit without noise.
         release: With `recipe`, the release's folder, which holds its model.
+        progress: Whether to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
         The scores as frames, and facts about the tables and settings.
@@ -162,44 +189,56 @@ def evaluate(
     pair = Pair.of(true, made, schema, names, few)
     axes = min(2, len(pair.variables(None)))
     compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
-    compared |= {b.name: b.table for b in baselines(true, schema, made.rows, seed=seed)}
-    scored = _compared(true, compared, pair, k, cliques)
-    found = {name: joined(parts) for name, parts in scored.items()}
-    areas = None if area is None else joined(_areas(true, compared, schema, area, k, cliques, few))
-    people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
-    return Evaluation(
-        schema=schema,
-        by=names,
-        facts={
-            "stamp": STAMP,
-            "real_rows": true.rows, "synthetic_rows": made.rows,
-            "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
-            "holdout_rows": None if others is None else others.rows,
-            "by": list(names), "groups": len(groups) if names else 0, "k": k, "seed": seed, "few": few, "area": area,
-            "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
-            "tables": {name: MEANINGS.get(name, "another release of the same people") for name in compared},
-            "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
-            "schema_sha256": schema.sha256,
-        },
-        workload=found["workload"],
-        score=found["score"],
-        areas=areas,
-        cliques=found["cliques"].drop(columns="table"),
-        parity_means=found.get("parity_means"),
-        parity_marginals=found.get("parity_marginals"),
-        disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
-        correlations=correlation_frame(pair, ("pearson", "kendall", "cramer")) if apart and _pairs(pair) else None,
-        propensity=propensity_frame(pair, MODELS, MOST // 2, seed) if apart else None,
-        components=principal_components(true, made, schema, names, components=axes, seed=seed) if apart else None,
-        inconsistencies=inconsistency_frame(pair),
-        levels=level_frame(pair),
-        lens=None if recipe is None or release is None else lens_of_release(true, made, recipe, release, names, seed),
-        matches=joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()]),
-        downstream=None if target is None else downstream(
-            made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
-            most=MOST, few=few, seed=seed,
-        ),
-    )  # fmt: skip
+    compared |= {b.name: b.table for b in baselines(true, schema, made.rows) if b.name != SUBSAMPLE}
+    paired = apart and _pairs(pair)
+    split = None if recipe is None or release is None else (recipe, release)
+    parts = 2 + (area is not None) + 2 * apart + paired + (target is not None) + (split is not None)
+    with steps("scoring", parts, progress) as done:
+        scored, alone = done(compared_scores(true, compared, pair, k, cliques))
+        found = {name: joined(parts) for name, parts in scored.items()}
+        areas = None if area is None else done(joined(area_scores(true, compared, schema, area, k, cliques, few)))
+        people = {"real": pair} | ({} if others is None else {"holdout": Pair.of(others, made, schema, names, few)})
+        return Evaluation(
+            schema=schema,
+            by=names,
+            facts={
+                "stamp": STAMP,
+                "real_rows": true.rows, "synthetic_rows": made.rows,
+                "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
+                "holdout_rows": None if others is None else others.rows,
+                "by": list(names), "groups": len(groups) if names else 0,
+                "k": k, "seed": seed, "few": few, "area": area,
+                "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),
+                "tables": {
+                    name: MEANINGS.get(name, "another release of the same people") for name in (*compared, SUBSAMPLE)
+                },
+                "chance": {"draws": alone.draws, "error_at_most_a_tenth": alone.reached},
+                "task": None if target is None else task(schema, target, positive=positive, above=above).meaning,
+                "schema_sha256": schema.sha256,
+            },
+            workload=found["workload"],
+            score=found["score"],
+            areas=areas,
+            cliques=found["cliques"].drop(columns="table"),
+            columns=column_frame(pair),
+            parity_means=found.get("parity_means"),
+            parity_marginals=found.get("parity_marginals"),
+            disparity=mean_disparity(true, made, schema, names, few=few) if names else None,
+            correlations=done(correlation_frame(pair, ("pearson", "kendall", "cramer"))) if paired else None,
+            propensity=done(propensity_frame(pair, MODELS, MOST // 2, seed)) if apart else None,
+            components=done(
+                principal_components(true, made, schema, names, components=axes, seed=seed)
+            ) if apart else None,
+            raw=raw_values(real, synthetic, schema, few=few),
+            inconsistencies=inconsistency_frame(pair),
+            levels=level_frame(pair),
+            lens=None if split is None else done(lens_of_release(true, made, *split, names, seed)),
+            matches=done(joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()])),
+            downstream=None if target is None else done(downstream(
+                made, others, schema, target=target, by=names, real=true, positive=positive, above=above,
+                most=MOST, few=few, seed=seed,
+            )),
+        )  # fmt: skip
 
 
 def _refuse(
@@ -216,40 +255,6 @@ def _refuse(
         task(schema, target, positive=positive, above=above)
     if area is not None:
         schema.column(area)
-
-
-def _compared(
-    real: EncodedRows, compared: Mapping[str, EncodedRows], pair: Pair, k: int, cliques: int | None
-) -> dict[str, list[pd.DataFrame]]:
-    """The scores that the release and each baseline have."""
-    found: dict[str, list[pd.DataFrame]] = {}
-    for name, table in compared.items():
-        here = pair if name == RELEASE else Pair.of(real, table, pair.schema, pair.by, pair.few)
-        work = workload_of(here, k, cliques, None)
-        frames = {"workload": workload_frame(here, work), "score": score_frame(here, work)}
-        if name == RELEASE:
-            frames["cliques"] = clique_frame(here, work)
-        if pair.by:
-            frames["parity_marginals"] = marginals_frame(here, work, Weighting())
-        if pair.by and pair.variables(None):
-            frames["parity_means"] = means_frame(here, pair.variables(None), Weighting())
-        for what, frame in frames.items():
-            found.setdefault(what, []).append(named(frame, name))
-    return found
-
-
-def _areas(
-    real: EncodedRows,
-    compared: Mapping[str, EncodedRows],
-    schema: Schema,
-    area: str,
-    k: int,
-    cliques: int | None,
-    few: int,
-) -> Iterator[pd.DataFrame]:
-    for name, table in compared.items():
-        pair = Pair.of(real, table, schema, area, few)
-        yield named(score_frame(pair, workload_of(pair, k, cliques, None)), name)
 
 
 def _pairs(pair: Pair) -> bool:

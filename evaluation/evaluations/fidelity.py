@@ -25,8 +25,33 @@ DOTS = 400
 
 def fidelity(evaluation: Evaluation) -> Section:
     """The section."""
-    figures = [_rules(evaluation), *_told(evaluation), *_correlations(evaluation), _levels(evaluation)]
+    figures = [
+        *_raw(evaluation),
+        _rules(evaluation),
+        *_told(evaluation),
+        *_correlations(evaluation),
+        _levels(evaluation),
+    ]
     return Section("fidelity", "How alike it is", figures=[*figures, *_components(evaluation), _matches(evaluation)])
+
+
+def _raw(evaluation: Evaluation) -> list[Figure]:
+    """Means and quartiles of the numbers themselves, farthest first."""
+    known = evaluation.raw[evaluation.raw["value"].notna()].sort_values("value", ascending=False, kind="stable")
+    rows = [
+        [r["variable"], r["statistic"], r["real"], r["synthetic"], r["value"]]
+        for r in known.head(MOST).to_dict("records")
+    ]
+    if not rows:
+        return []
+    return [
+        listing(
+            "Means and quartiles of the numbers themselves",
+            "As they are in the files: neither binned nor clipped. Bins that are right can hold numbers that are not.",
+            [("column", "text"), ("figure", "text"), ("real", "number"), ("synthetic", "number"), ("apart", "number")],
+            rows, f"Apart: in standard deviations of the real numbers. The {MOST} farthest off; all are in raw.csv.",
+        )
+    ]  # fmt: skip
 
 
 def _rules(evaluation: Evaluation) -> Figure:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.evaluation.evaluations.columns_page import single_columns
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
@@ -22,7 +23,8 @@ from stratsynth.evaluation.report.groups import (
     worst_first,
 )  # fmt: skip
 from stratsynth.evaluation.scores.baseline import RELEASE
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
+from stratsynth.evaluation.scores.raw import farthest, sentence
+from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK
 
 from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Figure, Page, Section, render
@@ -55,6 +57,7 @@ def evaluation_page(
         _card(evaluation, groups, everybody),
         *([_where(evaluation)] if evaluation.by else []),
         _worst(evaluation),
+        single_columns(evaluation),
         None if evaluation.lens is None else lens_section(evaluation.lens, evaluation.by, evaluation.schema),
         use(evaluation),
         fidelity(evaluation),
@@ -97,7 +100,9 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
-    known = [s for s in groups if s.error(name).known and s.status == OK]
+    if (far := farthest(evaluation.raw)) is not None:
+        lead.append(sentence(far))
+    known = [s for s in groups if s.error(name).known and s.status in (OK, FAR_OFF)]
     if len(known) > 1:
         worst = max(known, key=lambda s: s.error(name).value)
         best = min(known, key=lambda s: s.error(name).value)
@@ -108,7 +113,7 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"{with_people(worst)}{times}, and {short(best.error(name).value, 2)} for {with_people(best)}."
         )
     lead += [in_a_paragraph(evaluation, name, other) for other in evaluation.facts["beside"] if groups]
-    left = [s for s in groups if s.status != OK]
+    left = [s for s in groups if s.status not in (OK, FAR_OFF)]
     if left:
         lead.append(
             f"{several(len(left), 'declared group')} of {len(groups)} {'has' if len(left) == 1 else 'have'} too few "
@@ -186,14 +191,15 @@ def _where(evaluation: Evaluation) -> Section:
     }
     order = sorted(columns, key=lambda c: -sum(v for (r, _), v in values.items() if r == c and math.isfinite(v)))
     hidden = len(sized) - len(kept)
-    names = "; ".join(f"{label}: {group_name(dict(zip(by, key, strict=True)), evaluation.schema)}"
-                      for key, label in labels.items())  # fmt: skip
+    names = [
+        (label, group_name(dict(zip(by, key, strict=True)), evaluation.schema)) for key, label in labels.items()
+    ]  # fmt: skip
     figure = heat(
         "Error by column and group",
         "The mean error of the tables that a column is part of. Groups and columns that are worst come first"
-        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "")
-        + f". Groups ({' | '.join(by)}): {names}.",
+        + (f"; {hidden} more groups are in cliques.csv" if hidden > 0 else "") + ".",
         order, list(labels.values()), values, corner="Column", item="group",
+        codes=(f"What the {several(len(names), 'code')} of groups stand for ({' | '.join(by)})", names),
     )  # fmt: skip
     return Section("where", "Where it goes wrong, for whom", figures=[figure])
 

@@ -47,6 +47,10 @@ class PredictionScores:
     rates: pd.DataFrame
     """As `prediction_rates` has them, by `table`."""
 
+    def __repr__(self) -> str:
+        """The number of rates and groups."""
+        return f"PredictionScores(INTERNAL; {len(self.rates)} rates; groups by {', '.join(self.by) or 'nothing'})"
+
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """The one frame, with its name."""
         yield "rates", self.rates

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
+SCORES = {
+    "accuracy": "accuracy", "auc": "area under the ROC curve", "f1": "F1 of the positives",
+    "mean_absolute_error": "mean absolute error", "r2": "share of the variance that is explained (r2)",
+}  # fmt: skip
+"""The scores that are shown, where they were computed."""
 TRAINED = {SYNTHETIC: "the release", SUBSAMPLE: "as many real rows", REAL: "all real rows"}
 
 
@@ -25,26 +30,29 @@ def use(evaluation: Evaluation) -> Section | None:
         return None
     score = "accuracy" if "accuracy" in set(frame["metric"]) else "mean_absolute_error"
     here = frame[frame["metric"] == score]
-    whole = here[here["scope"] == EVERYBODY]
-    there = [name for name in TRAINED if name in set(whole["trained_on"])]
-    rows = []
-    for model in dict.fromkeys(whole["model"]):
-        values = whole[whole["model"] == model].set_index("trained_on")["value"]
-        rows.append([str(model), *(values.get(name) for name in there)])
-    figures = [
-        listing(
-            "By model", "“Constant” predicts the same for everybody, and is what any model should beat.",
-            [("model", "text"), *((TRAINED[name], "number") for name in there)], rows,
-            f"{score.replace('_', ' ').capitalize()} on {int(whole['n'].iloc[0]):,} held-out real rows, by what the "
-            "model was trained on. Groups by themselves are in downstream.csv.",
-        )
-    ]  # fmt: skip
+    figures = [_by_model(frame[frame["metric"] == name], name) for name in SCORES if name in set(frame["metric"])]
     if evaluation.by:
         figures += [_best_by_group(evaluation, here, score), *_between(frame)]
     return Section(
         "use", "What it is good for",
         text=[f"Models that predict {evaluation.facts['task']}, trained on the release and on real rows."],
         figures=figures,
+    )  # fmt: skip
+
+
+def _by_model(here: pd.DataFrame, score: str) -> Figure:
+    """One score of every model, by what it was trained on."""
+    whole = here[here["scope"] == EVERYBODY]
+    there = [name for name in TRAINED if name in set(whole["trained_on"])]
+    rows = []
+    for model in dict.fromkeys(whole["model"]):
+        values = whole[whole["model"] == model].set_index("trained_on")["value"]
+        rows.append([str(model), *(values.get(name) for name in there)])
+    return listing(
+        f"By model: {SCORES[score]}", "“Constant” predicts the same for everybody, and is what any model should beat.",
+        [("model", "text"), *((TRAINED[name], "number") for name in there)], rows,
+        f"On {int(whole['n'].iloc[0]):,} held-out real rows, by what the model was trained on. Groups by themselves "
+        "are in downstream.csv.",
     )  # fmt: skip
 
 

@@ -89,10 +89,11 @@ def downstream(
         target_there = wanted.truth(table)
         constant = [CONSTANT] if name == (SYNTHETIC if real is None else REAL) else []
         for model in (*models, *constant):
-            predicted = fitted(model, table, wanted.features, target_there, seed).predict(holdout)
+            learned = fitted(model, table, wanted.features, target_there, seed)
+            predicted, sure = learned.predict(holdout), learned.score(holdout)
             if not table.rows:  # nothing was learned: no score, rather than that of a guess
                 predicted = np.zeros(0, predicted.dtype)
-            frame = _scored(grouped, truth, predicted, resamples, np.random.default_rng(seed))
+            frame = _scored(grouped, truth, predicted, sure, resamples, np.random.default_rng(seed))
             frame = named(named(frame, model, "model"), name, "trained_on")
             frame.insert(3, "n_train", table.rows)
             parts.append(frame)
@@ -101,11 +102,15 @@ def downstream(
     return found
 
 
-def _scored(grouped: Grouped, truth: Any, predicted: Any, resamples: int, rng: np.random.Generator) -> pd.DataFrame:
+def _scored(
+    grouped: Grouped, truth: Any, predicted: Any, sure: Any, resamples: int, rng: np.random.Generator
+) -> pd.DataFrame:
     if len(predicted) == len(truth):
-        return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng)
+        return grouped.scores(truth, predicted.astype(truth.dtype), resamples, rng, sure)
     nobody = Grouped(grouped.by, grouped.groups, grouped.members[:0], grouped.few)
-    return nobody.scores(truth[:0], predicted.astype(truth.dtype), resamples, rng)
+    return nobody.scores(
+        truth[:0], predicted.astype(truth.dtype), resamples, rng, None if sure is None else np.zeros(0)
+    )
 
 
 def _at_most(table: EncodedRows, most: int | None, rng: np.random.Generator) -> EncodedRows:

@@ -69,6 +69,18 @@ class _Fitted:
             found: Array = self._model.predict(inputs(table, self._features, wide=self._wide))
         return found
 
+    def score(self, table: EncodedRows) -> Array | None:
+        """How sure the model is of "true"; None of numbers. A constant is as sure of everybody."""
+        if self._model is None:
+            return np.full(table.rows, float(self._constant)) if isinstance(self._constant, bool | np.bool_) else None
+        if not hasattr(self._model, "predict_proba"):
+            return None
+        if not table.rows:
+            return np.zeros(0)
+        with single_threaded():
+            found: Array = self._model.predict_proba(inputs(table, self._features, wide=self._wide))[:, 1]
+        return found
+
 
 def inputs(table: EncodedRows, features: Sequence[str], *, wide: bool) -> NDArray[np.float32]:
     """Columns as a matrix, by the schema alone.

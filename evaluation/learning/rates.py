@@ -7,11 +7,14 @@ The names are fairlearn's and so are the definitions, but that a rate over nobod
     selection_rate            share of rows predicted positive
     false_negative_rate       share of the true positives that are predicted negative
     false_positive_rate       share of the true negatives that are predicted positive
+    f1                        of the positives: the harmonic mean of the share found and the share that is right
+    auc                       where scores are given, as `evaluation.learning.ranking` defines it
 
 and between the groups of `few` rows or more (for a rate, rows in its denominator), counted in `groups`; smaller
 groups are counted in `left_out`, since their extremes are chance:
 
-    accuracy_difference, false_negative_rate_difference, false_positive_rate_difference    largest minus smallest
+    accuracy_difference, false_negative_rate_difference, false_positive_rate_difference, f1_difference,
+    auc_difference                                             largest minus smallest
     demographic_parity_difference, demographic_parity_ratio    of selection rates: minus, and smallest by largest
     equalized_odds_difference                                  the larger difference of the two error rates
 
@@ -27,6 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.evaluation.learning.ranking import areas
 from stratsynth.evaluation.tables import (
     FEW,
     NOT_ESTIMABLE,
@@ -65,6 +69,7 @@ def prediction_rates(
     schema: Schema | str | Path,
     by: By = None,
     *,
+    score: Any = None,
     few: int = FEW,
     resamples: int = RESAMPLES,
     seed: int = 0,
@@ -77,6 +82,7 @@ def prediction_rates(
         rows: The rows themselves, for their groups: a frame, an Arrow table or a path with the columns of `by`.
         schema: Their schema, or its path.
         by: Columns whose crossing makes the groups.
+        score: Of truth values: how sure a prediction is of "true", a number for each row, for the area under the curve.
         few: A rate over fewer rows is `small`.
         resamples: How often rows are drawn anew within each group for the intervals.
         seed: The same seed draws the same rows.
@@ -104,7 +110,10 @@ def prediction_rates(
         if both <= {0.0, 1.0}:
             truth, predicted = truth.astype(bool), predicted.astype(bool)
     grouped = Grouped(names, groups, group, few)
-    return grouped.scores(truth, predicted, resamples, np.random.default_rng(seed))
+    sure = None if score is None else np.asarray(score, float)
+    if sure is not None and (sure.shape != truth.shape or truth.dtype != bool):
+        raise UsageError("evaluation: give a score for each prediction of one of two classes.")
+    return grouped.scores(truth, predicted, resamples, np.random.default_rng(seed), sure)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,15 +129,20 @@ class Grouped:
     few: int = FEW
     """A rate over fewer rows is `small`."""
 
-    def scores(self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator) -> pd.DataFrame:
-        """The tidy frame of all metrics."""
+    def scores(
+        self, truth: Array, predicted: Array, resamples: int, rng: np.random.Generator, score: Array | None = None
+    ) -> pd.DataFrame:
+        """The tidy frame of all metrics; of `score`, how sure predictions of two classes are, the area too."""
         count = len(self.groups)
         if truth.dtype == bool:
             cell = 2 * truth + predicted
             # tn, fp, fn, tp
             counts = np.bincount(4 * self.members + cell, minlength=4 * count).reshape(count, 4).astype(float)
             again = _redrawn_counts(counts, resamples, rng)
-            return self._frame((_CLASSES, _BETWEEN_CLASSES), counts, again, counts.sum(axis=1))
+            frame = self._frame((_CLASSES, _BETWEEN_CLASSES), counts, again, counts.sum(axis=1))
+            if score is None:
+                return frame
+            return joined([frame, areas(self.by, self.groups, self.members, self.few, truth, score)])
         error = predicted.astype(float) - truth
         # from the middle, so that no digit is lost to numbers far from 0
         away = truth - (truth.mean() if len(truth) else 0.0)
@@ -209,6 +223,7 @@ _CLASSES: _Metrics = {
     "selection_rate": lambda c: _divided(c[..., 1] + c[..., 3], c.sum(axis=-1)),
     "false_negative_rate": lambda c: _divided(c[..., 2], c[..., 2] + c[..., 3]),
     "false_positive_rate": lambda c: _divided(c[..., 1], c[..., 0] + c[..., 1]),
+    "f1": lambda c: _divided(2 * c[..., 3], 2 * c[..., 3] + c[..., 1] + c[..., 2]),
 }
 _BETWEEN_CLASSES: Mapping[str, _Between] = {
     "accuracy_difference": (["accuracy"], _difference),
@@ -217,6 +232,7 @@ _BETWEEN_CLASSES: Mapping[str, _Between] = {
     "equalized_odds_difference": (["false_negative_rate", "false_positive_rate"], _difference),
     "false_negative_rate_difference": (["false_negative_rate"], _difference),
     "false_positive_rate_difference": (["false_positive_rate"], _difference),
+    "f1_difference": (["f1"], _difference),
 }
 
 

@@ -54,12 +54,12 @@ def _unclipped(how: Mechanism[Any]) -> Mechanism[Any] | None:
     return dataclasses.replace(how, **changed)  # type: ignore[type-var]
 
 
-def losses(model: Model, rows: EncodedRows, target: str) -> Floats:
+def losses(model: Model, rows: EncodedRows, target: str, seed: int = 0) -> Floats:
     """The loss of each row: squared residual of a number, log loss of a level, 0 or 1 where there is no probability.
 
-    NaN where a row has no target.
+    NaN where a row has no target. `seed` is for models that predict by chance.
     """
-    predictor, column = model.predictor(), rows.schema.column(target)
+    predictor, column = model.predictor().seeded(seed), rows.schema.column(target)
     said = predictor.table(Shown(dict(rows.codes), rows.numbers))
     if isinstance(column, Numeric):
         found: Floats = (np.asarray(said["prediction"], np.float64) - rows.numbers[target]) ** 2

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
+FITTED, SIMULATED = ["world", "mitigation"], ["world", "model", "gamma2"]
+"""What gaps are told apart by."""
 APART = 0.1
 """Traces or norms that differ by less, as a part of the larger, are alike and claim nothing."""
 
@@ -56,6 +58,7 @@ def reproduce(runs: int, repeats: int, out: Path | None) -> str:
     found = {
         "output": experiments.output(20 * runs, rng), "training": experiments.training(runs, rng),
         "steps": experiments.steps(rng), "mitigation": experiments.mitigation(repeats, rng),
+        "networks": experiments.networks(runs, rng),
     }  # fmt: skip
     if out is not None:
         from stratsynth.evaluation.lens.picture import picture
@@ -73,7 +76,9 @@ def tables(found: Mapping[str, pd.DataFrame]) -> list[str]:
     """Each experiment's figures at its end."""
     training = found["training"]
     last = training[(training["step"] == training["step"].max()) & (training["scaled"] == "by bounds")]
-    gaps = _gaps(found["mitigation"]).round(4)
+    gaps, simulated = (
+        _gaps(found[name], by).round(4) for name, by in (("mitigation", FITTED), ("networks", SIMULATED))
+    )
     return [
         "Output perturbation: excessive risk by its closed form and by draws.\n"
         + _table(found["output"], ["world", "model", "group", "trace", "closed", "risk", "low", "high"]),
@@ -81,6 +86,8 @@ def tables(found: Mapping[str, pd.DataFrame]) -> list[str]:
         + _table(last, ["world", "model", "group", "trace", "gradient_norm", "excess", "clipping", "noise"]),
         "fair_sgd: mean excessive risk of everybody and the gap between the groups, over fits.\n"
         + gaps.to_string(index=False),
+        "gamma2 in simulated training, of networks too: the same figures over runs.\n"
+        + simulated.to_string(index=False),
     ]
 
 
@@ -88,12 +95,10 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> str:
     return frame[columns].round(4).to_string(index=False)
 
 
-def _gaps(frame: pd.DataFrame) -> pd.DataFrame:
-    """One row a world and mitigation: everybody's risk, the gap between groups, and half its 95 percent interval."""
+def _gaps(frame: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """One row for each of `by`: everybody's risk, the gap between groups, and half its 95 percent interval."""
     gap = frame.assign(gap=(frame["majority"] - frame["minority"]).abs())
-    found = gap.groupby(["world", "mitigation"], sort=False).agg(
-        everybody=("everybody", "mean"), gap=("gap", "mean"), spread=("gap", "sem")
-    )
+    found = gap.groupby(by, sort=False).agg(everybody=("everybody", "mean"), gap=("gap", "mean"), spread=("gap", "sem"))
     return found.assign(spread=1.96 * found["spread"]).reset_index()
 
 
@@ -129,7 +134,7 @@ def words(found: Mapping[str, pd.DataFrame]) -> list[str]:
         "Bringing each group to its own mean and variance, which is not private, changes the gap of excessive risk "
         f"from {by_bounds:.4f} to {by_groups:.4f} on average (figure 9)."
     )
-    gaps = _gaps(found["mitigation"]).set_index(["world", "mitigation"])
+    gaps = _gaps(found["mitigation"], FITTED).set_index(FITTED)
     for name in ("surrogate", "group_clip", "global_adapt"):
         better = [w for w in dict.fromkeys(gaps.index.get_level_values(0)) if _better(gaps, str(w), name)]
         total = len(gaps) // len(dict.fromkeys(gaps.index.get_level_values(1)))
@@ -137,7 +142,24 @@ def words(found: Mapping[str, pd.DataFrame]) -> list[str]:
             f"{name} narrows the gap between the groups by more than chance in {len(better)} of {total} worlds"
             + (f": {', '.join(map(str, better))}." if better else ".")
         )
+    lines += _simulated(_gaps(found["networks"], SIMULATED))
     return ["In words:\n" + "\n".join(f"- {line}" for line in lines)]
+
+
+def _simulated(gaps: pd.DataFrame) -> list[str]:
+    """In how many worlds a simulated gamma2 narrows or widens the gap, by more than the intervals."""
+    ends = gaps.assign(low=gaps["gap"] - gaps["spread"], high=gaps["gap"] + gaps["spread"])
+    lines = []
+    for model, one in ends.groupby("model", sort=False):
+        none = one[one["gamma2"] == 0].set_index("world")
+        for gamma, simulated in one[one["gamma2"] > 0].groupby("gamma2"):
+            some = simulated.set_index("world")
+            narrower, wider = (some["high"] < none["low"]).sum(), (some["low"] > none["high"]).sum()
+            lines.append(
+                f"Simulated with gamma2 {gamma}, {model}: the gap is narrower by more than chance in {narrower} of "
+                f"{len(none)} worlds, and wider in {wider}."
+            )
+    return lines
 
 
 def _better(gaps: pd.DataFrame, world: str, name: str) -> bool:

@@ -207,7 +207,7 @@ def _of_predictions(
         for repeat in range(number):
             model = fit_internal(how, table, noise=noise, seed=seed + repeat).model
             target = predictors.target_of(prepared, model, named)
-            found.append(_means(predictors.losses(model, real, target), real, by, len(groups)))
+            found.append(_means(predictors.losses(model, real, target, seed), real, by, len(groups)))
             tick()
         return found
 

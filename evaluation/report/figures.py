@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 from stratsynth.evaluation.tables import STAMP
 
-from stratsynth.report.cells import drawn, figure, shaded
+from stratsynth.report.cells import count, drawn, figure, shaded
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Column, Figure, Table
@@ -17,7 +17,7 @@ from stratsynth.report.strip import Mark, Scale, axis, strip, tick_text
 
 def heat(
     title: str, note: str, rows: Sequence[str], columns: Sequence[str], values: Mapping[tuple[str, str], float],
-    *, corner: str, item: str,
+    *, corner: str, item: str, codes: tuple[str, Sequence[tuple[str, str]]] | None = None,
 ) -> Figure:  # fmt: skip
     """A number for each row and column, darker where it is larger; the numbers themselves where there is room."""
     known = [value for value in values.values() if math.isfinite(value)]
@@ -31,7 +31,8 @@ def heat(
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
     scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
     numbers = [[row, column, value] for (row, column), value in values.items()]
-    return Figure(title, note, table, legend=scale, numbers=Numbers(title, [corner, item, "error"], numbers, STAMP))
+    said = Numbers(title, [corner, item, "error"], numbers, STAMP)
+    return Figure(title, note, table, legend=scale, numbers=said, codes=codes)
 
 
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
@@ -59,8 +60,8 @@ def listing(
 ) -> Figure:
     """A plain table of texts and numbers."""
     cells = [
-        [text(v) if kind == "text" else figure(None if v is None else float(v)) for v, (_, kind) in
-         zip(row, columns, strict=True)]
+        [text(v) if kind == "text" else count(v) if isinstance(v, int) else figure(None if v is None else float(v))
+         for v, (_, kind) in zip(row, columns, strict=True)]
         for row in rows
     ]  # fmt: skip
     table = Table(caption, [Column(name, kind) for name, kind in columns], cells)

@@ -57,7 +57,7 @@ class GroupErrors:
     chance: float = math.nan
     """The sampling error: that of a perfect model."""
     status: str = OK
-    """"ok", "small" or "not_estimable"."""
+    """"ok", "far_off", "small" or "not_estimable"."""
     levels: Mapping[str, str] = field(default_factory=dict)
     """The level of each grouping column; empty for everybody."""
 
@@ -161,7 +161,8 @@ def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, n
         note,
         Table(
             "Worst first; press a heading to sort. “Small”: a table has few rows of the group, and its error is mostly "
-            "chance. “Not estimable”: nobody of the group is in one of the tables.",
+            "chance. “Not estimable”: nobody of the group is in one of the tables. “Far off”: half or more of what the "
+            "tables say of the group is wrong.",
             columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [],
         ),
         legend=legend(meaning, note=interval),

@@ -19,7 +19,7 @@ from stratsynth.schema import Schema
 if TYPE_CHECKING:
     import pandas as pd
 
-RELEASE = "release"
+RELEASE, SUBSAMPLE = "release", "subsample"
 MEANINGS = {
     RELEASE: "the synthetic table itself",
     "subsample": "real rows, as few as give the sampling error of a table of the release's size: the error of a "
@@ -70,11 +70,10 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
     table = EncodedRows.read(real, schema)
     if rows < 0:
         raise UsageError("evaluation: a baseline has at least 0 rows.")
-    rng = np.random.default_rng(seed)
+    part = subsample(table, rows, seed=seed)
+    rng = np.random.default_rng([seed, 1])
     n = table.rows
-    some = round(n * rows / (n + rows)) if n + rows else 0
     rows = rows if n else 0
-    subsample = table.take(rng.permutation(n)[:some])
     resampled = table.take(_drawn(n, rows, rng))
     columns = {name: _drawn(n, rows, rng) for name in table.schema.names}
     independent = EncodedRows(
@@ -83,8 +82,15 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
         {name: numbers[columns[name]] for name, numbers in table.numbers.items()},
         rows,
     )
-    made = {"subsample": subsample, "resampled": resampled, "independent": independent}
+    made = {"subsample": part, "resampled": resampled, "independent": independent}
     return tuple(Baseline(name, made_of) for name, made_of in made.items())
+
+
+def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
+    """As few real rows as have the sampling error of a release of `rows` rows; see `baselines`."""
+    n = real.rows
+    some = round(n * rows / (n + rows)) if n + rows else 0
+    return real.take(np.random.default_rng(seed).permutation(n)[:some])
 
 
 def baseline_errors(

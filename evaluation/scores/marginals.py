@@ -92,8 +92,12 @@ def some_cliques(columns: Sequence[str], k: int, most: int) -> list[tuple[str, .
     return [every[i] for i in np.random.default_rng(SEED).permutation(len(every))[:most]]
 
 
-def workload(pair: Pair, cliques: Sequence[tuple[str, ...]]) -> Workload:
-    """Count all cliques in both tables, and compare them in every scope."""
+def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means: bool = True) -> Workload:
+    """Count all cliques in both tables, and compare them in every scope.
+
+    Without `errors_of_means` no row's influence on a mean is kept, which is half of the work: `mean_errors` is 0 then,
+    for callers that learn the spread from several tables.
+    """
     real, synthetic = pair.sizes
     # integers, in which sums of signs are exact
     influences = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
@@ -107,7 +111,7 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]]) -> Workload:
         for grouped, share, kept in passes:
             cells = keys.count(clique, grouped=grouped)
             distance, error, signs = share.compare(cells)
-            for side, at in enumerate(cells.rows):
+            for side, at in enumerate(cells.rows if errors_of_means else ()):
                 kept[side] += signs[at]
             found.append((distance, error))
         values.append(np.concatenate([distance for distance, _ in found]))

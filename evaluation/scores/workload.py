@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from stratsynth.evaluation.scores.intervals import interval
 from stratsynth.evaluation.scores.marginals import Workload, all_cliques, workload
-from stratsynth.evaluation.tables import FEW, By, Pair
+from stratsynth.evaluation.tables import FEW, By, Pair, judged
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
@@ -54,7 +54,8 @@ def workload_error(
         few: Groups with fewer rows in either table are `small`.
 
     Returns:
-        A row for each declared group, then one for everybody; `cliques` is the number of sets of columns.
+        A row for each declared group, then one for everybody; `cliques` is the number of sets of columns. `status`
+        is "far_off" where the error is half of its largest value or more.
 
     Raises:
         UsageError: k or `distance` is out of range, or a column is not in the schema.
@@ -106,11 +107,13 @@ def k_marginal_score(
     return score_frame(pair, workload_of(pair, k, most, columns))
 
 
-def workload_of(pair: Pair, k: int, most: int | None, columns: Sequence[str] | None) -> Workload:
+def workload_of(
+    pair: Pair, k: int, most: int | None, columns: Sequence[str] | None, *, errors_of_means: bool = True
+) -> Workload:  # fmt: skip
     """The workload of all sets of k of these columns, `by` among them, or of `most` of the sets."""
     # all columns, those of `by` too: constant in a group, not for everybody
     wanted = pair.schema.names if columns is None else pair.variables(columns)
-    return workload(pair, all_cliques(wanted, k, most))
+    return workload(pair, all_cliques(wanted, k, most), errors_of_means=errors_of_means)
 
 
 def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:
@@ -118,14 +121,14 @@ def workload_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFr
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
     cliques = np.full(mean.shape, len(found.cliques))
-    return pair.frame(scale * mean, scale * low, scale * high, more={"cliques": cliques})
+    return judged(pair.frame(scale * mean, scale * low, scale * high, more={"cliques": cliques}), mean)
 
 
 def score_frame(pair: Pair, found: Workload) -> pd.DataFrame:
     """NIST's score, by scope."""
     mean = found.mean()
     low, high = interval(mean, found.mean_errors(pair), 1.0)
-    return pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low))
+    return judged(pair.frame(1000 * (1 - mean), 1000 * (1 - high), 1000 * (1 - low)), mean)
 
 
 def clique_frame(pair: Pair, found: Workload, scale: float = 2.0) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from stratsynth.evaluation.tables.encoded import Array, Codes, EncodedRows, as_schema, chosen, level_values
 from stratsynth.evaluation.tables.frames import (
     EVERYBODY,
+    FAR_OFF,
     FEW,
     GROUP,
     NOT_ESTIMABLE,
@@ -11,6 +12,7 @@ from stratsynth.evaluation.tables.frames import (
     SMALL,
     STAMP,
     joined,
+    judged,
     named,
     share,
     stamped,
@@ -20,7 +22,7 @@ from stratsynth.evaluation.tables.frames import (
 from stratsynth.evaluation.tables.pairs import By, Pair, group_numbers, groups_of
 
 __all__ = [
-    "EVERYBODY", "FEW", "GROUP", "NOT_ESTIMABLE", "OK", "RESERVED", "SMALL", "STAMP", "Array", "By", "Codes",
-    "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "joined", "level_values", "named",
-    "share", "stamped", "statuses", "tidy",
+    "EVERYBODY", "FAR_OFF", "FEW", "GROUP", "NOT_ESTIMABLE", "OK", "RESERVED", "SMALL", "STAMP", "Array", "By",
+    "Codes", "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "joined", "judged",
+    "level_values", "named", "share", "stamped", "statuses", "tidy",
 ]  # fmt: skip

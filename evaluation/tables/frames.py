@@ -7,7 +7,8 @@ whatever its count, with the columns
     the columns of `by`      the levels that make the group
     n, n_synthetic           its real and its synthetic rows
     value, low, high         the score and its 95 % interval, for chance in which rows were drawn
-    status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null
+    status                   "ok"; "small", a table has few rows there; "not_estimable", and the value is null; of the
+                             mean error of marginals also "far_off": less than half of what they say is right
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 STAMP = "INTERNAL: computed from private rows without a charge; not differentially private, not for publication"
-OK, SMALL, NOT_ESTIMABLE = "ok", "small", "not_estimable"
+OK, FAR_OFF, SMALL, NOT_ESTIMABLE = "ok", "far_off", "small", "not_estimable"
+HALF = 0.5
+"""From this mean total variation on, half of its largest value, a score is `far_off` and not `ok`."""
 FEW = 30
 """Fewer rows than this make a group `small`: its score is mostly chance."""
 EVERYBODY, GROUP = "everybody", "group"
@@ -65,6 +68,13 @@ def tidy(
 def statuses(value: Array, rows: Array, few: int = FEW) -> Array:
     """The status of each score, from whether it is known and the number of rows behind it."""
     return np.where(np.isnan(value), NOT_ESTIMABLE, np.where(rows < few, SMALL, OK))
+
+
+def judged(frame: pd.DataFrame, distance: Array) -> pd.DataFrame:
+    """The frame of a mean total variation, `far_off` instead of `ok` where that is at least `HALF`."""
+    wrong = (frame["status"] == OK).to_numpy() & (np.nan_to_num(distance) >= HALF)
+    frame["status"] = frame["status"].mask(wrong, FAR_OFF)
+    return frame
 
 
 def stamped(frame: pd.DataFrame) -> pd.DataFrame:

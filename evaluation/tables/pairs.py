@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -36,7 +36,7 @@ class Pair:
     """The columns whose crossing makes the groups; empty for everybody alone."""
     groups: tuple[Stratum, ...]
     """Every declared group: the crossing of the levels of `by`. Without `by`, the one group of everybody."""
-    members: tuple[Array, Array]
+    members: tuple[Array, Array] = field(repr=False)
     """For the real and the synthetic table, the group number of each row."""
     few: int = FEW
     """Fewer rows than this make a group small."""

@@ -136,11 +136,20 @@ def sample(
         typer.Option(metavar="FILE", help="A CSV file with each group's levels and its number, in a column `rows`."),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="The same seed gives the same rows.")] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(
+            "--as",
+            metavar="FILE",
+            help="Write the columns, order and spelling of this file, such as a published excerpt. It must be public: "
+            "how it spells values shows.",
+        ),
+    ] = None,
 ) -> None:
     """Draw synthetic rows from a release. Costs no privacy."""
     from stratsynth.cli.work import sample_release
 
-    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group)
+    number, rules = sample_release(release, rows, out, where or [], seed, balance, by_group, like)
     echo(f"{number:,} rows written to {out}{rules}", done=f"{out} is complete.")
 
 

@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stratsynth.progress import bar
+
 if TYPE_CHECKING:
     from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.recipes.recipe import Recipe
@@ -18,17 +20,14 @@ def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_accoun
     if not sys.stderr.isatty():
         warn = partial(_warn, recipe)
         return recipe.run(folder, foretold=warn, workers=workers, new_account=new_account)
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("fitting", total=None)
-        tick = partial(bar.advance, task)
+    with bar("fitting") as shown:
 
         def foretold(rehearsal: Rehearsal) -> None:
             _warn(recipe, rehearsal)
-            bar.update(task, total=rehearsal.moments)
+            shown(0, rehearsal.moments)
+
+        def tick() -> None:
+            shown(None, None)
 
         return recipe.run(folder, tick=tick, foretold=foretold, workers=workers, new_account=new_account)
 

@@ -13,8 +13,11 @@ import typer
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from stratsynth.planning import Plan
     from stratsynth.recipes.recipe import Recipe
+    from stratsynth.schema import Schema
 
 
 def fit_recipe(
@@ -26,7 +29,7 @@ def fit_recipe(
     from stratsynth.release.release import check_new
 
     recipe = Recipe.read(path)
-    folder = check_new(out if out is not None else recipe.directory)
+    folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
     return folder, fit_with_progress(recipe, folder, workers, new_account).certificate
 
 
@@ -86,6 +89,7 @@ def sample_release(
     seed: int | None,
     balance: str | None = None,
     by_group: Path | None = None,
+    like: Path | None = None,
 ) -> tuple[int, str]:
     """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
     from stratsynth.data.sources import write_table
@@ -112,8 +116,21 @@ def sample_release(
         )
     for warning in said:
         typer.echo(f"stratsynth: note: {warning.message}", err=True)
+    if like is not None:
+        table = _in_the_coding(table, release.model.schema, like)
     write_table(table, out)
     return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
+
+
+def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
+    """The rows as another file spells them; what the two do not share is noted."""
+    from stratsynth.release.coding import recoded
+
+    found = recoded(table, schema, like)
+    for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
+        if names:
+            typer.echo(f"stratsynth: note: the release {what} {', '.join(names)}", err=True)
+    return found.table
 
 
 def predict_rows(folder: Path, data: Path, out: Path, seed: int | None = None) -> int:

@@ -6,10 +6,9 @@ reviewed it, and nothing made here may lie in a release folder.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,14 @@ import numpy as np
 import pyarrow as pa
 
 from stratsynth.data.csvlines import LeftOut
+from stratsynth.data.guess import guess
 from stratsynth.data.load import places
-from stratsynth.data.sources import Source
-from stratsynth.errors import SchemaError, UsageError
+from stratsynth.data.sources import Source, open_source
+from stratsynth.errors import DraftWarning, SchemaError, UsageError
 from stratsynth.schema import codec, toml, values
-from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
+from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
-from stratsynth.schema.text import MISSING, number
-
-FEW = 30
-"""A column of whole numbers with at most this many different ones is drafted as categorical."""
-
-MANY = 1000
-"""A column of text with more different values than this is not drafted."""
+from stratsynth.schema.text import MISSING
 
 _HEADER = """\
 # INTERNAL: do not publish this file as it is.
@@ -41,35 +35,86 @@ _HEADER = """\
 """
 
 
-def draft(source: Source) -> str:
-    """INTERNAL. The TOML text of a draft schema for a table, with a note on each column for its reviewer."""
-    import tomli_w  # only writers need it
+@dataclass(frozen=True)
+class Draft:
+    """INTERNAL. A draft schema, and what its reviewer should know."""
 
+    schema: Schema
+    """What the columns look like; its origin is the private data, and nobody has reviewed it."""
+    notes: Mapping[str, Sequence[str]]
+    """For each column of the schema, remarks; most have none."""
+    left_out: Mapping[str, str]
+    """The columns that are not in it, and why."""
+    rows: int
+    """The rows it was made from."""
+    lines_left_out: int = 0
+    """Lines of a CSV file that are no records."""
+
+    def warnings(self) -> list[str]:
+        """A line for each column that is left out or has a remark."""
+        out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
+        return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
+
+    def to_toml(self) -> str:
+        """The text of the schema file, with a note on each column."""
+        said = toml.to_tables(self.schema)
+        tables = said.pop("columns")
+        notes = [f"# REVIEW: column {name!r} is left out: {why}\n" for name, why in self.left_out.items()]
+        if self.lines_left_out:
+            lost = f"{self.lines_left_out} lines were left out, and are in every fit"
+            notes.append(f"# REVIEW: {lost}: see `schema check`\n")
+        parts = []
+        for name, keys in tables.items():
+            remarks = [_advice(self.schema.columns[name]), *self.notes[name]]
+            parts.append("\n" + "".join(f"# REVIEW: {remark}\n" for remark in remarks))
+            parts.append(toml.dumped({"columns": {name: keys}}))
+        return "".join([_HEADER, *notes, toml.dumped(said), *parts])
+
+
+def drafted(source: Source) -> Draft:
+    """INTERNAL. Look at every row of a table, and guess what its columns are.
+
+    Raises:
+        SchemaError: A table none of whose columns can be drafted.
+    """
     table = source.read(source.columns())
+    types = {**_texts(source), **source.own_types()}
     columns: dict[str, Column] = {}
-    notes: list[str] = []
+    notes: dict[str, Sequence[str]] = {}
+    left_out: dict[str, str] = {}
     for name in table.column_names:
         try:
-            column = _guess(name, table.column(name))
-            Schema({name: column})  # refuses a name that is unfit
+            found = guess(name, table.column(name), types.get(name))
+            Schema({name: found.column})  # refuses a name that is unfit
         except SchemaError as error:
-            notes.append(f"# REVIEW: column {name!r} is left out: {error}\n")
+            left_out[name] = str(error)
         else:
-            columns[name] = column
+            columns[name], notes[name] = found.column, found.notes
     if not columns:
         raise SchemaError("no column of this table can be drafted; write the schema by hand")
     lost = source.left_out()
-    if lost.quotes or lost.fields:
-        notes.append(
-            f"# REVIEW: {lost.quotes + lost.fields} lines were left out, and are in every fit: see `schema check`\n"
-        )
-    said = toml.to_tables(Schema(columns, origin=PRIVATE))
-    tables = said.pop("columns")
-    parts = [
-        f"\n# REVIEW: {_advice(columns[name])}\n{tomli_w.dumps({'columns': {name: keys}})}"
-        for name, keys in tables.items()
-    ]
-    return "".join([_HEADER, *notes, tomli_w.dumps(said), *parts])
+    return Draft(Schema(columns, origin=PRIVATE), notes, left_out, table.num_rows, lost.quotes + lost.fields)
+
+
+def _texts(source: Source) -> dict[str, str]:
+    """The columns that are declared to be text, and so come back as text; those of a CSV file all are, and none is."""
+    declared = source.types()
+    if declared is None:
+        return {}
+    return {f.name: "text" for f in declared if pa.types.is_string(f.type) or pa.types.is_large_string(f.type)}
+
+
+def draft(source: Source) -> str:
+    """INTERNAL. The TOML text of a draft schema for a table, with notes for its reviewer."""
+    return drafted(source).to_toml()
+
+
+def draft_schema(data: Any) -> Schema:
+    """INTERNAL. What `Schema.draft` does: a draft, and a warning with what its reviewer should know."""
+    found = drafted(open_source(data))
+    if said := found.warnings():
+        warnings.warn("INTERNAL draft: " + "; ".join(said), DraftWarning, stacklevel=3)
+    return found.schema
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,7 +231,7 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
     else:
         raw, own = values.floats(column, data)
         far = (raw < column.lower) | (raw > column.upper)
-        outside = np.isnan(raw) & ~own
+        outside = np.isnan(raw) & (own < 0)
         if column.outside == MISSING:
             outside |= far
         else:
@@ -199,67 +244,6 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
         missing=int(null.sum()),
         unseen=tuple(level for level, count in zip(column.all_levels, counts, strict=True) if not count),
     )
-
-
-def _guess(name: str, data: pa.ChunkedArray) -> Column:
-    """Numeric for reals and many whole numbers, one word among them allowed; categorical for the rest."""
-    values.check_type(name, data.type)
-    texts = values.distinct(data)
-    if not texts:
-        raise SchemaError("it has no value at all")
-    numbers = {text: value for text in texts if (value := number(text)) is not None}
-    words = sorted(texts - numbers.keys())
-    seen = sorted(set(numbers.values()))
-    whole = all(value.is_integer() and abs(value) <= EXACT for value in seen)
-    missing = bool(data.null_count)
-    if len(words) <= 1 and len(seen) > (FEW if whole else 0) and not _is_code(numbers):
-        own = words[0] if words else None
-        return _guess_bounds(seen, whole=whole, missing=missing, own=own, dtype=_numeric_dtype(data.type))
-    if len(texts) > MANY:
-        raise SchemaError(f"it has more than {MANY} different texts; leave it out, or group its values first")
-    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
-    return Categorical(levels=levels, outside=MISSING if missing else None, dtype=_dtype(data.type))
-
-
-def _is_code(numbers: Iterable[str]) -> bool:
-    """Whether some number is spelt with a leading zero, as codes are and quantities are not."""
-    return any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
-
-
-def _guess_bounds(seen: list[float], *, whole: bool, missing: bool, own: str | None, dtype: str | None) -> Numeric:
-    """Numeric, with the extremes rounded outward to 5, 50, 500 and so on, by how far apart they are."""
-    least, most = Decimal(seen[0]), Decimal(seen[-1])
-    step = Decimal(10) ** (most - least or abs(most) or Decimal(1)).adjusted() / 2
-    step = max(step, Decimal(1)) if whole else step
-    lower = (least / step).to_integral_value(ROUND_FLOOR) * step
-    upper = (most / step).to_integral_value(ROUND_CEILING) * step
-    upper += step if lower == upper else 0
-    limit = Decimal(EXACT) if whole else Decimal(sys.float_info.max)
-    return Numeric(
-        lower=float(max(lower, -limit)),
-        upper=float(min(upper, limit)),
-        integer=whole,
-        missing=missing,
-        not_applicable=own,
-        dtype=dtype,
-    )
-
-
-def _numeric_dtype(kind: pa.DataType) -> str | None:
-    """The type to come back in; None, the schema's default, for text."""
-    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return "float64"
-    return None
-
-
-def _dtype(kind: pa.DataType) -> str:
-    if pa.types.is_dictionary(kind):
-        return "category"
-    if pa.types.is_boolean(kind):
-        return "bool"
-    if pa.types.is_integer(kind):
-        return "int64"
-    return "float64" if pa.types.is_floating(kind) or pa.types.is_decimal(kind) else "string"
 
 
 def _advice(column: Column) -> str:

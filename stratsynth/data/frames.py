@@ -3,8 +3,8 @@
 pandas chooses a column's type after looking at all its rows: one null makes whole numbers real, one text makes objects
 of datetimes. What a row is read as must not depend on that choice, since one other row can change it. So every
 number is read as the nearest real number of 64 bits, every truth value as "true" or "false", every moment without
-its zone, in UTC, and objects one by one, by their exact class: what is of a subclass, which could run code of its own,
-is null.
+its zone, in UTC, every duration as its seconds, and objects one by one, by their exact class: what is of a subclass,
+which could run code of its own, is null.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from stratsynth.schema.values import spelt
+from stratsynth.schema.values import seconds, spelt
 
 
 def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
@@ -35,11 +35,25 @@ def declared(kind: Any) -> pa.DataType:  # noqa: PLR0911 - a table of cases
         return pa.float64()
     if isinstance(kind, pd.DatetimeTZDtype):
         return pa.timestamp(kind.unit)
-    if isinstance(kind, np.dtype) and kind.kind == "M":
-        return pa.timestamp(np.datetime_data(kind)[0])
+    if isinstance(kind, np.dtype) and kind.kind in "Mm":
+        made = pa.timestamp if kind.kind == "M" else pa.duration
+        return made(np.datetime_data(kind)[0])
     if isinstance(kind, (pd.StringDtype, pd.BooleanDtype)) or (isinstance(kind, np.dtype) and kind.kind in "Ob"):
         return pa.string()
     return pa.opaque(pa.null(), kind.name.split("[")[0], "pandas")
+
+
+def own_types(frame: pd.DataFrame) -> dict[str, str]:
+    """INTERNAL. For drafts: "int64" for columns of whole numbers, and "ordered" for categories that have an order."""
+    found: dict[str, str] = {}
+    for name, kind in frame.dtypes.items():
+        if isinstance(kind, pd.CategoricalDtype):
+            found |= {str(name): "ordered"} if kind.ordered else {}
+        elif pd.api.types.is_integer_dtype(kind):
+            found[str(name)] = "int64"
+        elif not isinstance(kind, pd.StringDtype):
+            found[str(name)] = "any"  # objects and truth values are read as text, and need not be
+    return found
 
 
 def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
@@ -59,6 +73,8 @@ def to_arrow(series: pd.Series) -> pa.Array | pa.ChunkedArray:
     if pa.types.is_timestamp(kept):
         plain = series.dt.tz_convert(None) if isinstance(kind, pd.DatetimeTZDtype) else series
         return pa.array(plain.to_numpy().astype(f"=M8[{kept.unit}]"), from_pandas=True)
+    if pa.types.is_duration(kept):
+        return pa.array(series.to_numpy().astype(f"=m8[{kept.unit}]"), from_pandas=True)
     return _objects(series.to_numpy(object)) if pa.types.is_string(kept) else pa.nulls(len(series), pa.string())
 
 
@@ -132,6 +148,25 @@ def _numpy_moment(value: np.datetime64) -> str | None:
     return _shortest(str(value.astype("M8[s]") if coarse else value).replace("T", " "))
 
 
+def _length(value: dt.timedelta) -> str | None:
+    """The seconds of Python's durations, and of pandas', in the unit that they are kept in."""
+    if isinstance(value, pd.Timedelta):
+        return _numpy_length(value.to_timedelta64())
+    return seconds(value // dt.timedelta(microseconds=1), 6)
+
+
+def _numpy_length(value: np.timedelta64) -> str | None:
+    """Months and years have no length, and nobody tells times below a nanosecond."""
+    unit, step = np.datetime_data(value.dtype)
+    if np.isnat(value) or unit not in _SECONDS | _DIGITS:
+        return None
+    return seconds(int(value.astype(np.int64)) * step * _SECONDS.get(unit, 1), _DIGITS.get(unit, 0))
+
+
+_SECONDS = {"W": 604_800, "D": 86_400, "h": 3_600, "m": 60}
+_DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+
+
 _SPELT: Mapping[type, Callable[[Any], str | None]] = {
     str: lambda value: value.encode().decode(),
     np.str_: lambda value: str.encode(value).decode(),
@@ -146,6 +181,9 @@ _SPELT: Mapping[type, Callable[[Any], str | None]] = {
     dt.datetime: _moment,
     pd.Timestamp: lambda value: _shortest((value if value.tz is None else value.tz_convert(None)).isoformat(" ")),
     np.datetime64: _numpy_moment,
+    dt.timedelta: _length,
+    pd.Timedelta: _length,
+    np.timedelta64: _numpy_length,
     dt.date: lambda value: value.isoformat(),
     dt.time: lambda value: _shortest(value.isoformat()),
 }

@@ -14,12 +14,13 @@ from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
 from stratsynth.data import csvlines
 from stratsynth.data.csvlines import LeftOut
-from stratsynth.data.frames import declared, to_arrow
+from stratsynth.data.frames import declared, own_types, to_arrow
 from stratsynth.data.seen import Seen
 from stratsynth.errors import UsageError
 from stratsynth.files.reading import open_regular
@@ -60,6 +61,10 @@ class Source(ABC):
         """The declared types of the columns, from the structure alone; None where nothing nested can come out of it."""
         return None
 
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. For drafts: "int64" and "ordered", for columns whose types as they are read do not tell."""
+        return {}
+
     record: str | None = None
     """What one record is, in words, where the format leaves that open; for the certificate."""
 
@@ -97,7 +102,9 @@ def open_source(data: Data) -> Source:
             return ArrowSource(pa.table(data))
         except Exception as error:  # noqa: BLE001 - another library's, whose message may hold values
             raise UsageError(f"the frame cannot be read ({type(error).__name__})") from None
-    raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}")
+    remedy = {"Release": "; draw rows first: release.sample(n)", "PrivateTable": "; this table is open already",
+              "dict": "; make it a frame: pandas.DataFrame(data)"}.get(type(data).__name__, "")  # fmt: skip
+    raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}{remedy}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,6 +157,10 @@ class FrameSource(Source):
     def types(self) -> pa.Schema | None:
         """The types that the columns are read as."""
         return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
+
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. Of numbers, which are all read as reals, and of categories, whose order is not read."""
+        return own_types(self.frame)
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
@@ -302,12 +313,20 @@ def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
             pq.write_table(table, file)
 
 
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV can hold it: categories as their texts, durations as their seconds."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_duration(column.type):
+        count = column.cast(pa.int64())
+        fine = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
+        return count if fine == 1 else pc.divide(count.cast(pa.float64()), fine)
+    return column
+
+
 def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
     """Without quotes where no value needs them, which readers like best; otherwise with all text quoted."""
-    columns = [
-        column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        for column in table.columns
-    ]
+    columns = [_flat(column) for column in table.columns]
     styles = ["none", "needed"]
     if len(columns) == 1:  # a null must be "" here, as a blank line is no row
         columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]

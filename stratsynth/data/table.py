@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting.ledger import Ledger, UnchargedLedger
 from stratsynth.accounting.process import SharedLedger
 from stratsynth.accounting.registry import Registry, refuse_public
-from stratsynth.checks import number, whole
+from stratsynth.checks import number, said, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
 
@@ -86,14 +86,19 @@ def open_table(
 
     whole("declared_size", declared_size, 1, 2**53, optional=True)
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
-    for name, said in (("account", account), ("new_account", new_account)):
-        if said is not None and not (isinstance(said, str) and said.strip() and said.isprintable()):
+    for name, text in (("account", account), ("new_account", new_account)):
+        if text is not None and not (isinstance(text, str) and text.strip() and text.isprintable()):
             raise UsageError(f"{name} is a text, such as 'persons 2024'.")
     if account is not None and ledger is None:
         raise UsageError(f"account {account!r} needs a ledger, the file that keeps it.")
     if public and (ledger is not None or ledger_epsilon is not None):
         raise UsageError("public data are not charged: leave the ledger out, or do not declare the data public.")
-    known = schema if isinstance(schema, Schema) else Schema.load(Path(schema))
+    if not isinstance(schema, Schema | str | PathLike):
+        raise UsageError(
+            f"the schema must be a Schema or the path of a schema file, not {said(schema)}; `stratsynth schema draft` "
+            "or Schema.draft(data) makes one to be reviewed."
+        )
+    known = schema if isinstance(schema, Schema) else Schema.load(schema)
     source = open_source(data)
     if not known.names:
         raise SchemaError("the schema has no columns")

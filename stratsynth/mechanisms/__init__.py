@@ -2,7 +2,7 @@
 
 from stratsynth.mechanisms.contract import UNDECLARED, Mechanism, Public, describe, once
 from stratsynth.mechanisms.prepared import Prepared, prepare
-from stratsynth.mechanisms.registry import GROUP, installed, load, make
+from stratsynth.mechanisms.registry import GROUP, as_mechanism, installed, load, make
 
 __all__ = [
     "GROUP",
@@ -10,6 +10,7 @@ __all__ = [
     "Mechanism",
     "Prepared",
     "Public",
+    "as_mechanism",
     "describe",
     "installed",
     "load",

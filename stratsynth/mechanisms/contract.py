@@ -152,6 +152,11 @@ class Mechanism(ABC, Generic[R_co]):
         """Whether it takes the exact number of rows for public, which inside strata would publish every group's."""
         return Raw in self.needs
 
+    @property
+    def public_rows_only(self) -> bool:
+        """Whether it makes no claim of privacy at all, so that a fit of rows not declared public is refused."""
+        return False
+
     def strata(self, public: Public, budget: Budget) -> Layout | None:
         """The strata it asks, from public facts; None for everybody together. Strata not among these are refused."""
         return None

@@ -15,17 +15,18 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.accounting import units
 from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
-from stratsynth.checks import whole
+from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
+from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import Question, Split
+from stratsynth.schema import Schema
 from stratsynth.schema.feasible import check_rules
 from stratsynth.strata import Stratum, StratumPath, label
 from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
-    from stratsynth.schema import Schema
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,18 +95,17 @@ class Prepared:
                 )
 
 
-def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_size: int | None) -> Prepared:
+def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, declared_size: int | None) -> Prepared:
     """Everything that public facts decide of a fit; refuses all that can be refused without data.
 
     Raises:
-        UsageError: What is no `Mechanism`, with the remedy.
+        UsageError: What is no `Mechanism` and no name of one, no `Schema` or no `Budget`, with the remedy.
         Unsupported: What the mechanism cannot do for this schema, size or budget.
     """
-    if not isinstance(mechanism, Mechanism):
-        raise UsageError(
-            f"{type(mechanism).__name__} is no mechanism: a mechanism inherits stratsynth.mechanisms.Mechanism, and "
-            "declares what that class lists."
-        )
+    mechanism = as_mechanism(mechanism)
+    if not isinstance(schema, Schema):
+        raise UsageError(f"a Schema is wanted: table.schema, or Schema.load('schema.toml'); not {said(schema)}.")
+    check_budget(budget)
     whole("declared_size", declared_size, 1, 2**53, optional=True)
     check_rules(schema)
     budget = units.protecting(budget, schema)
@@ -113,6 +113,15 @@ def prepare(mechanism: Mechanism[Any], schema: Schema, budget: Budget, declared_
     public = Public(schema, declared_size, budget.neighbours)
     allot = mechanism.price(public, budget)
     return Prepared(mechanism, public, budget, allot)
+
+
+def check_budget(budget: object) -> None:
+    """Refuse what is no budget; a number is taken for the epsilon of one."""
+    if not isinstance(budget, Budget):
+        epsilon = f"{budget:g}" if is_number(budget) else "1"
+        raise UsageError(
+            f"the budget must be a Budget, not {said(budget)}; write Budget(epsilon={epsilon}, delta=1e-9)."
+        )
 
 
 def check_delta(budget: Budget, declared_size: int | None) -> None:

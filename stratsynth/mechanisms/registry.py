@@ -8,6 +8,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
+from stratsynth.checks import said
 from stratsynth.errors import RecipeError, UsageError, nearest
 from stratsynth.mechanisms.contract import Mechanism
 
@@ -26,9 +27,36 @@ def load(name: str) -> type[Mechanism[Any]]:
         known = ", ".join(installed()) or "none"
         raise RecipeError(f"mechanism: {name!r} is not installed{nearest(name, installed())}. Installed: {known}.")
     try:
-        return cast("type[Mechanism[Any]]", installed()[name].load())
+        found = installed()[name].load()
     except ImportError as error:
         raise UsageError(f"mechanism: {name} is installed but cannot be imported: {error}.") from error
+    if not isinstance(found, type) or not issubclass(found, Mechanism):
+        raise UsageError(
+            f"mechanism: {name} is registered as {installed()[name].value}, which is no class that inherits "
+            "stratsynth.mechanisms.Mechanism. Register a class; an object is given to fit() or compare() itself."
+        )
+    return found
+
+
+def as_mechanism(given: object, where: str = "") -> Mechanism[Any]:
+    """The mechanism that somebody names, or hands in; `where` begins the message of a refusal.
+
+    A text is the name of an installed mechanism, with its default settings.
+
+    Raises:
+        UsageError: What is no mechanism, with the remedy.
+    """
+    if isinstance(given, Mechanism):
+        return given
+    if isinstance(given, str):
+        return make(given, {})
+    if isinstance(given, type):
+        wanted = f"write {given.__name__}()" if issubclass(given, Mechanism) else "a mechanism is wanted"
+        raise UsageError(f"{where}{given.__name__} is a class, not an object; {wanted}.")
+    raise UsageError(
+        f"{where}a mechanism is wanted: a name such as 'mst', or an object that inherits "
+        f"stratsynth.mechanisms.Mechanism, such as MST(); not {said(given)}."
+    )
 
 
 def make(name: str, settings: Mapping[str, Any]) -> Mechanism[Any]:

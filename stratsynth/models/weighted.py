@@ -63,7 +63,7 @@ def weighted(
 def complete(schema: Schema, name: str) -> bool:
     """Whether every record has a number in this column, by the schema."""
     column = schema.column(name)
-    return isinstance(column, Numeric) and not column.missing and column.not_applicable is None
+    return isinstance(column, Numeric) and not column.missing and not column.words
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:

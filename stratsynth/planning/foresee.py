@@ -2,7 +2,9 @@
 
 Everything comes from the schema, the public shares and the declared size. Expected errors are those of the
 noise alone: the mean size of the noise in a cell, sigma sqrt(2 / pi), relative to the cell's mean count, which
-is the public size over the number of cells; over several tables of a kind, the median.
+is the public size over the number of cells; over several tables of a kind, the median. Where a stratum is asked for
+no table of k columns but for larger ones, its k-way counts are sums over their cells, each from the best table for it.
+A stratum that starts from a model of everybody has that model's error where it measures nothing of a kind.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -53,9 +56,9 @@ class StratumPlan:
     sigma: float | None
     """The median noise of a cell."""
     oneway_error: float | None
-    """Expected relative error of a one-way count; None if no such table is asked for."""
+    """Expected relative error of a one-way count; None if nothing is asked that tells it."""
     twoway_error: float | None
-    """Expected relative error of a two-way count; None if no such table is asked for."""
+    """Expected relative error of a two-way count; None if nothing is asked that tells it."""
     megabytes: float
     """Memory for exact and noisy answers."""
     verdict: str
@@ -105,6 +108,23 @@ class Plan:
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
 
+    def __repr__(self) -> str:
+        """The mechanism, the budget and the number of strata."""
+        strata = f"{len(self.strata)} strata" if len(self.strata) > 1 else "everybody together"
+        return f"Plan({self.mechanism}; epsilon {self.epsilon:g}, delta {self.delta:g}; {strata})"
+
+    def __str__(self) -> str:
+        """As `stratsynth plan` prints it."""
+        from stratsynth.planning.text import describe
+
+        return describe(self)
+
+    def _repr_html_(self) -> str:
+        """For a notebook."""
+        from stratsynth.planning.text import in_html
+
+        return in_html(self)
+
     def to_dict(self) -> dict[str, Any]:
         """For programs; an error that is infinite is None there, since JSON has no word for it."""
         plain = asdict(self)
@@ -113,11 +133,11 @@ class Plan:
         return plain
 
 
-def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
+def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
     Args:
-        mechanism: What would be fitted.
+        mechanism: What would be fitted, or the name of an installed mechanism.
         schema: The public schema.
         budget: What the fit would spend.
         declared_size: About how many records there are.
@@ -129,7 +149,7 @@ def plan(mechanism: Mechanism[Any], schema: Schema, budget: Budget, *, declared_
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     prepared = prepare(mechanism, schema, budget, declared_size)
-    layout, found = prepared.strata, rehearse(prepared)
+    mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
     allot, spending = account.allot, account.spending
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
@@ -177,9 +197,14 @@ def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], accoun
     spent = replace(account.allot, amount=float(own.spent()))
     tables = [table for s in below for table in s.cliques]
     size = size_of(path, prepared)
-    one, two = (_error([t for t in tables if len(t[0]) == k], size) for k in (1, 2))
-    alone = prepared.worst is not None and one is not None and not any(s.kind == "choose" for s in mine)
-    own_words = _moved(len(tables)) if path and _pooled(seen, path) else ""
+    pooled = bool(path) and _pooled(seen, path)
+    one, two = (_error(tables, size, k, prepared.public.schema) for k in (1, 2))
+    if pooled:  # what it does not measure stays as in everybody's model
+        whole = [_error(_everybody(seen, path), float(declared_size), k, prepared.public.schema) for k in (1, 2)]
+        one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
+    alone = not pooled and prepared.worst is not None and one is not None and not any(s.kind == "choose" for s in mine)
+    free = [name for name in prepared.public.schema.names if not path or name not in path[0].columns]
+    own_words = _moved(one, {column for clique, _, _ in tables for column in clique}, len(free)) if pooled else ""
     ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
     return StratumPlan(
         label(path),
@@ -202,15 +227,20 @@ def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], accoun
 
 def _pooled(seen: Sequence[Seen], path: StratumPath) -> bool:
     """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
+    return bool(_everybody(seen, path))
+
+
+def _everybody(seen: Sequence[Seen], path: StratumPath) -> list[tuple[tuple[str, ...], int, float]]:
+    """The tables of everybody's model."""
     by = set(path[0].columns)
-    return any(not set(clique) <= by for s in seen if not s.path for clique, _, _ in s.cliques)
+    return [table for s in seen if not s.path for table in s.cliques if not set(table[0]) <= by]
 
 
-def _moved(tables: int) -> str:
-    """What a stratum does with a model of everybody."""
-    if not tables:
-        return "keeps everybody's model: too small to measure what would change it"
-    return f"moves everybody's model, by about {tables} table{'s' * (tables > 1)} of its own"
+def _moved(error: float | None, measured: set[str], columns: int) -> str:
+    """The verdict on a stratum that starts from a model of everybody."""
+    if not measured:
+        return "as everybody: too small to measure how it differs"
+    return f"{verdict(error)}; about {len(measured)} of {columns} columns measured here, others as everybody"
 
 
 def _megabytes(seen: Sequence[Seen]) -> float:
@@ -220,11 +250,25 @@ def _megabytes(seen: Sequence[Seen]) -> float:
     return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
 
 
-def _error(tables: Sequence[tuple[tuple[str, ...], int, float]], size: float) -> float | None:
-    """The median, over tables, of the noise in a cell relative to its mean count."""
-    if not tables:
+def _error(
+    tables: Sequence[tuple[tuple[str, ...], int, float]], size: float, k: int, schema: Schema
+) -> float | None:  # fmt: skip
+    """The median, over tables of k columns, of the noise in a cell relative to its mean count.
+
+    Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
+    """
+    own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
+    if not own:
+        summed: dict[tuple[str, ...], float] = {}
+        for clique, cells, sigma in tables:
+            for part in combinations(sorted(clique), k):
+                inside = min(cells, math.prod(schema.size(name) for name in part))
+                noise = NOISE_SIZE * sigma * math.sqrt(cells * inside)
+                summed[part] = min(noise, summed.get(part, math.inf))
+        own = list(summed.values())
+    if not own:
         return None
-    return median(NOISE_SIZE * sigma * cells / size for _, cells, sigma in tables) if size > 0 else math.inf
+    return median(own) / size if size > 0 else math.inf
 
 
 def verdict(error: float | None) -> str:

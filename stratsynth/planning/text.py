@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from typing import Any
 
+from stratsynth.display import panel
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.page.summary import price_lines
@@ -41,9 +43,26 @@ def describe(plan: Plan) -> str:
         "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
     )
     lines.append("noise: sigma of a cell. 1-way, 2-way: expected error of a mean count from noise alone.")
+    lines.extend(_unknown(plan))
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _unknown(plan: Plan) -> list[str]:
+    """What a dash means, and what errors leave out, where there is one."""
+    lines = []
+    if plan.everybody_first:
+        lines.append("Where a stratum measures no table of a kind, the error is that of everybody's model. How far its")
+        lines.append("people differ from everybody is in no plan: only data could tell.")
+    missing = [words for words, there in (
+        ("1-way", any(s.oneway_error is None for s in plan.strata)),
+        ("2-way", any(s.twoway_error is None for s in plan.strata)),
+        ("noise", any(s.sigma is None for s in plan.strata)),
+    ) if there]  # fmt: skip
+    if missing:
+        lines.append(f"-: nothing is asked that tells it ({', '.join(missing)}); see the verdict.")
+    return lines
 
 
 def _account(account: dict[str, Any] | None) -> list[str]:
@@ -122,6 +141,23 @@ def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str
     plain = "; one-way tables only" if s.one_way else ""
     name = f"{s.stratum or 'all':{width}} {s.size:>9,}{ends * ranged}{budget}"
     return f"{name} {s.rounds:>7} {s.tables:>7} {s.megabytes:>6.1f} {sigma:>8} {errors}  {s.verdict}{plain}"
+
+
+def in_html(plan: Plan) -> str:
+    """A plan for a notebook."""
+    facts = [
+        ("Budget", f"epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}"),
+        ("Weights", plan.weights["citation"] or "none"),
+        ("Time", f"{about(plan.seconds)} on one core, by a rough model"),
+    ]
+    rows = [
+        [s.stratum or "all", s.size, s.tables, math.nan if s.sigma is None else s.sigma, percent(s.oneway_error),
+         percent(s.twoway_error), s.verdict]
+        for s in sorted(plan.strata, key=lambda s: -s.size)
+    ]  # fmt: skip
+    heads = ["stratum", "people", "tables", "noise", "1-way", "2-way", "verdict"]
+    note = "1-way, 2-way: expected error of a mean count from noise alone. print(plan) says more."
+    return panel(f"Plan of {plan.mechanism}", facts, (heads, rows), note=note)
 
 
 def percent(error: float | None) -> str:

@@ -10,10 +10,12 @@ import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.checks import path as given_path
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
@@ -67,8 +69,13 @@ class Recipe:
     """[compare], which `stratsynth compare` varies and judges; a fit takes no notice of it."""
 
     @classmethod
-    def read(cls, path: Path) -> Recipe:
-        """Parse and check a recipe file."""
+    def read(cls, path: str | PathLike[str]) -> Recipe:
+        """Parse and check a recipe file.
+
+        Raises:
+            RecipeError: A file that is not there, or makes no sense as a recipe.
+        """
+        path = given_path("the recipe", path, error=RecipeError)
         document = _parse(path)
         for name, keys in document.items():
             if name not in _SECTIONS:

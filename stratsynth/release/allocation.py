@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from stratsynth.checks import said
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.models.mixture import allot
@@ -125,6 +126,8 @@ def _name(levels: Sequence[tuple[str, str]]) -> str:
 
 def levels_of(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """A condition's levels by column, each known to the schema."""
+    if not isinstance(where, Mapping):
+        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {said(where)}.")
     found = {}
     for column, levels in where.items():
         several = (levels,) if isinstance(levels, str) else levels

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.checks import is_texts
 from stratsynth.errors import FewPeopleWarning
 from stratsynth.release.declared import NORMAL_95, SHARE, Comparison
 from stratsynth.strata import Cell
@@ -63,7 +64,7 @@ def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[
     """Warn where rows are drawn, by name, of groups that a certificate lists. `parts`: conditions and numbers."""
     listed = certificate.get("small_groups", ())
     by = certificate.get("strata", {}).get("by", ())
-    if not listed or not isinstance(by, list) or any(group["levels"].keys() != {*by} for group in listed):
+    if not listed or not is_texts(by) or any(group["levels"].keys() != {*by} for group in listed):
         return
     if not all(column in schema.columns for column in by):  # a certificate of another model
         return

@@ -22,7 +22,7 @@ from stratsynth.release.hashes import CERTIFICATE
 from stratsynth.release.page import words
 from stratsynth.release.release import Release
 from stratsynth.report.numbers import listed
-from stratsynth.schema import Numeric, Schema
+from stratsynth.schema import Numeric, Schema, Temporal
 
 SECTORS = ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance")
 PRODUCTS = {
@@ -196,7 +196,9 @@ def _protection(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
 def _columns(schema: Schema) -> Iterator[str]:
     for name, column in schema.columns.items():
         if isinstance(column, Numeric):
-            yield f"{name}, a number from {column.lower:g} to {column.upper:g} in {column.size} categories"
+            ends = [column.spell(x) if isinstance(column, Temporal) else f"{x:g}" for x in (column.lower, column.upper)]
+            kind = column.kind if isinstance(column, Temporal) else "number"
+            yield f"{name}, a {kind} from {ends[0]} to {ends[1]} in {column.size} categories"
         else:
             yield f"{name}, one of {column.size} categories"
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import path as given_path
 from stratsynth.checks import whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
@@ -24,10 +25,12 @@ from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, sc
 from stratsynth.release.measurements import FILE as MEASUREMENTS
 from stratsynth.release.measurements import LazyTable, opened_measurements
 from stratsynth.release.sampling import Wanted, draw_table
+from stratsynth.release.shown import Certificate, release_html, release_text
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+    from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
     from stratsynth.data.sources import Data
@@ -50,6 +53,38 @@ class Release:
     """Every noisy answer, with its noise. Given a folder, the table is read when it is first asked for."""
     declared_size: int | None = None
     """How many rows `save` writes when nobody says."""
+
+    def __post_init__(self) -> None:
+        """The certificate is shown in words."""
+        object.__setattr__(self, "certificate", Certificate(self.certificate))
+
+    def __repr__(self) -> str:
+        """The mechanism and the guarantee."""
+        return release_text(self.certificate, len(self.model.schema.names))
+
+    def plot(
+        self, path: str | os.PathLike[str] | None = None, *, real: Data | None = None,
+        columns: Sequence[str] | None = None, seed: int = 0,
+    ) -> Figure:  # fmt: skip
+        """Each column of the release as a picture: matplotlib's figure.
+
+        Args:
+            path: A new .pdf, .svg or .png file; None to have the figure alone.
+            real: Real rows to draw beside: a frame, an Arrow table or a path. The figure is INTERNAL then, says so,
+                and is not written into a release.
+            columns: Which columns; by default all.
+            seed: For the rows that are drawn.
+
+        Raises:
+            UsageError: The file exists, is of another kind, or lies in a release; or there is no such column.
+        """
+        from stratsynth.release.plots import columns_plot
+
+        return columns_plot(self, None if path is None else Path(path), real, columns, seed)
+
+    def _repr_html_(self) -> str:
+        """For a notebook; nothing but what is published."""
+        return release_html(self.certificate, len(self.model.schema.names), self.declared_size)
 
     def sample(
         self,
@@ -243,7 +278,7 @@ class Release:
             ReleaseError: A folder that is no release, is damaged, contradicts itself, holds other files than its
                 certificate lists, or a model that no installed package knows.
         """
-        path = Path(folder)
+        path = given_path("the release", folder, error=ReleaseError)
         record = read_certificate(path)
         check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
         with opened_measurements(path):  # its footer is sound; sampling needs no more of it
@@ -267,9 +302,9 @@ def _seeded(model: Predictor, seed: int | None) -> Predictor:
     return model.seeded(seed)
 
 
-def check_new(folder: str | os.PathLike[str]) -> Path:
+def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
     """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
-    target = Path(folder)
+    target = given_path("the release's folder", folder)
     try:
         os.lstat(target)
     except FileNotFoundError:
@@ -277,7 +312,7 @@ def check_new(folder: str | os.PathLike[str]) -> Path:
     except (OSError, ValueError) as error:  # a name too long, a null character, a file where a folder should be
         raise UsageError(f"{target} cannot be made ({getattr(error, 'strerror', error)}).") from None
     else:
-        raise UsageError(f"{target} exists already; a release never overwrites one. Name another with -o.")
+        raise UsageError(f"{target} exists already; a release never overwrites one. {remedy}.")
     above = next(parent for parent in target.absolute().parents if parent.exists())
     if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
         raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")

@@ -169,7 +169,7 @@ def _quotients(model: Mixture, column: str, samples: Mapping[Stratum, Codes]) ->
         ]
     )
     if isinstance(kind, Numeric):
-        middles = np.array([low / 2 + top / 2 for low, top in kind.extents])
+        middles = np.array(kind.middles)
         real = tables[:, : len(middles)]
         yield None, Quotient(real @ middles, real.sum(axis=1))
     else:

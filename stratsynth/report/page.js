@@ -29,3 +29,5 @@ for (const select of document.querySelectorAll("select[data-of]")) {
   select.addEventListener("change", show);
   show();
 }
+// On paper nothing is folded.
+addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((list) => { list.open = true; }));

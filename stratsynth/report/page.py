@@ -20,6 +20,8 @@ Text: TypeAlias = "str | Markup"
 """A `str` is escaped when the page is written; only code of this project makes `Markup`."""
 
 HERE = Path(__file__).parent
+WORD = 20
+"""The length up to which a word or number in a table is never broken."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Figure:
     picture: Text = ""
     legend: Text = ""
     numbers: Numbers | None = None
+    codes: tuple[str, Sequence[tuple[str, Text]]] | None = None
+    """A long list of codes and what they mean, folded away under a title."""
     group: str | None = None
     """The group it is about, where the reader of a section chooses one."""
 
@@ -137,6 +141,13 @@ def _read(name: str) -> str:
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    made = Environment(
         loader=FileSystemLoader(HERE), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
+    made.tests["long"] = _is_long
+    return made
+
+
+def _is_long(text: object) -> bool:
+    """Whether a text holds a name that is longer than any word, and may be broken inside."""
+    return any(len(word) > WORD for word in str(text).split())

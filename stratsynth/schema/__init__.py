@@ -6,5 +6,6 @@ Reading rows against a schema is in `stratsynth.schema.codec`, which is imported
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Schema, Unit
+from stratsynth.schema.temporal import Temporal
 
-__all__ = ["Categorical", "Column", "Numeric", "Rule", "Schema", "Unit"]
+__all__ = ["Categorical", "Column", "Numeric", "Rule", "Schema", "Temporal", "Unit"]

@@ -16,8 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema import values
+from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import Schema
+from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import MISSING
 
 
@@ -105,17 +107,18 @@ def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np
 
 def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The code of each row, -1 where it is to be left out; and its number within the bounds, or NaN."""
-    reals, is_own = values.floats(column, data)
+    reals, own = values.floats(column, data)
     if column.outside == MISSING:
         reals[(reals < column.lower) | (reals > column.upper)] = np.nan
     np.clip(reals, column.lower, column.upper, out=reals)
     codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
     np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
     codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
-    if column.not_applicable is not None:
-        if not column.missing:  # a typed column has no other way to say that a number does not apply
-            is_own = is_own | np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
-        codes[is_own] = column.codes[column.not_applicable]
+    if column.not_applicable is not None and not column.missing:
+        # a typed column has no other way to say that a number does not apply
+        null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
+        codes[null] = column.codes[column.not_applicable]
+    codes[own >= 0] = len(column.extents) + own[own >= 0]
     return codes, reals
 
 
@@ -127,8 +130,8 @@ def smallest(size: int) -> np.dtype[Any]:
 def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa.Table:
     """Turn codes into a table with the columns, order, types and labels that the schema says.
 
-    Numbers are drawn uniformly within their bin and the bounds. Missing becomes null, unless it is one of the
-    levels that the schema itself lists.
+    Numbers are drawn within their bin and the bounds, by the column's shape. Missing becomes null, unless it is one of
+    the levels that the schema itself lists.
     """
     arrays, fields = [], []
     for name, column in schema.columns.items():
@@ -148,15 +151,18 @@ def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa
 def to_pandas(table: pa.Table) -> pd.DataFrame:
     """The table as a pandas frame that loses nothing.
 
-    Text becomes pandas strings, dictionaries become categories with all their levels, and whole numbers and
-    truth values that may be null become "Int64" and "boolean". Whether they may be null is the schema's
-    say, not the rows', so that frames of one schema have one set of types.
+    Text becomes pandas' own strings, whose null is NaN, as scikit-learn wants it; dictionaries become categories with
+    all their levels, and whole numbers and truth values that may be null become "Int64" and "boolean". Whether they may
+    be null is the schema's say, not the rows', so that frames of one schema have one set of types.
     """
     return pd.DataFrame({field.name: _series(table.column(field.name), field) for field in table.schema})
 
 
+_TEXT = pd.StringDtype(na_value=np.nan)
+
+
 def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
-    kinds: dict[pa.DataType, Any] = {pa.string(): pd.StringDtype(), pa.large_string(): pd.StringDtype()}
+    kinds: dict[pa.DataType, Any] = dict.fromkeys((pa.string(), pa.large_string()), _TEXT)
     if field.nullable:
         kinds |= {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
     series: pd.Series[Any] = data.to_pandas(types_mapper=kinds.get)
@@ -167,36 +173,92 @@ def _categories(column: Categorical, codes: NDArray[np.int64]) -> pa.Array:
     if column.dtype == "category":
         null = codes >= len(column.levels)  # "missing", where the schema added it
         return pa.DictionaryArray.from_arrays(
-            pa.array(codes.astype(np.int32), mask=null), pa.array(column.levels, pa.string())
+            pa.array(codes.astype(np.int32), mask=null), pa.array(column.levels, pa.string()), ordered=column.ordered
         )
     return pa.array(column.values, _ARROW[column.dtype]).take(pa.array(codes))
 
 
 def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
-    bins = len(column.extents)
+    """Numbers within their bins by the declared shape; special codes as themselves; null for all other levels."""
+    bins, words = len(column.extents), column.words
     real = codes < bins
-    low, top = np.asarray(column.extents, np.float64)[np.minimum(codes, bins - 1)].T
-    if column.integer:
+    drawn = _within(column, np.minimum(codes, bins - 1), rng)
+    if column.dtype != "string":
+        for i, word in enumerate(column.special):
+            if (value := column.quantity(word)) is not None:
+                here = codes == bins + i
+                drawn[here] = value  # whole where the column is
+                real |= here
+        return _typed(column, drawn, real)
+    texts = _typed(column, drawn, real).cast(pa.string())
+    if not words:
+        return texts
+    place = codes - bins
+    spelt = pa.array(words, pa.string()).take(pa.array(np.clip(place, 0, len(words) - 1)))
+    return pc.if_else(pa.array((place >= 0) & (place < len(words))), spelt, texts)
+
+
+def _typed(column: Numeric, drawn: NDArray[Any], real: NDArray[np.bool_]) -> pa.Array:
+    """Numbers in the type of the column; durations as text are their seconds."""
+    if not isinstance(column, Temporal):
+        plain = pa.array(drawn, mask=~real)
+        return plain if column.dtype == "string" else plain.cast(_ARROW[str(column.dtype)])
+    step, seconds = UNITS[column.unit], UNITS["second"]
+    fine = max(seconds // step, 1)  # the unit of the type is a second, or the column's own where that is finer
+    unit = {1: "s", 1_000: "ms", 1_000_000: "us"}[fine]
+    counts = drawn.astype(np.int64) * max(step // seconds, 1)
+    if column.kind == "time":
+        narrow = pa.time64(unit) if unit == "us" else pa.time32(unit)
+        return pa.array(counts.astype(np.int32 if unit != "us" else np.int64), mask=~real).cast(narrow)
+    whole = pa.array(counts, mask=~real)
+    if column.kind == "duration":
+        return whole.cast(pa.duration(unit)) if column.dtype != "string" else pc.divide(whole.cast(pa.float64()), fine)
+    moments = whole.cast(pa.timestamp(unit))
+    day = column.dtype == "date" or (column.dtype == "string" and column.unit == "day")
+    return moments.cast(pa.date32()) if day else moments
+
+
+def _within(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> NDArray[Any]:
+    """A number in the bin of each code."""
+    low, top = np.asarray(column.extents, np.float64)[codes].T
+    if column.shape == LOG:
+        unit = float(column.transform_unit)
+        first, last = (np.copysign(np.log1p(np.abs(x) / unit), x) for x in (low, top + column.integer))
+        place = first + rng.random(len(codes)) * (last - first)
+        with np.errstate(over="ignore"):  # at the largest numbers there are
+            drawn = np.copysign(np.expm1(np.abs(place)) * unit, place)
+        drawn = np.clip(np.floor(drawn) if column.integer else drawn, low, top)  # rounding must not leave the bin
+    elif column.integer:
         drawn = rng.integers(low.astype(np.int64), top.astype(np.int64), endpoint=True)
     else:
         share = rng.random(len(codes))
         # Not low + share * (top - low), whose difference can overflow; rounding must not leave the bin.
-        drawn = np.clip(low * (1 - share) + top * share, low, top)
-    numbers = pa.array(drawn, mask=~real)
-    if column.dtype != "string":
-        return numbers.cast(_ARROW[str(column.dtype)])
-    texts = numbers.cast(pa.string())
-    if column.not_applicable is None:
-        return texts
-    own = pa.array(codes == column.codes[column.not_applicable])
-    return pa.compute.if_else(own, column.not_applicable, texts)
+        drawn = np.clip(low * (1 - share) + top * share, low, top) + 0.0
+    if column.digits is not None:
+        return _rounded(drawn, low, top, 10.0**column.digits)
+    return np.asarray(drawn, np.int64 if column.integer else np.float64)
+
+
+def _rounded(
+    drawn: NDArray[Any], low: NDArray[np.float64], top: NDArray[np.float64], scale: float
+) -> NDArray[np.float64]:
+    """The nearest decimal that lies in the bin; the number itself where none does."""
+    with np.errstate(over="ignore", invalid="ignore"):  # numbers too large to have decimals stay as they are
+        least, most = np.ceil(low * scale - 1e-6), np.floor(top * scale + 1e-6)
+        most = np.where(most / scale > top, most - 1, most)  # the end of a bin belongs to the next one
+        found = np.clip(np.floor(drawn * scale), least, most) / scale
+        return np.where((least <= most) & (low <= found) & (found <= top), found + 0.0, drawn)
 
 
 def _has_null(column: Column) -> bool:
     """Whether some level comes back as null."""
     if isinstance(column, Categorical):
         return None in column.values
-    return column.missing or (column.not_applicable is not None and column.dtype != "string")
+    if column.dtype == "string":
+        return column.missing
+    return (
+        column.missing or any(column.quantity(word) is None for word in column.special) or bool(column.not_applicable)
+    )
 
 
 _ARROW = {"string": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}

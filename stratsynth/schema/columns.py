@@ -10,11 +10,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import TypeAlias
 
 from stratsynth.checks import is_number, is_whole, said
-from stratsynth.schema import checks
+from stratsynth.schema import bins, checks
 from stratsynth.schema.text import MISSING, check_text, meaning, number
 
 EXACT = 2**53
@@ -50,6 +49,9 @@ class Categorical:
     In the last three, `not_applicable` and "missing" come back as null.
     """
 
+    ordered: bool = False
+    """Whether the levels have an order, that in which they are listed; of dtype "category" alone, which keeps it."""
+
     def __post_init__(self) -> None:
         levels = checks.items("levels", self.levels)
         checks.count("levels", len(levels))
@@ -61,6 +63,9 @@ class Categorical:
             checks.refuse(f'outside must be "missing" or one of the levels{checks.hint(self.outside, self.levels)}')
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
+        checks.flag("ordered", self.ordered)
+        if self.ordered and self.dtype != "category":
+            checks.refuse('ordered needs dtype = "category"')
         if self.dtype not in {"string", "category"}:
             self._check_typed()
 
@@ -147,6 +152,24 @@ class Numeric:
     missing: bool = False
     """Whether a level for missing values exists; `outside = "missing"` implies it."""
 
+    spikes: tuple[float, ...] = ()
+    """Numbers within the bounds that many records have exactly, such as 0: each is a bin of its own."""
+
+    spacing: str = "even"
+    """How bins are spaced that `edges` does not give: "even", or "log", of equal width on the scale
+    sign(x) log(1 + |x| / transform_unit). Ends of logarithmic bins are rounded to three digits, and those that then
+    coincide are one, so there may be fewer than `bins`."""
+
+    shape: str = "even"
+    """How synthetic numbers lie within a bin: "even", or "log", evenly on that scale, as in a long tail."""
+
+    digits: int | None = None
+    """How many decimals synthetic numbers have, from 0 to 9; None: as many as a float has."""
+
+    special: tuple[str, ...] = ()
+    """Codes that are no quantities, such as "-9" or "99999": each is a level of its own, and comes back as itself.
+    Those that spell numbers lie outside the bounds; others come back as null in the numeric types."""
+
     not_applicable: str | None = None
     """The text in the file that says the question does not apply: a level of its own."""
 
@@ -167,7 +190,8 @@ class Numeric:
     """
 
     transform_unit: float = 1.0
-    """The unit of the transform: what is small beside it is hardly bent. A public choice, say 1,000 for incomes."""
+    """The unit of the transform, and of logarithmic bins and shapes: what is small beside it is hardly bent. A public
+    choice, say 1,000 for incomes."""
 
     def __post_init__(self) -> None:
         checks.flag("integer", self.integer)
@@ -178,17 +202,22 @@ class Numeric:
             checks.refuse("upper must be above lower")
         checks.choice("outside", self.outside, ("clip", MISSING))
         object.__setattr__(self, "missing", self.missing or self.outside == MISSING)
-        self._check_bins()
-        if self.not_applicable is not None:
-            self._check_not_applicable(self.not_applicable)
-        default = "string" if self.not_applicable else "int64" if self.integer else "float64"
-        object.__setattr__(self, "dtype", self.dtype if self.dtype is not None else default)
-        checks.choice("dtype", self.dtype, ("int64", "float64", "string"))
-        if self.dtype == "int64" and not self.integer:
-            checks.refuse('dtype "int64" needs integer = true')
+        for key in ("edges", "spikes"):
+            if getattr(self, key) is not None:
+                given = checks.items(key, getattr(self, key))
+                if key == "edges" or given:
+                    checks.count(key, len(given))
+                object.__setattr__(self, key, tuple(self._number(key, item) for item in given))
         if self.transform is not None:
             checks.choice("transform", self.transform, ("log", "square-root", "fourth-root"))
+        checks.choice("spacing", self.spacing, bins.SHAPES)
+        checks.choice("shape", self.shape, bins.SHAPES)
         self._check_unit()
+        if self.digits is not None and (not is_whole(self.digits) or not 0 <= self.digits <= 9 or self.integer):
+            checks.refuse("digits must be a whole number from 0 to 9, of a column that is not integer")
+        bins.check(self)
+        self._check_words()
+        self._check_dtype()
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
@@ -196,30 +225,28 @@ class Numeric:
     @cached_property
     def breaks(self) -> tuple[float, ...]:
         """The ends of the bins, whichever way they were declared; one more than there are bins."""
-        if self.edges is not None:
-            return self.edges
-        values = self.upper - self.lower + 1
-        few = self.integer and values <= 100
-        parts = self.bins if self.bins is not None else int(values) if few else 20
-        if self.integer:
-            low = int(self.lower)
-            return tuple(low + i * int(values) // parts for i in range(parts + 1))
-        inner = (self.lower * (1 - i / parts) + self.upper * (i / parts) for i in range(1, parts))
-        return (self.lower, *inner, self.upper)
+        return bins.breaks(self)
 
     @cached_property
     def extents(self) -> tuple[tuple[float, float], ...]:
         """The smallest and the largest value in each bin, both included, within the bounds."""
-        tops = [end - 1 if self.integer else math.nextafter(end, -math.inf) for end in self.breaks[1:]]
-        tops[-1] = self.upper
-        return tuple((max(low, self.lower), top) for low, top in zip(self.breaks, tops, strict=False))
+        return bins.extents(self)
+
+    @cached_property
+    def middles(self) -> tuple[float, ...]:
+        """The mean of the numbers that are drawn in each bin."""
+        return bins.middles(self)
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The levels that are no quantities, but values in the file: the special codes, then not applicable."""
+        return (*self.special, *((self.not_applicable,) if self.not_applicable is not None else ()))
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
-        """The categories of a contingency table: the bins, then not applicable, then missing."""
-        bins = [self._bin_label(i) for i in range(len(self.breaks) - 1)]
-        own = [self.not_applicable] if self.not_applicable is not None else []
-        return (*bins, *own, *([MISSING] if self.missing else []))
+        """The categories of a contingency table: the bins, then special codes, then not applicable, then missing."""
+        names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
+        return (*names, *self.words, *([MISSING] if self.missing else []))
 
     @property
     def size(self) -> int:
@@ -231,14 +258,18 @@ class Numeric:
         """The code of each level: its place in `all_levels`."""
         return {level: code for code, level in enumerate(self.all_levels)}
 
-    def _bin_label(self, i: int) -> str:
-        low, top = self.extents[i]
-        if self.integer:
-            if low == top:
-                return _short(low)
-            return f"{_short(low)}-{_short(top)}" if low >= 0 else f"[{_short(low)},{_short(top)}]"
-        closed = i == len(self.breaks) - 2 and self.breaks[-1] == self.upper
-        return f"[{_short(self.breaks[i])},{_short(self.breaks[i + 1])}{']' if closed else ')'}"
+    def quantity(self, text: str) -> float | None:
+        """The number that a text means, or None."""
+        return number(text)
+
+    def spell(self, value: float) -> str:
+        """A number as levels and synthetic texts have it: the shortest text that reads back."""
+        return repr(value).removesuffix(".0")
+
+    def spell_range(self, low: float, top: float) -> str:
+        """The name of a bin of whole numbers."""
+        first, last = self.spell(low), self.spell(top)
+        return f"{first}-{last}" if low >= 0 else f"[{first},{last}]"
 
     def _number(self, key: str, value: object) -> float:
         if not is_number(value):
@@ -248,51 +279,44 @@ class Numeric:
             checks.refuse(f"{key} of an integer column must be a whole number within 2**53")
         return int(real) if self.integer else real
 
-    def _check_bins(self) -> None:
-        if self.edges is not None and self.bins is not None:
-            checks.refuse("give edges or bins, not both")
-        if self.bins is not None:
-            if not is_whole(self.bins) or self.bins < 1:
-                checks.refuse("bins must be a whole number, at least 1")
-            checks.count("bins", self.bins)
-            if self.integer and self.bins > self.upper - self.lower + 1:
-                checks.refuse("bins must not exceed the number of whole numbers from lower to upper")
-        if self.edges is not None:
-            edges = checks.items("edges", self.edges)
-            checks.count("edges", len(edges))
-            object.__setattr__(self, "edges", tuple(self._number("edges", edge) for edge in edges))
-        if len(self.breaks) < 2:
-            checks.refuse("edges must hold at least two numbers")
-        if any(a >= b for a, b in pairwise(self.breaks)):
-            given = self.edges is not None
-            checks.refuse("edges must increase strictly" if given else "bins are too many for numbers this close")
-        if self.breaks[0] > self.lower or self.breaks[-1] < self.upper:
-            checks.refuse("edges must reach from lower (or below) to upper (or above)")
-        if self.breaks[1] <= self.lower or self.breaks[-2] > self.upper:
-            checks.refuse("edges must not make a bin that lies outside lower and upper")
-
     def _check_unit(self) -> None:
         """A unit far below the bounds is harmless; one that overflows when they are divided by it is not."""
         unit = self.transform_unit
         fits = is_number(unit) and 1e-100 < unit < 1e100
         if not fits or not math.isfinite(max(abs(self.lower), abs(self.upper)) / unit):
             checks.refuse("transform_unit must be a positive number in proportion to the bounds")
-        if self.transform is None and unit != 1:
-            checks.refuse("transform_unit needs a transform")
+        if self.transform is None and unit != 1 and bins.LOG not in (self.spacing, self.shape):
+            checks.refuse("transform_unit needs a transform, or spacing or shape that is logarithmic")
 
-    def _check_not_applicable(self, text: str) -> None:
-        check_text("not_applicable", text)
-        if text == MISSING:
-            checks.refuse('not_applicable must not be "missing"; declare missing = true instead')
-        value = number(text)
-        if value is not None and self.lower <= value <= self.upper:
-            checks.refuse("not_applicable must not be a number between lower and upper")
+    def _check_words(self) -> None:
+        """Special codes and not applicable are texts that no quantity has."""
+        object.__setattr__(self, "special", tuple(checks.items("special", self.special)))
+        for key, words in (("special", self.special), ("not_applicable", self.words[len(self.special) :])):
+            for word in words:
+                check_text(key, word)
+                if word == MISSING:
+                    checks.refuse(f'{key} must not be "missing"; declare missing = true instead')
+                value = self.quantity(word)
+                if value is not None and self.lower <= value <= self.upper:
+                    remedy = "; a number within them is one of `spikes`" if key == "special" else ""
+                    checks.refuse(f"{key} must not be a number between lower and upper{remedy}")
+        values = [self.quantity(word) for word in self.words]
+        same = [word if value is None else repr(value) for word, value in zip(self.words, values, strict=True)]
+        checks.unique("special codes", same)
+
+    def _check_dtype(self) -> None:
+        default = "string" if self.not_applicable else "int64" if self.integer else "float64"
+        object.__setattr__(self, "dtype", self.dtype if self.dtype is not None else default)
+        checks.choice("dtype", self.dtype, ("int64", "float64", "string"))
+        if self.dtype != "int64":
+            return
+        if not self.integer:
+            checks.refuse('dtype "int64" needs integer = true')
+        for word in self.special:
+            value = self.quantity(word)
+            if value is not None and (value != int(value) or abs(value) > EXACT):
+                checks.refuse(f'dtype "int64" cannot hold the special code {word!r}; use dtype = "string"')
 
 
 Column: TypeAlias = Categorical | Numeric
 """Any column of a schema."""
-
-
-def _short(value: float) -> str:
-    """The shortest text that reads back as `value`, without ".0"."""
-    return repr(value).removesuffix(".0")

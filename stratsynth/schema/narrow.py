@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
+from stratsynth.schema import bins
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.text import MISSING
 
@@ -27,23 +28,36 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
         listed = tuple(level for level in kept if level not in added)
         outside = column.outside if column.outside in kept else None
         return replace(column, levels=listed, labels=labels, not_applicable=own, outside=outside)
-    bins = [code for code in map(column.codes.__getitem__, kept) if code < len(column.extents)]
-    if bins and bins[-1] - bins[0] == len(bins) - 1:
-        lower, upper = column.extents[bins[0]][0], column.extents[bins[-1]][1]
+    numbers = [code for code in map(column.codes.__getitem__, kept) if code < len(column.extents)]
+    if numbers and numbers[-1] - numbers[0] == len(numbers) - 1:
+        lower, upper = column.extents[numbers[0]][0], column.extents[numbers[-1]][1]
         if lower < upper:
-            return _interval(column, bins[0], bins[-1], missing=MISSING in kept, own=own, labels=labels)
+            special = tuple(word for word in column.special if word in kept)
+            first, last, missing = numbers[0], numbers[-1], MISSING in kept
+            return _interval(column, first, last, missing=missing, special=special, own=own, labels=labels)
     return Categorical(levels=kept, labels=labels, not_applicable=own)
 
 
 def _interval(
-    column: Numeric, first: int, last: int, *, missing: bool, own: str | None, labels: dict[str, str]
+    column: Numeric,
+    first: int,
+    last: int,
+    *,
+    missing: bool,
+    special: tuple[str, ...],
+    own: str | None,
+    labels: dict[str, str],
 ) -> Numeric:
+    lower, upper = column.extents[first][0], column.extents[last][1]
     return replace(
         column,
-        lower=column.extents[first][0],
-        upper=column.extents[last][1],
+        lower=lower,
+        upper=upper,
         edges=column.breaks[first : last + 2],
         bins=None,
+        spacing="even",
+        spikes=bins.kept(column, lower, upper),
+        special=special,
         outside=column.outside if missing else "clip",
         missing=missing,
         not_applicable=own,

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Column, Numeric
-from stratsynth.schema.text import number
 
 if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
@@ -83,8 +82,7 @@ def _codes(schema: Schema, name: str, condition: Condition) -> frozenset[int]:
 def _compared(column: Column, condition: str) -> frozenset[int] | None:
     """The bins that lie wholly inside a comparison; None when `condition` is not one."""
     match = _COMPARISON.fullmatch(condition)
-    bound = number(match[2]) if match else None
-    if match is None or bound is None or not isinstance(column, Numeric):
+    if match is None or not isinstance(column, Numeric) or (bound := column.quantity(match[2])) is None:
         return None
     compare = _COMPARE[match[1]]
     return frozenset(code for code, ends in enumerate(column.extents) if all(compare(end, bound) for end in ends))

@@ -8,9 +8,13 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
-from stratsynth.checks import is_whole
+from stratsynth.checks import is_whole, said
+from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
@@ -72,7 +76,10 @@ class Schema:
         for name, column in self.columns.items():
             _check_name(name)
             if not isinstance(column, (Categorical, Numeric)):
-                raise SchemaError(f"column {name} must be Categorical or Numeric")
+                raise SchemaError(
+                    f"column {name} must be Categorical(levels=[...]) or Numeric(lower=..., upper=...), "
+                    f"not {said(column)}"
+                )
         if self.origin not in (PUBLIC, PRIVATE):
             raise SchemaError(f'origin must be "{PUBLIC}" or "{PRIVATE}"')
         if self.reviewed_by is not None:
@@ -94,6 +101,18 @@ class Schema:
 
     def __hash__(self) -> int:
         return hash(self.sha256)
+
+    def __repr__(self) -> str:
+        """The columns' names."""
+        names = ", ".join(self.names[:8]) + (", ..." if len(self.names) > 8 else "")
+        rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
+        return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
+
+    def _repr_html_(self) -> str:
+        """For a notebook: every column with its kind, its categories and what they mean."""
+        from stratsynth.schema.shown import schema_html
+
+        return schema_html(self)
 
     @property
     def most_rows(self) -> int:
@@ -176,6 +195,38 @@ class Schema:
                 "knowledge, then set reviewed_by to your name"
             )
 
+    @staticmethod
+    def draft(data: Any) -> Schema:
+        """INTERNAL: what the columns of some data look like, for a person to review.
+
+        It is read from every row, so nothing is fitted with it until a person has set `reviewed_by`, as `reviewed`
+        does. Identifiers, names and free text are left out.
+
+        Args:
+            data: A pandas or polars frame, an Arrow table, or the path of a data file.
+
+        Returns:
+            The draft, whose origin is the private data.
+
+        Raises:
+            UsageError: Data that cannot be read; a SchemaError where no column can be drafted.
+
+        Warns:
+            DraftWarning: What a reviewer should know, of columns that are left out among others.
+        """
+        # Drafting reads data, which stand on schemas: the one arrow that goes the other way.
+        drafted: Schema = import_module("stratsynth.data.draft").draft_schema(data)
+        return drafted
+
+    def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
+        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
+
+        Args:
+            by: Who says that levels, bounds and bins are public knowledge.
+            columns: What the review changed, or added.
+        """
+        return replace(self, reviewed_by=by, columns={**self.columns, **(columns or {})})
+
     def to_toml(self) -> str:
         """The schema as TOML text, which `from_toml_text` reads back."""
         return toml.dumps(self)
@@ -189,13 +240,14 @@ class Schema:
         Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
 
     @staticmethod
-    def from_toml(path: str | Path) -> Schema:
+    def from_toml(path: str | PathLike[str]) -> Schema:
         """Read a schema from a TOML file.
 
         Raises:
             SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
         """
-        return Schema.from_toml_text(toml.read_text(path), name=Path(path).name)
+        file = given_path("the schema", path, error=SchemaError)
+        return Schema.from_toml_text(toml.read_text(file), name=file.name)
 
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
@@ -208,7 +260,7 @@ class Schema:
             return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules, said.row_weight)
 
     @staticmethod
-    def from_domain_json(path: str | Path) -> Schema:
+    def from_domain_json(path: str | PathLike[str]) -> Schema:
         """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0.
 
         Raises:
@@ -228,13 +280,13 @@ class Schema:
             return Schema(columns)
 
     @staticmethod
-    def load(path: str | Path) -> Schema:
+    def load(path: str | PathLike[str]) -> Schema:
         """Read a schema file: TOML, or mbi's domain file when the name ends in .json.
 
         Raises:
             UsageError: Another ending; a SchemaError where the file makes no sense.
         """
-        ending = Path(path).suffix.lower()
+        ending = given_path("the schema", path, error=SchemaError).suffix.lower()
         if ending == ".toml":
             return Schema.from_toml(path)
         if ending == ".json":

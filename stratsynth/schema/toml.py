@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from stratsynth.errors import SchemaError, nearest
 from stratsynth.files.reading import read_bytes
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.rules import Rule
+from stratsynth.schema.temporal import KINDS, Temporal
 from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
@@ -28,8 +30,14 @@ _PARTS = 8
 _TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'[^\'\n]*\'|#[^\n]*')
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
-_KINDS: dict[str, type[Categorical | Numeric]] = {"categorical": Categorical, "numeric": Numeric}
-_REQUIRED = {"categorical": ("levels",), "numeric": ("lower", "upper")}
+_KINDS: dict[str, type[Categorical | Numeric]] = {
+    "categorical": Categorical, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
+}  # fmt: skip
+_IMPLIED = {"kind", "integer"}
+"""Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
+_BOUNDS = ("lower", "upper", "edges", "spikes")
+"""What dates and times are written in, instead of numbers."""
+_EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59"}
 _TOP = ("format", "origin", "reviewed_by", "unit", "columns", "forbid")
 
 
@@ -54,7 +62,7 @@ def blame(place: str) -> Iterator[None]:
         raise SchemaError(f"{place}: {error}") from None
 
 
-def read_text(path: str | Path) -> str:
+def read_text(path: str | PathLike[str]) -> str:
     """The text of a schema file; SchemaError when it cannot be read, is too large or is not UTF-8."""
     with blame(str(path)):
         try:
@@ -97,12 +105,33 @@ def parse(text: str) -> Said:
 
 def dumps(schema: Schema) -> str:
     """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
-    import tomli_w  # only writers need it
-
     if schema.row_weight != ONE:
         raise SchemaError("rows of another weight than 1 cannot be written to a schema file")
 
-    return tomli_w.dumps(to_tables(schema))
+    return dumped(to_tables(schema))
+
+
+def dumped(tables: Mapping[str, Any]) -> str:
+    """Plain tables as TOML text; lists fill their lines instead of taking one for each item."""
+    import tomli_w  # only writers need it
+
+    return _LIST.sub(_filled, tomli_w.dumps(tables))
+
+
+_LIST = re.compile(r"\[\n((?:    [^\[\]\n{]*,\n)+)\]")
+"""A list of texts or numbers, as tomli_w writes it; none of the texts holds a bracket, or it stays as it is."""
+_WIDTH = 108
+
+
+def _filled(match: re.Match[str]) -> str:
+    lines, items = [""], [item.strip(" ") for item in match[1].removesuffix("\n").split("\n")]
+    if sum(map(len, items)) + len(items) < _WIDTH - 20:
+        return f"[{' '.join(items).removesuffix(',')}]"
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) >= _WIDTH:
+            lines.append("")
+        lines[-1] += f"{' ' if lines[-1] else ''}{item}"
+    return "[\n" + "".join(f"    {line}\n" for line in lines) + "]"
 
 
 def to_tables(schema: Schema) -> dict[str, Any]:
@@ -118,11 +147,16 @@ def to_tables(schema: Schema) -> dict[str, Any]:
 
 
 def _keys(column: Column) -> dict[str, Any]:
-    kind = next(kind for kind, cls in _KINDS.items() if isinstance(column, cls))
+    temporal = isinstance(column, Temporal)
+    kind = column.kind if isinstance(column, Temporal) else next(k for k, c in _KINDS.items() if type(column) is c)
     keys: dict[str, Any] = {"kind": kind}
     for key in fields(column):
         value = getattr(column, key.name)
-        if value not in (key.default, {}):
+        if value in (key.default, {}) or (temporal and key.name in _IMPLIED):
+            continue
+        if isinstance(column, Temporal) and kind != "duration" and key.name in _BOUNDS:
+            keys[key.name] = [column.spell(v) for v in value] if isinstance(value, tuple) else column.spell(value)
+        else:
             keys[key.name] = dict(value) if isinstance(value, dict) else _plain(value)
     return keys
 
@@ -140,10 +174,23 @@ def _column(name: str, keys: object) -> Column:
         given = dict(_table("its entry", keys))
         kind = given.pop("kind", None)
         if not isinstance(kind, str) or kind not in _KINDS:
-            raise SchemaError(f'kind must be "categorical" or "numeric"{nearest(str(kind), _KINDS)}')
-        _known(given, [key.name for key in fields(_KINDS[kind])])
-        _present(given, _REQUIRED[kind])
-        return _KINDS[kind](**given)
+            names = ", ".join(f'"{name}"' for name in _KINDS)
+            raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
+        made = _KINDS[kind]
+        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in _IMPLIED])
+        _present(given, ("levels",) if made is Categorical else ("lower", "upper"))
+        if made is Temporal:
+            _refuse_numbers(kind, given)
+            return Temporal(kind=kind, **given)
+        return made(**given)
+
+
+def _refuse_numbers(kind: str, given: Mapping[str, Any]) -> None:
+    """Refuse a number for a date: a year alone would be taken for days since 1970."""
+    for key in _BOUNDS if kind in _EXAMPLES else ():
+        values = given.get(key, [])
+        if any(isinstance(value, int | float) for value in (values if isinstance(values, list) else [values])):
+            raise SchemaError(f"{key} must be a {kind}, such as {_EXAMPLES[kind]}, not a number")
 
 
 def _rules(entries: object) -> tuple[Rule, ...]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from stratsynth.errors import SchemaError
 from stratsynth.schema.columns import Categorical, Numeric
+from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.text import MAX_TEXT, meaning, number, truth
 
 Array: TypeAlias = NDArray[Any]
@@ -69,22 +70,24 @@ def codes(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     return _spread(data, match, -1, np.dtype(np.int32))
 
 
-def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Each value as a finite number, NaN where it is none; and whether it is the not-applicable text."""
-    own = column.not_applicable
-    own_number = number(own) if own is not None else None
-    kind = data.type
-    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
-        values = _to_float(data)
-        is_own = np.zeros(len(values), bool)
+def floats(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    """Each value as a finite number, NaN where it is none; and its place among `column.words`, -1 where it has none."""
+    kind, words = data.type, column.words
+    plain = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    if plain and not isinstance(column, Temporal):
+        values, own = _to_float(data), np.full(len(data), -1, np.int32)
     else:
-        values = _spread(data, _numbers, np.nan, np.dtype(np.float64))
-        match = lambda texts: pc.equal(texts, own).fill_null(False).to_numpy(zero_copy_only=False)  # noqa: E731
-        is_own = _spread(data, match, False, np.dtype(bool)) if own is not None else np.zeros(len(values), bool)
-    if own_number is not None:
-        is_own |= values == own_number
-    values[is_own] = np.nan
-    return values, is_own
+        read = _moments(column) if isinstance(column, Temporal) else _numbers
+        values, own = _spread(data, read, np.nan, np.dtype(np.float64)), np.full(len(data), -1, np.int32)
+        if words:
+            known = pa.array(words, pa.large_string())
+            match = lambda texts: pc.index_in(texts, known, skip_nulls=True).fill_null(-1).to_numpy()  # noqa: E731
+            own = _spread(data, match, -1, np.dtype(np.int32))
+    for place, word in enumerate(words):
+        if (value := column.quantity(word)) is not None:
+            own[values == value] = place
+    values[own >= 0] = np.nan
+    return values, own
 
 
 def identities(data: pa.ChunkedArray) -> NDArray[np.int64]:
@@ -138,10 +141,22 @@ def _unit(text: str) -> str | None:
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")
 
 
-def distinct(data: pa.ChunkedArray) -> set[str]:
-    """INTERNAL. The different texts of a column; null and unreadable values left out."""
-    texts = (text for piece in _distinct(data) for text in _texts(piece.dictionary).to_pylist())
-    return {text for text in texts if text is not None}
+def counted(data: pa.ChunkedArray) -> dict[str, int]:
+    """INTERNAL. The different texts of a column, with how often each occurs; null and unreadable values left out."""
+    found: dict[str, int] = {}
+    for piece in _distinct(data):
+        where = piece.indices.drop_null().to_numpy()
+        times = np.bincount(where, minlength=len(piece.dictionary))
+        for text, count in zip(texts(piece.dictionary, keep_null=True), times.tolist(), strict=True):
+            if text is not None and count:
+                found[text] = found.get(text, 0) + count
+    return found
+
+
+def texts(distinct: pa.Array, *, keep_null: bool = False) -> list[Any]:
+    """INTERNAL. The texts of some values; null and unreadable ones left out, unless they are to be kept as None."""
+    found = _texts(_hashable(distinct)).to_pylist()
+    return found if keep_null else [text for text in found if text is not None]
 
 
 def _is_bytes(kind: pa.DataType) -> bool:
@@ -183,6 +198,16 @@ def _numbers(texts: pa.LargeStringArray) -> Array:
         value = number(text)
         values[i] = truth(text) if value is None else value
     return values
+
+
+def _moments(column: Temporal) -> Callable[[pa.LargeStringArray], Array]:
+    """How the texts of a column of dates, times or durations are read, one by one."""
+
+    def read(texts: pa.LargeStringArray) -> Array:
+        found = (None if text is None else column.quantity(text) for text in texts.to_pylist())
+        return np.array([np.nan if value is None else value for value in found], np.float64)
+
+    return read
 
 
 def _spread(
@@ -236,6 +261,15 @@ def spelt(number: float) -> str:
     return np.format_float_scientific(number, trim="-")
 
 
+def seconds(count: int | None, digits: int) -> str | None:
+    """A duration as text: its seconds, exactly. `count` is of tenths, hundredths and so on, by the number of digits."""
+    if count is None:
+        return None
+    whole, part = divmod(abs(count), 10**digits)
+    text = f"{whole}.{part:0{digits}d}".rstrip("0").rstrip(".") if part else str(whole)
+    return f"-{text}" if count < 0 else text
+
+
 def _texts(distinct: pa.Array) -> pa.LargeStringArray:
     """The text of each value; null where bytes are not UTF-8."""
     kind = distinct.type
@@ -246,6 +280,9 @@ def _texts(distinct: pa.Array) -> pa.LargeStringArray:
         for ending, kept in ((r"(\.[0-9]*?)0+$", r"\1"), (r"\.$", ""), (r" 00:00:00$", "")):
             texts = pc.replace_substring_regex(texts, ending, kept)  # the last: a date that was stored as a moment
         return texts
+    if pa.types.is_duration(kind):
+        fine = {"s": 0, "ms": 3, "us": 6, "ns": 9}[kind.unit]
+        return pa.array([seconds(value, fine) for value in distinct.cast(pa.int64()).to_pylist()], pa.large_string())
     try:
         return distinct.cast(pa.large_string())
     except pa.ArrowInvalid:

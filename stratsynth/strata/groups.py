@@ -12,7 +12,7 @@ from typing import Literal
 
 from stratsynth.checks import is_list, is_number, is_texts, number
 from stratsynth.errors import UsageError, nearest
-from stratsynth.schema import Numeric, Schema
+from stratsynth.schema import Numeric, Schema, Temporal
 
 Merges = Mapping[str, Mapping[str, Sequence[str]]]
 """For some columns, named merges: the levels that each takes together."""
@@ -163,7 +163,7 @@ def _nested(
 def _bands(schema: Schema, column: str, cuts: Sequence[float]) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Bands of bins between the cuts, each called by its ends; a band of one bin is that bin."""
     numeric = schema.column(column)
-    if not isinstance(numeric, Numeric):
+    if not isinstance(numeric, Numeric) or isinstance(numeric, Temporal):
         raise UsageError(f"strata: {column} is not numeric, so it has no bands; merge its levels instead.")
     inner = [cut for cut in cuts if numeric.lower < cut <= numeric.upper]
     wrong = [cut for cut in inner if cut not in numeric.breaks]

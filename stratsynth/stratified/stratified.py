@@ -18,7 +18,7 @@ from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import RecipeError, Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.layout.layout import Layout, lay_out
-from stratsynth.mechanisms import Mechanism, Public, load, make, once
+from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make, once
 from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
@@ -82,6 +82,11 @@ class Groupwise(Mechanism[R]):
         return self.inner.takes_row_count
 
     @property
+    def public_rows_only(self) -> bool:
+        """As what is fitted in strata."""
+        return self.inner.public_rows_only
+
+    @property
     def title(self) -> str:
         """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
         own = "" if self.name == "stratified" else f"{self.name} "
@@ -119,8 +124,8 @@ class Stratified(Groupwise[Any]):
     """Fit `mechanism` in each stratum of `by`; combine by `weights`."""
 
     name: ClassVar[str] = "stratified"
-    mechanism: Mechanism[Any]
-    """What is fitted in each stratum. Without stratification, this alone is the vanilla mechanism."""
+    mechanism: Mechanism[Any] | str
+    """What is fitted in each stratum, or its name. Without stratification, this alone is the vanilla mechanism."""
     by: Sequence[str]
     """Columns whose levels, fully crossed, are the strata: every combination exists, however few rows it has."""
     weights: Weights
@@ -131,34 +136,35 @@ class Stratified(Groupwise[Any]):
     """Strata that get less than the whole epsilon; all get the whole when not given."""
 
     def __post_init__(self) -> None:
-        """Columns are kept as a tuple; a single name is a common slip."""
+        """Columns are kept as a tuple, and a mechanism that was named as an object."""
+        object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "stratified: "))
         self.check_groups()
-        if self.mechanism.takes_row_count:
+        if self.inner.takes_row_count:
             raise Unsupported(
-                f"stratified: {self.mechanism.name} takes the number of rows for public, which inside strata would "
+                f"stratified: {self.inner.name} takes the number of rows for public, which inside strata would "
                 "publish the size of every group. Fit it on the whole table."
             )
         if self.groups.small == "one-way" and self.returns != Returns.ROWS:
             raise Unsupported(
-                f"stratified: {self.mechanism.name} releases {self.returns}, which one-way tables of small groups "
+                f"stratified: {self.inner.name} releases {self.returns}, which one-way tables of small groups "
                 'cannot be combined with; take small = "merge" or "keep".'
             )
 
     @property
     def inner(self) -> Mechanism[Any]:
         """What is fitted in each stratum."""
-        return self.mechanism
+        return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
 
     @property
     def needs(self) -> frozenset[type[Question]]:
         """What the inner mechanism needs, strata, and counts for private weights or one-way tables."""
         own = {Counts} if self.weights.asked or self.groups.small == "one-way" else set()
-        return self.mechanism.needs | {Split} | own
+        return self.inner.needs | {Split} | own
 
     @property
     def only_strata(self) -> bool:
         """Unless everybody pays for private weights, or the inner mechanism makes strata again."""
-        return not self.weights.asked and Split not in self.mechanism.needs
+        return not self.weights.asked and Split not in self.inner.needs
 
     def relative(self, epsilon: float) -> Stratified:
         """The strata's budgets as factors of the fit's."""
@@ -167,12 +173,12 @@ class Stratified(Groupwise[Any]):
     @property
     def adaptive(self) -> bool:
         """As what is fitted in strata: nothing else is decided by answers."""
-        return self.mechanism.adaptive
+        return self.inner.adaptive
 
     @property
     def fitted(self) -> Mechanism[Any]:
         """What is fitted in each stratum."""
-        return self.mechanism
+        return self.inner
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """What the dearest stratum spends, with the counts that everybody pays: a record is in one of them."""
@@ -181,12 +187,12 @@ class Stratified(Groupwise[Any]):
         currencies = {allot.currency for allot in prices.values()}
         if len(currencies) > 1:
             raise Unsupported(
-                f"stratified: one-way tables are counted in zCDP; {self.mechanism.name} spends otherwise. "
+                f"stratified: one-way tables are counted in zCDP; {self.inner.name} spends otherwise. "
                 "Keep small groups, or merge them."
             )
         if self.weights.asked and dearest.currency != Currency.ZCDP:
             raise Unsupported(
-                f"stratified: private weights are counted in zCDP; {self.mechanism.name} spends in {dearest.currency}. "
+                f"stratified: private weights are counted in zCDP; {self.inner.name} spends in {dearest.currency}. "
                 "Take another source of weights."
             )
         if self.budgets is not None and dearest.currency == Currency.SAMPLED:
@@ -237,7 +243,7 @@ class Stratified(Groupwise[Any]):
         return public.within(stratum, weights.shares[stratum], exact=self.weights.exact)
 
     def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
-        return make(ONE_WAY, {}) if layout.plainly(stratum) else self.mechanism
+        return make(ONE_WAY, {}) if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from pathlib import Path
 
+from stratsynth.checks import path
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.certificate import read_record
 from stratsynth.release.stated import read_stated
@@ -33,7 +33,8 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
     Raises:
         UsageError: No such folder, or no such ledger.
     """
-    folder, account, notes = Path(release), None if ledger is None else Path(ledger), Notes()
+    folder, notes = path("the release", release), Notes()
+    account = None if ledger is None else path("the ledger", ledger)
     if not os.path.isdir(folder):  # noqa: PTH112 - Path.is_dir raises where a name is too long
         raise UsageError(f"there is no release folder {folder}.")
     if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same

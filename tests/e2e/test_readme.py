@@ -15,6 +15,7 @@ def snippets(language):
     return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NotPrivateWarning", "ignore::stratsynth.errors.DraftWarning")
 def test_the_python_snippets_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert len(snippets("python")) >= 3

@@ -88,6 +88,41 @@ def test_pictures_can_be_seen_and_are_described(tab, pages, kind, width):
     assert tab.run(f"{shown}.every(s => s.getBoundingClientRect().width > 60 && s.querySelector('title').textContent)")
 
 
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("width", [390, 1280])
+def test_no_word_and_no_number_is_broken_inside(tab, pages, kind, width):
+    """Names longer than any word may be; upright heads of heat maps are cut off instead."""
+    tab.open(pages / f"{kind}.html", width, 1000, phone=width < 500)
+    broken = tab.run("""(() => {
+      const found = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+      for (let node; (node = walker.nextNode());) {
+        if (!node.parentElement.closest('main') || node.parentElement.closest('svg, script, style, pre')) continue;
+        if (!node.parentElement.offsetWidth || getComputedStyle(node.parentElement).writingMode !== 'horizontal-tb')
+          continue;
+        for (const word of node.textContent.matchAll(/\\S+/g)) {
+          if (word[0].length > 20 || word[0].includes('-')) continue;
+          const range = document.createRange();
+          range.setStart(node, word.index);
+          range.setEnd(node, word.index + word[0].length);
+          const tops = new Set([...range.getClientRects()].filter(r => r.width > 0).map(r => Math.round(r.top)));
+          if (tops.size > 1) found.push(word[0] + ' in ' + node.textContent.trim().slice(0, 60));
+        }
+      }
+      return found;
+    })()""")
+    assert broken == []
+
+
+def test_long_lists_of_codes_are_folded_and_no_box_is_half_empty(tab, pages):
+    tab.open(pages / "evaluation.html", 1280, 1000)
+    assert tab.run("document.querySelectorAll('#where details.fold dt').length") == 18
+    assert not tab.run("document.querySelector('#where details').open")
+    lead = "document.querySelector('.lead')"
+    assert tab.run(f"{lead}.querySelector('p').getBoundingClientRect().width / {lead}.clientWidth") > 0.9
+    tab.run("dispatchEvent(new Event('beforeprint'))")
+    assert tab.run("document.querySelector('#where details').open")
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_stands_out_from_its_ground(tab, pages, dark):
     """At least 4.5 to 1 everywhere, as WCAG asks: in the heat map's shades too."""

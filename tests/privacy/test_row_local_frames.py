@@ -42,6 +42,8 @@ COLUMNS = {
     "moments in a zone": [dt.datetime(2020, 1, 2, tzinfo=UTC), dt.datetime(2020, 1, 1, 22, 4, 5, tzinfo=NEW_YORK)],
     "nanoseconds": [pd.Timestamp("2020-01-02 03:04:05.000000001"), pd.Timestamp("2020-01-02 03:04:05.5")],
     "dates": [dt.date(2020, 1, 2)],
+    "durations": [dt.timedelta(seconds=2), dt.timedelta(days=-1), dt.timedelta(microseconds=500_000)],
+    "nanoseconds long": [pd.Timedelta(3_500_000_001), pd.Timedelta("1s")],
     "texts": ["0", "1.0", "true", "2020-01-02", "x"],
     "decimals": [Decimal("0.1"), Decimal("1.0")],
 }  # fmt: skip
@@ -107,6 +109,25 @@ def test_moments_are_the_same_in_every_unit_and_match_levels_of_text():
         assert encode(SCHEMA, typed).codes["as_level"].tolist() == expected
 
 
+def test_durations_are_their_seconds_in_every_unit():
+    values = [dt.timedelta(seconds=2), dt.timedelta(days=-1)]
+    expected = [2.0, -10.0]  # clipped to the bounds
+    for kind in ("m8[s]", "m8[ms]", "m8[us]", "m8[ns]", "duration[ms][pyarrow]", object):
+        found = codes(values, lambda v, kind=kind: pd.Series(v, dtype=kind))
+        assert [float(number) for _, _, number in found] == expected, kind
+    for unit in ("h", "m", "s", "ms", "us", "ns"):
+        hours = np.array([3_600 * 10**9, 0], "m8[ns]").astype(f"m8[{unit}]")
+        column = np.empty(2, object)
+        column[:] = list(hours)
+        series = pd.Series(column, dtype=object)
+        found = open_source(pd.DataFrame({"a": series})).read(["a"]).column("a").to_pylist()
+        assert found == ["3600", "0"], unit
+    for unit, count in (("s", 1), ("ms", 1_500), ("us", 1_500_000), ("ns", 1_500_000_000)):
+        typed = pa.table({name: pa.array([count, -count], pa.duration(unit)) for name in SCHEMA.names})
+        seconds = 1.0 if unit == "s" else 1.5
+        assert encode(SCHEMA, typed, ["as_number"]).numbers["as_number"].tolist() == [seconds, -seconds]
+
+
 class Talking:
     """Every way of asking it something is noticed."""
 
@@ -157,7 +178,6 @@ def test_values_of_unknown_classes_are_null_and_are_not_asked():
 REFUSED = {
     "long reals": pd.Series(np.zeros(2, np.longdouble)),
     "complex": pd.Series([1j, 2j]),
-    "durations": pd.Series([dt.timedelta(1)] * 2),
     "periods": pd.Series(pd.period_range("2020", periods=2)),
     "intervals": pd.Series(pd.interval_range(0, 2)),
     "binned": pd.cut(pd.Series([1.0, 2.0]), 2),

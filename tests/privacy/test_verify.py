@@ -318,8 +318,8 @@ def test_steps_on_samples_and_pure_epsilon_are_recomputed(tmp_path):
 
 
 def swapped(text):
-    assert 'levels = [\n    "1",\n    "2",\n]' in text
-    return text.replace('levels = [\n    "1",\n    "2",\n]', 'levels = [\n    "2",\n    "1",\n]')
+    assert 'levels = ["1", "2"]' in text
+    return text.replace('levels = ["1", "2"]', 'levels = ["2", "1"]')
 
 
 def test_levels_in_another_order_do_not_hold_and_are_not_loaded(release):

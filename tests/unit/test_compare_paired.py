@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
-from stratsynth.evaluation.comparisons.paired import better, mean_interval, paired
+from stratsynth.evaluation.comparisons.paired import ENOUGH, better, holm, mean_interval, paired
 
 A, B = ("mst", "vanilla"), ("mst", "SEX")
 
@@ -36,7 +36,9 @@ def test_the_interval_is_that_of_the_paired_t_test(pairs):
     assert (row["low"], row["high"]) == pytest.approx((known.low, known.high))
     assert row["difference"] == pytest.approx((one - two).mean())
     assert row["repetitions"] == len(pairs)
-    assert (row["verdict"] != "") == (not row["low"] <= 0 <= row["high"])
+    p = stats.ttest_rel(one, two).pvalue
+    assert row["p_value"] == row["p_holm"] == pytest.approx(p)
+    assert (row["verdict"] != "") == (len(pairs) >= ENOUGH and p < 0.05)
 
 
 @pytest.mark.parametrize(
@@ -47,13 +49,16 @@ def test_the_interval_is_that_of_the_paired_t_test(pairs):
         ("false_negative_rate:forest", "mst by SEX is better"),
         ("k_marginal_score", "mst, vanilla is better"),
         ("accuracy:forest", "mst, vanilla is better"),
+        ("auc:boosting", "mst, vanilla is better"),
+        ("f1:boosting", "mst, vanilla is better"),
+        ("f1_difference:boosting", "mst by SEX is better"),
         ("selection_rate:forest", "mst, vanilla is higher"),
     ],
 )
 def test_the_verdict_knows_which_way_is_better(metric, verdict):
-    (row,) = paired(frame({A: [5, 6, 7], B: [1, 2.5, 3]}, metric), ["SEX"]).to_dict("records")
+    (row,) = paired(frame({A: [5, 6, 7, 6, 6], B: [1, 2.5, 3, 2, 2]}, metric), ["SEX"]).to_dict("records")
     assert row["verdict"] == verdict
-    assert (row["first"], row["second"]) == (6, pytest.approx(6.5 / 3))
+    assert (row["first"], row["second"]) == (6, pytest.approx(2.1))
 
 
 def test_every_metric_has_a_direction_or_is_known_to_have_none():
@@ -109,3 +114,58 @@ def test_95_of_100_intervals_hold_the_truth():
     rng = np.random.default_rng(1)
     _, low, high = mean_interval(rng.normal(0.3, 1, (20_000, 5)))
     assert ((low <= 0.3) & (high >= 0.3)).mean() == pytest.approx(0.95, abs=0.006)
+
+
+def test_fewer_repetitions_than_a_verdict_needs_have_a_p_value_and_no_verdict():
+    one, two = [5, 6, 7, 6, 6], [1, 2.5, 3, 2, 2]
+    for many in range(2, ENOUGH + 1):
+        (row,) = paired(frame({A: one[:many], B: two[:many]}), ["SEX"]).to_dict("records")
+        assert row["p_value"] < 0.2
+        assert (row["verdict"] != "") == (many == ENOUGH)
+
+
+@given(st.lists(st.one_of(st.floats(0, 1), st.just(np.nan)), max_size=12))
+def test_holm_is_the_step_down_procedure(p):
+    """Rejecting where the adjusted value is at most alpha is Holm's procedure at alpha, step by step."""
+    p = np.array(p)
+    adjusted, tests = holm(p), np.sort(p[~np.isnan(p)])
+    assert (np.isnan(adjusted) == np.isnan(p)).all()
+    for alpha in (0.01, 0.05, 0.3):
+        rejected = 0
+        while rejected < len(tests) and tests[rejected] <= alpha / (len(tests) - rejected) * (1 - 1e-12):
+            rejected += 1
+        assert (adjusted <= alpha * (1 - 1e-12)).sum() <= rejected
+        assert (adjusted <= alpha).sum() >= rejected
+
+
+def test_tests_are_corrected_within_their_metric_and_scope_over_all_pairs_and_epsilons():
+    c = ("aim", "vanilla")
+    rng = np.random.default_rng(0)
+    values = {A: rng.normal(0.5, 1, 6), B: rng.normal(0, 1, 6), c: rng.normal(1.5, 1, 6)}
+    parts = [frame(values), frame(values).assign(epsilon=10.0), frame(values, "parity_means")]
+    found = paired(pd.concat(parts), ["SEX"])
+    own = found[found["metric"] == "workload_error"]
+    assert len(own) == 6
+    np.testing.assert_allclose(own["p_holm"], holm(own["p_value"].to_numpy()))
+    other = found[found["metric"] == "parity_means"]
+    np.testing.assert_allclose(other["p_holm"], holm(other["p_value"].to_numpy()))
+    assert (other["p_holm"].to_numpy() <= own["p_holm"].to_numpy()[:3]).all()
+
+
+def test_only_the_pairs_asked_for_are_tested_in_the_order_asked_for():
+    c = ("aim", "vanilla")
+    values = {A: [1.0, 2, 3, 4, 5], B: [2.0, 2, 3, 5, 5], c: [0.0, 1, 1, 2, 2]}
+    (row,) = paired(frame(values), ["SEX"], [(c, A)]).to_dict("records")
+    assert (row["first_mechanism"], row["second_stratification"]) == ("aim", "vanilla")
+    assert row["difference"] == pytest.approx(1.2 - 3)
+    assert row["p_holm"] == row["p_value"]
+
+
+def test_of_twenty_tests_of_nothing_a_verdict_is_rare():
+    rng = np.random.default_rng(2)
+    settings = [("m", str(i)) for i in range(7)]  # 21 pairs
+    wrong = 0
+    for _ in range(60):
+        found = paired(frame({s: rng.normal(0, 1, 5) for s in settings}), ["SEX"])
+        wrong += (found["verdict"] != "").any()
+    assert wrong <= 8  # 5 % of families at most, so 3 expected; uncorrected nearly every one

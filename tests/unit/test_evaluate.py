@@ -40,8 +40,8 @@ def found():
 def test_every_frame_has_every_group_and_a_stamp(found):
     frames = dict(found.frames())
     assert set(frames) == {
-        "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations",
-        "propensity", "components", "inconsistencies", "levels", "matches", "downstream",
+        "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations", "raw",
+        "propensity", "components", "inconsistencies", "levels", "matches", "downstream", "columns",
     }  # fmt: skip
     for name, frame in frames.items():
         assert "INTERNAL" in frame.attrs["stamp"], name
@@ -84,6 +84,17 @@ def test_the_card_has_the_worst_group_first_and_everybody_last(found):
     lines = [line for line in page.splitlines() if line.startswith("c ")]
     assert lines == [line for line in lines if "not_estimable" in line]
     assert len(lines) == 1
+
+
+def test_each_column_is_there_by_itself_with_the_shares_of_both_tables(found):
+    frame = found.columns.set_index(["column", "level"])
+    real, made = people(300, 1), people(250, 2)
+    for level in "abc":
+        assert frame.loc[("G", level), "real"] == pytest.approx((real["G"] == level).mean())
+        assert frame.loc[("G", level), "synthetic"] == pytest.approx((made["G"] == level).mean())
+    sums = found.columns.groupby("column")[["real", "synthetic", "value"]].sum()
+    np.testing.assert_allclose(sums, [[1, 1, 0]] * 4, atol=1e-12)
+    assert "Column by column" in found.page("this release", None)
 
 
 def test_all_of_it_is_plain_json(found):

@@ -8,7 +8,7 @@ import pytest
 from stratsynth.evaluation.fermi import data, pareto, picture, summary, tradeoff, violations
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
-from stratsynth.evaluation.fermi.reproduce import main, reproduce, words
+from stratsynth.evaluation.fermi.reproduce import claims, main, papers_noise, reproduce, words
 
 import stratsynth as ss
 from stratsynth.errors import UsageError
@@ -144,6 +144,7 @@ def test_its_counts_are_noisy():
 
 def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     monkeypatch.setattr("stratsynth.evaluation.fermi.reproduce.EPSILONS", (0.5, 1.0))
+    monkeypatch.setattr("stratsynth.evaluation.fermi.reproduce.claims", lambda: "claims")
     small = data.correlated(1200, 0)
     text = reproduce([small], seeds=1, iterations=20, out=tmp_path / "out")
     assert "equation 10" in text
@@ -151,6 +152,11 @@ def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     assert text.count("What this run says") == 2
     assert (tmp_path / "out" / "correlated_parity.png").exists()
     assert len(pd.read_csv(tmp_path / "out" / "fermi.csv")) == 2 * (6 + 5) * 2
+
+
+def test_the_papers_noise_pays_for_less_than_it_claims():
+    assert papers_noise(1.0) == (pytest.approx(0.849, abs=1e-3), pytest.approx(1.223, abs=1e-3))
+    assert "both together 1.22" in claims([1.0])
 
 
 def test_wrong_files_are_refused_in_a_line(tmp_path, capsys):

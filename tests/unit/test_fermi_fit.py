@@ -7,7 +7,7 @@ from dp_accounting.pld import PLDAccountant
 from sklearn.linear_model import LogisticRegression
 from stratsynth.adapters import DPFermi
 from stratsynth.adapters.fermi import ermi
-from stratsynth.adapters.fermi.task import UNDECLARED
+from stratsynth.adapters.shared.poisson import UNDECLARED
 
 import stratsynth as ss
 from helpers.regressing import SCHEMA, exactly, people

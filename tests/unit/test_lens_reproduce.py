@@ -32,9 +32,10 @@ def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
     assert "Output perturbation" in said
     assert "Larger traces go with larger parts of noise in one step (Theorem 4): holds" in said
     assert "surrogate narrows the gap between the groups by more than chance in 1 of 1 worlds: made up." in said
+    assert "Simulated with gamma2 0.1, tanh: the gap is narrower by more than chance in" in said
     assert "group_clip narrows the gap between the groups by more than chance in 0 of 1 worlds." in said
     assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "output.csv", "training.csv", "steps.csv", "mitigation.csv", "training.png",
+        "output.csv", "training.csv", "steps.csv", "mitigation.csv", "networks.csv", "training.png",
     }  # fmt: skip
     training = pd.read_csv(tmp_path / "out" / "training.csv")
     assert training["excess"].to_numpy() == pytest.approx((training["clipping"] + training["noise"]).to_numpy())
@@ -52,7 +53,7 @@ def test_claims_are_counted_among_groups_that_differ():
 
 
 def test_a_mitigation_that_widens_the_gap_is_not_praised():
-    found = reproduce._gaps(gaps(0.1, 0.2)).set_index(["world", "mitigation"])
+    found = reproduce._gaps(gaps(0.1, 0.2), reproduce.FITTED).set_index(reproduce.FITTED)
     assert not reproduce._better(found, "made up", "surrogate")
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stratsynth.evaluation.lens import tables
+from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.lens.scores import lens
 from stratsynth.evaluation.lens.twins import fit_internal
 from stratsynth.evaluation.tables import EncodedRows
@@ -199,6 +199,26 @@ def test_long_a_sampled_predictor_and_other_rows(tmp_path):
     found = lens(recipe, repeats=2, on=people(300, seed=5)).lens
     assert found["n"].iloc[-1] == 300
     assert np.allclose(found["value"], found["clipping"] + found["noise"])
+
+
+def test_a_predictor_by_chance_is_given_a_seed(tmp_path):
+    recipe = predicting(tmp_path, 'name = "reductions"\niterations = 5\n')
+    found = lens(recipe, repeats=2).lens
+    assert np.isfinite(found["value"]).all()
+
+
+def test_the_twin_without_clipping_is_the_same_mechanism_in_strata_too():
+    weights = Weights.public(census.shares(("SEX",)), citation="the built-in census")
+    inner = {"target": "AGEP", "features": ["MAR"], "groups": ["MAR"], "clip": 0.5}
+    schema = census.schema().restrict(("SEX", "MAR", "AGEP"))
+    how = Stratified(make("group_regression", inner), ["SEX"], weights)
+    twin = predictors.unclipped(prepare(how, schema, Budget(1, 1e-6), 500)).mechanism
+    assert twin.mechanism.clip == predictors.WIDE
+    assert twin.by == how.by
+    fair = make("fair_sgd", {"target": "MAR", "groups": ["SEX"], "iterations": 3, "sampling": 1.0})
+    twin = predictors.unclipped(prepare(fair, schema, Budget(1, 1e-6), 500)).mechanism
+    assert (twin.clip, twin.mitigation) == (predictors.WIDE, "none")
+    assert predictors.unclipped(prepare(make("mst", {}), schema, Budget(1, 1e-6), 500)) is None
 
 
 def test_what_the_lens_cannot_look_at_is_refused(tmp_path):

@@ -151,7 +151,7 @@ def test_settings_that_make_no_sense_are_refused(settings, words):
 
 BAD_FOR_SCHEMA = [
     ({"target": "W"}, "not in the schema"), ({"features": ["W"]}, "not in the schema"),
-    ({"groups": ["W"]}, "not in the schema"), ({"target": "C"}, "linear needs a numeric column"),
+    ({"groups": ["W"]}, "not in the schema"), ({"target": "C"}, "must be a numeric column"),
     ({"model": "logistic", "target": "C"}, "two levels"), ({"model": "logistic", "target": "Y"}, "two levels"),
     ({"reference": {"C": "zebra"}}, "no level"), ({"reference": {"X": "0"}}, "no level"),
     ({"interactions": [["X", "W"]]}, "not a feature"),

@@ -187,7 +187,7 @@ def test_a_synthetic_table_keeps_labels_and_pandas_types():
     assert table.column("s").to_pylist()[1:] == ["N", None]
     frame = to_pandas(table)
     kinds = {name: str(kind) for name, kind in frame.dtypes.items()}
-    assert kinds == {"c": "category", "i": "Int64", "j": "int64", "b": "bool", "n": "float64", "s": "string"}
+    assert kinds == {"c": "category", "i": "Int64", "j": "int64", "b": "bool", "n": "float64", "s": "str"}
     assert frame["c"].cat.categories.tolist() == ["1", "2"]
     assert frame["c"].isna().tolist() == [False, True, False]
     assert isinstance(frame, pd.DataFrame)

@@ -12,7 +12,7 @@ from stratsynth.evaluation.scores import marginals as engine
 from stratsynth.evaluation.scores.marginals import mean_l1, workload
 from stratsynth.evaluation.tables import EncodedRows, Pair
 
-from stratsynth import Categorical, Schema, StratsynthError
+from stratsynth import Categorical, Schema, StratsynthError, census
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),
@@ -183,3 +183,12 @@ def test_more_cells_than_can_be_numbered_are_refused():
     with pytest.raises(StratsynthError, match="smaller k"):
         workload_error(frame, frame, schema, 7)
     assert workload_error(frame, frame, schema, 6)["value"].item() == 0
+
+
+def test_without_errors_of_means_the_distances_are_the_same():
+    schema = census.schema().restrict(["SEX", "RAC1P", "AGEP", "ESR"])
+    pair = Pair.of(census.make(300), census.holdout(300), schema, ["SEX"])
+    full, quick = (workload(pair, engine.all_cliques(schema.names, 2, None), errors_of_means=e) for e in (True, False))
+    np.testing.assert_array_equal(full.values, quick.values)
+    assert (full.mean_errors(pair) > 0).all()
+    assert (quick.mean_errors(pair) == 0).all()

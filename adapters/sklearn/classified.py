@@ -1,0 +1,65 @@
+"""What estimators have in common that predict declared classes by a regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+from stratsynth.adapters.sklearn.grouped import Grouped, numbered
+
+from stratsynth.checks import is_list
+from stratsynth.schema import Categorical
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.mechanisms import Mechanism
+
+
+class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+    """Predicts one of the declared `classes`."""
+
+    classes: Any
+
+    def __sklearn_tags__(self) -> Any:
+        """As many classes as are declared; few rows give a model of noise."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True
+        tags.classifier_tags.multi_class = np.size(self.classes) > 2
+        return tags
+
+    def _declared(self) -> Sequence[Any]:
+        """The classes as a list; refuses what is none."""
+        classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
+        if not is_list(classes) or len(set(classes)) != len(classes) or len(classes) < 2:
+            raise ValueError('classes must be a list of at least two different ones, declared, such as ["no", "yes"].')
+        return classes
+
+    def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Features and classes as arrays."""
+        x, y = validate_data(self, x, y)
+        check_classification_targets(y)
+        return x, np.asarray(y)
+
+    def _learn(self, how: Mechanism[Any], x: NDArray[Any], y: NDArray[Any], sensitive: Any) -> None:
+        """Fit a mechanism that returns a regression, to the numbers of the classes."""
+        classes = self._declared()
+        levels = Categorical(levels=tuple(map(str, range(len(classes)))))
+        self._spend(how, x, numbered(y, classes), levels, sensitive)
+        self.classes_ = np.asarray(classes)
+        self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """The probability of each class, in the order of `classes`."""
+        frame = self._frame(X)
+        return self._model.probabilities(self._model.shown(frame))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The likeliest class."""
+        chances = self.predict_proba(X)  # refuses what was not fitted
+        found: NDArray[Any] = self.classes_[chances.argmax(axis=1)]
+        return found

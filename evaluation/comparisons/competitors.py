@@ -1,0 +1,124 @@
+"""What a grid compares: mechanisms named in a recipe with their settings, and objects of the caller's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from stratsynth.errors import RecipeError, UsageError, nearest
+from stratsynth.mechanisms import Mechanism, describe, make
+from stratsynth.models.base import Returns
+from stratsynth.strata.groups import Groups
+from stratsynth.stratified import Groupwise, Stratified, makes_strata, stratify
+from stratsynth.weights import Weights
+
+Competitor: TypeAlias = "Mapping[str, Any] | Mechanism[Any]"
+"""A name with settings, as a recipe has it; or a mechanism itself."""
+MECHANISMS = "a list of names, or of tables with a name and settings"
+
+
+def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
+    """Name and settings of each mechanism of a recipe, by its label."""
+    found: dict[str, Competitor] = {}
+    for one in mechanisms:
+        section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
+        if not isinstance(section.get("name"), str):
+            raise RecipeError(f"[compare] mechanisms is {MECHANISMS}.")
+        label = section.pop("label", None) or mechanism_label(section)
+        _check_label(label)
+        if label in found:
+            raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
+        makes_strata(section["name"])  # refuses a mechanism that is not installed
+        found[label] = section
+    if not found:
+        raise RecipeError("[compare] mechanisms is empty.")
+    return found
+
+
+def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:
+    """The recipe's mechanisms and the caller's own objects."""
+    found = dict(named)
+    for label, mechanism in own.items():
+        _check_label(label)
+        if isinstance(mechanism, type) or not isinstance(mechanism, Mechanism):
+            what = "a class" if isinstance(mechanism, type) else f"a {type(mechanism).__name__}"
+            raise UsageError(
+                f"compare: mechanisms[{label!r}] is {what}; give a mechanism such as MST(), or wrap a function from "
+                "frame to frame: External.plain(function)."
+            )
+        if label in found:
+            raise UsageError(f"compare: the recipe has a mechanism {label} too; give yours another label.")
+        found[label] = mechanism
+    return found
+
+
+def _check_label(label: Any) -> None:
+    if not isinstance(label, str) or not label or label.startswith("("):
+        raise RecipeError("[compare] the label of a mechanism is a text that does not begin with a bracket.")
+
+
+def mechanism_label(section: Mapping[str, Any]) -> str:
+    """A mechanism and its settings in a few words: `pooled (base mst)`."""
+    settings = [f"{k} {mechanism_label(v) if isinstance(v, Mapping) else v}" for k, v in section.items() if k != "name"]
+    name = str(section.get("name", ""))
+    return f"{name} ({', '.join(settings)})".strip() if settings else name
+
+
+def stratifications(
+    competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
+) -> Sequence[tuple[str, ...]]:
+    """What it is stratified by: `wanted`, but for one that makes strata itself, of the recipe's columns or its own."""
+    if isinstance(competitor, Mechanism):
+        return (tuple(competitor.by),) if isinstance(competitor, Groupwise) else wanted
+    return (by,) if makes_strata(competitor["name"]) else wanted
+
+
+def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
+    """The mechanism in the strata of some columns; without columns as it is. Refused if it draws no rows."""
+    if isinstance(competitor, Mechanism):
+        how, name = competitor, competitor.name
+        if weights is not None and not isinstance(how, Groupwise):
+            how = Stratified(how, by, weights, groups)
+    else:
+        settings = dict(competitor)
+        name = settings.pop("name")
+        if weights is not None:
+            how = stratify(name, settings, by, weights, groups)
+        elif makes_strata(name):
+            raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
+        else:
+            how = make(name, settings)
+    if how.returns != Returns.ROWS:
+        raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score; leave it out of mechanisms.")
+    return how
+
+
+def described(competitor: Competitor) -> dict[str, Any]:
+    """Name and settings in plain values."""
+    if isinstance(competitor, Mechanism):
+        said = describe(competitor)
+        return {"name": said["name"], **said["settings"]}
+    return dict(competitor)
+
+
+def inner_name(competitor: Competitor) -> str | None:
+    """The base of a pooled mechanism; None of any other."""
+    if isinstance(competitor, Mechanism):
+        base = getattr(competitor, "base", None) if competitor.name == "pooled" else None
+        return base.name if isinstance(base, Mechanism) else None
+    if competitor.get("name") != "pooled":
+        return None
+    base = competitor.get("base", "aim")
+    return str(base if isinstance(base, str) else base.get("name"))
+
+
+def check_pairs(said: Any, known: Sequence[str]) -> None:
+    """Refuse what is no list of pairs of settings, and settings that the grid has not."""
+    if not isinstance(said, list) or not all(
+        isinstance(pair, list | tuple) and len(pair) == 2 and pair[0] != pair[1] for pair in said
+    ):
+        raise RecipeError('[compare] pairs must be a list of two settings each, as in ["mst, vanilla", "mst by SEX"].')
+    for name in (name for pair in said for name in pair):
+        if name not in known:
+            hint = nearest(str(name), known)
+            raise RecipeError(f"[compare] pairs: there is no setting {name!r}{hint}. There are: {'; '.join(known)}.")

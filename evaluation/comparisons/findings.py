@@ -1,0 +1,165 @@
+"""INTERNAL. What a comparison found, beyond one error: models trained on releases, fairness, parity, paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
+from stratsynth.evaluation.report.figures import listing
+from stratsynth.evaluation.scores.parity import PARITY
+from stratsynth.evaluation.tables import EVERYBODY
+
+from stratsynth.report.numbers import several, short
+from stratsynth.report.page import Figure, Section
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LEARNED = {
+    "accuracy": "Accuracy",
+    "auc": "Area under the ROC curve",
+    "f1": "F1 of the positives",
+    "mean_absolute_error": "Mean absolute error",
+    "r2": "Share of the variance that is explained (r2)",
+}
+"""Scores of trained models, for everybody."""
+PARITIES = {"parity_means": "Parity error of the means", "parity_marginals": "Parity error of the marginals"}
+ERRORS = {"workload_error": "Workload error"}
+"""Whose tests are shown; those of the k-marginal score are the same, as it is the same distance on another scale."""
+TESTS = 60
+"""The largest number of tests shown of each metric, smallest p first; paired.csv has all."""
+
+
+def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
+    """The sections, of what the grid has scored."""
+    sections = [
+        ("use", "What the releases are good for", _used(frame), _USE),
+        ("fair", "How equal the predictions are", _between(frame), _FAIR),
+        ("parity", "Parity error", _parity(frame), _PARITY),
+        ("tests", "Which differences are beyond chance", _tests(tests), _TESTS),
+    ]
+    made = [(name, title, list(figures), words) for name, title, figures, words in sections]
+    return [Section(name, title, text=[words], figures=figures) for name, title, figures, words in made if figures]
+
+
+_USE = (
+    "Models trained on each release, and tested on real people that nothing was fitted to. “Real rows” are models "
+    "trained on the real rows themselves, which are not private."
+)
+_FAIR = (
+    "Differences of the models' rates between the groups that they serve best and worst, by fairlearn's definitions: "
+    "0 is equal; of ratios, 1. Groups too small for a rate are left out."
+)
+_PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
+_TESTS = (
+    "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
+    "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
+    f"where it is below .05, over {ENOUGH} repetitions or more. They are about noise and drawing, not about other rows."
+)
+
+
+def _used(frame: pd.DataFrame) -> Iterator[Figure]:
+    here = frame[frame["scope"] == EVERYBODY]
+    for metric, words in LEARNED.items():
+        part = here[here["metric"].str.startswith(f"{metric}:")]
+        part = part[~part["metric"].str.endswith(":constant")]
+        if len(part):
+            yield _by_epsilon(part, words, "model")
+
+
+def _between(frame: pd.DataFrame) -> Iterator[Figure]:
+    part = frame[(frame["scope"] == "between") & ~frame["metric"].str.endswith(":constant")]
+    names = part["metric"].str.split(":").str[0]
+    for metric in dict.fromkeys(names):
+        yield _by_epsilon(part[names == metric], str(metric).replace("_", " ").capitalize(), "model")
+
+
+def _parity(frame: pd.DataFrame) -> Iterator[Figure]:
+    for metric, words in PARITIES.items():
+        part = frame[(frame["metric"] == metric) & (frame["scope"] == PARITY)]
+        if len(part):
+            yield _by_epsilon(part, words, None)
+
+
+def _by_epsilon(part: pd.DataFrame, title: str, item: str | None) -> Figure:
+    """A row for each setting and model: the mean over repetitions, at each epsilon; then the baselines."""
+    own, base = part[part["stratification"] != BASELINE], part[part["stratification"] == BASELINE]
+    epsilons = sorted(set(own["epsilon"]))
+    rows: list[list[str | float | None]] = []
+    for keys, some in own.groupby(["metric", "mechanism", "stratification"], sort=False):
+        metric, mechanism, stratification = map(str, keys)
+        means = [_mean(some[some["epsilon"] == epsilon]) for epsilon in epsilons]
+        rows.append([*_item(metric, item), setting_name(mechanism, stratification), *means])
+    for keys, some in base.groupby(["metric", "mechanism"], sort=False):
+        value = _mean(some)
+        if np.isfinite(value):
+            rows.append(
+                [*_item(str(keys[0]), item), f"{str(keys[1]).strip('()')}, not private", *[value] * len(epsilons)]
+            )
+    columns = [*([(item, "text")] if item else []), ("setting", "text")]
+    return listing(
+        title, "", [*columns, *((f"epsilon {epsilon:g}", "number") for epsilon in epsilons)], rows,
+        f"Means over {several(int(own['seed'].nunique()), 'repetition')}; every single one is in comparison.csv.",
+    )  # fmt: skip
+
+
+def _item(metric: str, item: str | None) -> list[str]:
+    return [metric.partition(":")[2]] if item else []
+
+
+def _mean(part: pd.DataFrame) -> float:
+    return float(mean_interval(part["value"].to_numpy(float))[0])
+
+
+def _tests(tests: pd.DataFrame) -> Iterator[Figure]:
+    overall = tests[tests["scope"] != "group"]
+    for metric in dict.fromkeys(overall["metric"]):
+        if (words := _words(str(metric))) is not None:
+            part = overall[overall["metric"] == metric]
+            yield _tested(part.sort_values("p_value", kind="stable"), words)
+
+
+def _words(metric: str) -> str | None:
+    """The title of a metric whose tests are shown: of trained models the boosted trees'."""
+    name, _, model = metric.partition(":")
+    if model:
+        return f"{LEARNED[name]}: {model}" if name in LEARNED and model == "boosting" else None
+    return (ERRORS | PARITIES).get(name)
+
+
+def _tested(part: pd.DataFrame, title: str) -> Figure:
+    rows = [_test(row) for row in part.head(TESTS).to_dict("records")]
+    hidden = len(part) - len(rows)
+    note = f"{several(hidden, 'test')} with larger p are in paired.csv." if hidden > 0 else ""
+    return listing(
+        title, note,
+        [("first − second", "text"), ("epsilon", "text"), ("difference", "number"), ("low", "number"),
+         ("high", "number"), ("times", "number"), ("p", "text"), ("p (Holm)", "text"), ("first is", "text")],
+        rows, f"{several(len(part), 'test')}, smallest p first.",
+    )  # fmt: skip
+
+
+def _test(row: Mapping[Any, Any]) -> Sequence[str | float | None]:
+    first = setting_name(row["first_mechanism"], row["first_stratification"])
+    second = setting_name(row["second_mechanism"], row["second_stratification"])
+    return [
+        f"{first} − {second}", f"{row['epsilon']:g}", *(float(row[name]) for name in ("difference", "low", "high")),
+        int(row["repetitions"]), spelt(row["p_value"]), spelt(row["p_holm"]), word(str(row["verdict"]), first) or "–",
+    ]  # fmt: skip
+
+
+def word(verdict: str, first: str) -> str:
+    """What a verdict says the first setting is: better or worse, higher or lower; empty without a verdict."""
+    said = verdict.rpartition(" ")[2]
+    if said and not verdict.startswith(f"{first} is "):
+        said = {"better": "worse", "higher": "lower"}[said]
+    return said
+
+
+def spelt(p: float) -> str:
+    """A p-value as papers have it."""
+    if np.isnan(p):
+        return "–"
+    return "< 0.001" if p < 0.001 else short(p, 2)

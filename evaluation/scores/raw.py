@@ -1,0 +1,114 @@
+"""INTERNAL. Means and quartiles of the numbers themselves, which errors of bins cannot hide.
+
+A table of bins can be right while every number in a bin is wrong: where one wide bin holds most people, numbers drawn
+in it may have six times their mean. So the values as they are in the files, neither binned nor clipped to the schema's
+bounds, are compared: for each numeric column and each of mean, lower quartile, median and upper quartile,
+
+    value = |synthetic - real| / spread,    spread = the standard deviation of the real numbers.
+
+Codes that are no quantities, not applicable and missing values are left out of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.tables import FEW, Array, EncodedRows, as_schema, stamped, statuses
+
+from stratsynth.schema import Numeric, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUANTILES = {"lower quartile": 0.25, "median": 0.5, "upper quartile": 0.75}
+STATISTICS = ("mean", *QUANTILES)
+
+
+def raw_values(
+    real: Any, synthetic: Any, schema: Schema | str | Path, *, columns: Sequence[str] | None = None, few: int = FEW
+) -> pd.DataFrame:
+    """Means and quartiles of the raw numbers of both tables, side by side.
+
+    Args:
+        real: The private rows: a frame, an Arrow table or a path.
+        synthetic: The release's rows.
+        schema: The schema of both, or its path.
+        columns: Numeric columns; all of them when not given.
+        few: Columns with fewer numbers in either table are `small`.
+
+    Returns:
+        A row for each column and statistic: `variable`, `statistic`, `n`, `n_synthetic`, `real`, `synthetic`, `spread`,
+        `value` and `status`; INTERNAL.
+    """
+    import pandas as pd
+
+    schema = as_schema(schema)
+    names = [
+        name
+        for name, column in schema.columns.items()
+        if isinstance(column, Numeric) and (columns is None or name in columns)
+    ]
+    tables = [_numbers(data, schema, names) for data in (real, synthetic)]
+    found = [(name, *_compared(tables[0][name], tables[1][name])) for name in names]
+    counts = np.array([[len(tables[side][name]) for name in names] for side in (0, 1)], np.int64).reshape(2, -1)
+    there, made = (np.array([row[i] for row in found]).reshape(-1, len(STATISTICS)) for i in (1, 2))
+    spread = np.array([row[3] for row in found])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        apart = np.where(there == made, 0.0, np.abs(made - there) / np.where(spread > 0, spread, np.nan)[:, None])
+    n, n_synthetic = (np.repeat(side, len(STATISTICS)) for side in counts)
+    frame = pd.DataFrame(
+        {
+            "variable": pd.array([name for name in names for _ in STATISTICS], "string"),
+            "statistic": pd.array(list(STATISTICS) * len(names), "string"),
+            "n": n, "n_synthetic": n_synthetic, "real": there.ravel(), "synthetic": made.ravel(),
+            "spread": np.repeat(spread, len(STATISTICS)), "value": apart.ravel(),
+            "status": pd.array(statuses(apart.ravel(), np.minimum(n, n_synthetic), few), "string"),
+        }
+    )  # fmt: skip
+    return stamped(frame)
+
+
+def farthest(frame: pd.DataFrame) -> Mapping[Any, Any] | None:
+    """The row that is farthest off; None where nothing can be compared."""
+    rows = frame[frame["value"].notna()].to_dict("records")
+    return max(rows, key=lambda row: row["value"]) if rows else None
+
+
+def sentence(row: Mapping[Any, Any]) -> str:
+    """What a reader is told of the row that is farthest off."""
+    return (
+        f"Of the numbers themselves, the {row['statistic']} of {row['variable']} is farthest off: "
+        f"{row['synthetic']:,.6g}, where the real one is {row['real']:,.6g}: "
+        f"{row['value']:.2f} standard deviations apart."
+    )
+
+
+def _numbers(data: Any, schema: Schema, names: Sequence[str]) -> dict[str, Array]:
+    """The numbers of each column, as they are; of rows that were encoded before, within their bounds."""
+    if isinstance(data, EncodedRows):
+        return {name: data.numbers[name][~np.isnan(data.numbers[name])] for name in names}
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema import values
+
+    table = open_source(data).read(names)
+    found = {}
+    for name in names:
+        column = schema.column(name)
+        assert isinstance(column, Numeric)  # noqa: S101 - as they were chosen
+        numbers, _ = values.floats(column, table.column(name))
+        found[name] = numbers[~np.isnan(numbers)]
+    return found
+
+
+def _compared(real: Array, synthetic: Array) -> tuple[list[float], list[float], float]:
+    """The statistics of both, and the real numbers' standard deviation."""
+    return _statistics(real), _statistics(synthetic), float(real.std()) if len(real) else np.nan
+
+
+def _statistics(numbers: Array) -> list[float]:
+    if not len(numbers):
+        return [np.nan] * len(STATISTICS)
+    return [float(numbers.mean()), *np.quantile(numbers, list(QUANTILES.values())).tolist()]

@@ -1,0 +1,168 @@
+"""INTERNAL: what a column of private rows looks like, for the draft of a schema that a person will review.
+
+Identifiers, names and free text are no columns of a release: they are refused with the remedy.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from stratsynth.data.guess_bins import decimal_keys, looks_coded, numeric_keys
+from stratsynth.data.guess_times import moment_kind, temporal
+from stratsynth.errors import SchemaError
+from stratsynth.schema import values
+from stratsynth.schema.columns import EXACT, Categorical, Column, Numeric
+from stratsynth.schema.text import MISSING, number
+
+FEW = 30
+"""A column of numbers with at most this many different ones is drafted as categorical."""
+OFTEN = 50
+"""Numbers that are not whole must each occur this often on average for that."""
+MANY = 1000
+"""A column of text with more different values than this is not drafted."""
+MOST_DIGITS = 4
+"""Numbers of at most this many decimals come back with as many."""
+ENOUGH = 50
+"""In so many rows, values that all differ are an identifier's."""
+
+_IDENTIFIER = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|ssn|bsn|pid|serial|serialno|number|nr|no)$", re.IGNORECASE)
+_PERSONAL = re.compile(
+    r"(^|[_ .-])((first|last|full|sur|family|given)?[_ .-]?name|e-?mail|phone|address|street)s?$", re.IGNORECASE
+)
+_OTHER_DATES = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}")
+
+
+@dataclass(frozen=True)
+class Guess:
+    """A drafted column, and what its reviewer should know."""
+
+    column: Column
+    notes: list[str] = field(default_factory=list)
+
+
+def guess(name: str, data: pa.ChunkedArray, own_type: str | None = None) -> Guess:
+    """The column that these values look like.
+
+    Args:
+        name: Its name.
+        data: Its values.
+        own_type: What its table says of its type, where the values as read do not tell: "int64", "ordered", or
+            "text", which comes back as text whatever it spells.
+
+    Raises:
+        SchemaError: A column that cannot or should not be released, with the remedy.
+    """
+    values.check_type(name, data.type)
+    texts = values.counted(data)
+    if not texts:
+        raise SchemaError("it has no value at all")
+    missing = bool(data.null_count)
+    if pa.types.is_dictionary(data.type):
+        return Guess(_category(data, texts, missing=missing, ordered=own_type == "ordered" or data.type.ordered))
+    if kind := moment_kind(data.type, texts):
+        return Guess(*temporal(kind, data.type, texts, missing=missing, as_text=own_type == "text"))
+    if all(_OTHER_DATES.fullmatch(text) for text in texts):
+        raise SchemaError("its dates are not in ISO form; write them as 2024-12-31, or leave it out")
+    if all(text.lower() in {"true", "false"} for text in texts) and own_type != "text":
+        outside = MISSING if missing else None
+        return Guess(Categorical(levels=("false", "true"), outside=outside, dtype="bool"))
+    return _numbers_or_levels(name, data.type, texts, own_type, missing=missing)
+
+
+def _numbers_or_levels(
+    name: str, kind: pa.DataType, texts: Mapping[str, int], own_type: str | None, *, missing: bool
+) -> Guess:
+    """Numeric for reals and many whole numbers, one word among them allowed; categorical for the rest."""
+    numbers = {text: value for text in texts if (value := number(text)) is not None}
+    words = sorted(texts.keys() - numbers.keys())
+    whole = all(value.is_integer() and abs(value) <= EXACT for value in numbers.values())
+    coded = any(len(text) > 1 and text[0] == "0" and text[1].isdigit() for text in numbers)
+    _refuse_identifier(name, texts, numbers, quantities=len(words) <= 1 and bool(numbers) and not coded, whole=whole)
+    dtype = _type(kind, own_type, texts, whole=whole and not coded and not words)
+    counts: dict[float, int] = {}
+    for text, value in numbers.items():
+        counts[value] = counts.get(value, 0) + texts[text]
+    rare = not whole and sum(counts.values()) < OFTEN * len(counts)
+    listed = whole and looks_coded(counts)
+    if len(words) <= 1 and counts and (len(counts) > FEW or rare) and not coded and not listed:
+        keys, notes = numeric_keys(counts, whole=whole)
+        own = words[0] if words else None
+        typed = own_type == "text" or (dtype != "string" and not own and (whole or dtype != "int64"))
+        if (digits := _decimals(numbers)) is not None and not whole:
+            keys |= decimal_keys(keys, digits)
+        if whole and not notes and FEW < len(counts) <= MANY and len(counts) < 0.3 * (keys["upper"] - keys["lower"]):
+            notes.append("if these are codes, as of an occupation, and no amounts, list them as levels")
+        return Guess(Numeric(**keys, missing=missing, not_applicable=own, dtype=dtype if typed else None), notes)
+    levels = (*sorted(numbers, key=lambda text: (numbers[text], text)), *words)
+    _refuse_many(texts)
+    notes = ["it looks like codes, as of an occupation; if these are amounts, declare a numeric column"] * listed
+    return Guess(Categorical(levels=levels, outside=MISSING if missing else None, dtype=dtype), notes)
+
+
+def _decimals(numbers: Mapping[str, float]) -> int | None:
+    """How many decimals the numbers have, if these are few."""
+    found = {len(text.partition(".")[2].rstrip("0")) for text in numbers if "e" not in text.lower()}
+    return max(found) if found and max(found) <= MOST_DIGITS else None
+
+
+def _category(data: pa.ChunkedArray, texts: Mapping[str, int], *, missing: bool, ordered: bool) -> Categorical:
+    """A frame's own categories: all that it declares, in their order where they have one."""
+    declared = list(dict.fromkeys(text for chunk in data.chunks for text in values.texts(chunk.dictionary)))
+    _refuse_many(dict.fromkeys(declared, 1))
+    spelt = {text: number(text) for text in declared}
+    if not ordered:
+        key = lambda text: (spelt[text] is None, spelt[text] or 0.0, text)  # noqa: E731
+        declared = sorted(texts, key=key)
+    outside = MISSING if missing else None
+    return Categorical(levels=tuple(declared), outside=outside, dtype="category", ordered=ordered)
+
+
+def _refuse_many(texts: Mapping[str, int]) -> None:
+    if len(texts) > MANY:
+        raise SchemaError(f"it has more than {MANY} different texts; leave it out, or group its values first")
+
+
+def _refuse_identifier(
+    name: str, texts: Mapping[str, int], numbers: Mapping[str, float], *, quantities: bool, whole: bool
+) -> None:
+    """Refuse what tells people apart, or was written about them."""
+    rows, different = sum(texts.values()), len(texts)
+    unit = f"if it tells people apart, write unit = {{ column = {json.dumps(name)}, max_rows = 1 }}"
+    if rows >= ENOUGH and different == rows:
+        close = whole and bool(numbers) and max(numbers.values()) - min(numbers.values()) < 2 * rows
+        long = whole and min(map(len, texts)) == max(map(len, texts)) >= 8
+        if not quantities or (whole and (close or long or _IDENTIFIER.search(name))):
+            raise SchemaError(
+                f"its values all differ, as an identifier's do, and none may be released; leave it out, or {unit}"
+            )
+    if quantities or different <= FEW:
+        return
+    if _PERSONAL.search(name) and different > 0.3 * rows:
+        raise SchemaError("it looks like names or addresses, which may not be released; leave it out")
+    if different > MANY or different > 0.5 * rows > ENOUGH:
+        spaces = sum(text.count(" ") for text in texts) / different
+        if spaces >= 1:
+            raise SchemaError("it looks like free text or names, which may not be released; leave it out")
+        if different > MANY:
+            raise SchemaError(
+                f"it has more than {MANY} different texts, as an identifier has; leave it out, group its values first, "
+                f"or {unit}"
+            )
+
+
+def _type(kind: pa.DataType, own_type: str | None, texts: Mapping[str, int], *, whole: bool) -> str:
+    """The type to come back in."""
+    if pa.types.is_integer(kind) or own_type == "int64":
+        return "int64"
+    if pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return "float64"
+    if own_type == "text":
+        return "string"
+    if not whole:
+        return "string"
+    return "int64" if all(text.lstrip("-").isdigit() for text in texts) else "float64"

@@ -1,0 +1,176 @@
+"""INTERNAL: the bounds and bins of a drafted column of numbers, read from private rows.
+
+A draft is for a person to review; what stands here only decides what she starts from.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from typing import Any
+
+from stratsynth.schema.columns import EXACT, Numeric
+
+MOST_IN_A_BIN = 0.4
+"""Bins of equal width will not do where more than this share of the numbers lies in one."""
+SPIKE = 0.03
+"""A number that this share of the records has exactly is a bin of its own: zeros, and round numbers in answers."""
+SPIKES = 12
+"""The most such numbers."""
+MANY_VALUES = 128
+"""Whole numbers from this range have a bin each, and need no spikes."""
+FEW_VALUES = 20
+"""Fewer different numbers are no skewed column."""
+MOST_CODES, EACH_CODE = 500, 20
+"""Codes of a list are at most this many, and each occurs this often on average."""
+CODES = 4
+"""The most special codes that are looked for at the ends."""
+QUANTILES = (0.01, 0.03, *(i / 16 for i in range(1, 16)), 0.96, 0.98, 0.99, 0.995, 0.999)
+"""Where a skewed column is cut; beyond the last of them, at powers of ten."""
+DIGITS = 2
+"""How many digits such an end of a bin has."""
+
+Counts = Mapping[float, int]
+"""How many rows have each number."""
+
+
+def numeric_keys(counts: Counts, *, whole: bool) -> tuple[dict[str, Any], list[str]]:
+    """The keys of a `Numeric` for numbers with these counts, and what its reviewer should know."""
+    notes: list[str] = []
+    codes = set(_codes(counts)) if whole else set()
+    rest = {value: count for value, count in counts.items() if value not in codes}
+    lower, upper = rounded_bounds(min(rest), max(rest), whole=whole)
+    keys: dict[str, Any] = {"lower": lower, "upper": upper, "integer": whole}
+    if codes:
+        keys["special"] = tuple(f"{value:.0f}" for value in sorted(codes))
+        notes.append(f"{', '.join(keys['special'])} looks like a code and no amount; if it is one, leave `special` out")
+    if whole and upper - lower < MANY_VALUES:
+        values = int(upper - lower) + 1
+        return keys if values <= 100 else keys | {"bins": values}, notes  # as it is without saying so
+    rows = sum(rest.values())
+    often = [value for value, count in rest.items() if count >= SPIKE * rows] if len(rest) > 2 else []
+    spikes = tuple(sorted(sorted(often, key=rest.__getitem__)[-SPIKES:]))
+    if spikes:
+        keys["spikes"] = spikes
+        most = max(spikes, key=rest.__getitem__)
+        notes.append(f"{rest[most] / rows:.0%} of the numbers are exactly {most:g}; `spikes` keeps such numbers apart")
+    others = {value: count for value, count in rest.items() if value not in spikes}
+    share = _fullest(Numeric(**keys), others) if others else 0.0
+    if share > MOST_IN_A_BIN and len(others) > FEW_VALUES and 1e-90 < max(map(abs, others)) < 1e90:
+        edges = _edges(others, lower, upper, whole=whole)
+        size = _round(_quantile(sorted(others.items()), 0.5, size=True), 1)
+        keys |= {"edges": edges, "shape": "log", "transform_unit": max(size, 1.0) if whole else size or 1.0}
+        notes.append(
+            f"bins of equal width would put {share:.0%} of the numbers into one, and ruin means: `edges` follow what "
+            "was seen, to two digits. Replace them by public ones, narrow where most people are and wide in the tail"
+        )
+    elif others:
+        keys |= _number_of_bins(others, lower, upper)
+    return keys, notes
+
+
+def looks_coded(counts: Counts) -> bool:
+    """Whether whole numbers are codes, as of occupations: a few hundred, far apart, of no common step, zero not theirs.
+
+    Amounts have a zero, or a step such as 1,000, or lie densely where most people are.
+    """
+    seen = sorted(counts)
+    few = MANY_VALUES // 4 < len(seen) <= MOST_CODES and sum(counts.values()) >= EACH_CODE * len(seen)
+    if not few or seen[0] <= 0:
+        return False
+    ordered = sorted(counts.items())
+    low, high = _quantile(ordered, 0.1), _quantile(ordered, 0.9)
+    inside = sum(low <= value <= high for value in seen)
+    return math.gcd(*map(int, seen)) == 1 and inside < 0.1 * (high - low)
+
+
+def decimal_keys(keys: Mapping[str, Any], digits: int) -> dict[str, Any]:
+    """Further keys for numbers of so many decimals; a bin each, where there are few between the bounds."""
+    first, last = math.floor(keys["lower"] * 10**digits), math.ceil(keys["upper"] * 10**digits)
+    if last - first >= MANY_VALUES or "edges" in keys:
+        return {"digits": digits}
+    edges = tuple(place / 10**digits for place in range(first, last + 2))
+    return {"lower": edges[0], "upper": edges[-2], "digits": digits, "edges": edges, "bins": None, "spikes": ()}
+
+
+def _number_of_bins(counts: Counts, lower: float, upper: float) -> dict[str, int]:
+    """So many bins that each is at most a fifth of a standard deviation wide, from 20, as without saying so, to 60."""
+    rows = sum(counts.values())
+    mean = math.fsum(value / rows * count for value, count in counts.items())
+    square = math.fsum(((value - mean) / (upper - lower)) ** 2 * count for value, count in counts.items()) / rows
+    spread = math.sqrt(square)
+    found = min(60, math.ceil(5 / spread)) if spread > 0 else 0
+    return {"bins": found} if found > 20 else {}
+
+
+def rounded_bounds(least: float, most: float, *, whole: bool) -> tuple[float, float]:
+    """The extremes rounded outward to 5, 50, 500 and so on, by how far apart they are."""
+    low, high = Decimal(least), Decimal(most)
+    step = Decimal(10) ** (high - low or abs(high) or Decimal(1)).adjusted() / 2
+    step = max(step, Decimal(1)) if whole else step
+    lower = (low / step).to_integral_value(ROUND_FLOOR) * step
+    upper = (high / step).to_integral_value(ROUND_CEILING) * step
+    upper += step if lower == upper else 0
+    limit = Decimal(EXACT) if whole else Decimal(sys.float_info.max)
+    return float(max(lower, -limit)), float(min(upper, limit))
+
+
+def _codes(counts: Counts) -> Iterator[float]:
+    """Numbers at the ends that look like codes: nines, eights or sevens far above all others, or single negatives."""
+    seen = sorted(counts)
+    for _ in range(CODES):
+        if len(seen) <= MANY_VALUES // 2:
+            return
+        first, last, spread = seen[0], seen[-1], seen[-2] - seen[1]
+        text = f"{last:.0f}"
+        if len(text) > 1 and len(set(text)) == 1 and text[0] in "789" and last - seen[-2] > spread:
+            yield seen.pop()
+        elif first < 0 <= seen[1] and (first >= -9 or set(f"{-first:.0f}") == {"9"}):
+            yield seen.pop(0)
+        else:
+            return
+
+
+def _fullest(column: Numeric, counts: Counts) -> float:
+    """The share of the numbers that lie in the fullest bin which is no spike."""
+    bins: dict[int, int] = {}
+    for value, count in counts.items():
+        place = bisect_right(column.breaks, value)
+        bins[place] = bins.get(place, 0) + count
+    return max(bins.values()) / sum(bins.values())
+
+
+def _edges(counts: Counts, lower: float, upper: float, *, whole: bool) -> tuple[float, ...]:
+    """Ends of bins at rounded quantiles, and at powers of ten beyond them."""
+    ordered = sorted(counts.items())
+    cuts = {_round(_quantile(ordered, q), DIGITS) for q in QUANTILES}
+    cuts |= {cut for cut in _ladder(lower, upper) if not min(cuts) <= cut <= max(cuts)}
+    cuts = {float(round(cut)) for cut in cuts} if whole else cuts
+    end = upper + 1 if whole else upper
+    return (lower, *sorted(cut + 0.0 for cut in cuts if lower < cut < upper), end)
+
+
+def _ladder(lower: float, upper: float) -> Iterator[float]:
+    """Powers of ten, with both signs, as far as the bounds are: noise in more bins of few people would move means."""
+    most = math.floor(math.log10(max(abs(lower), abs(upper))))
+    for power in range(most - 8, most + 1):
+        yield from (10.0**power, -(10.0**power))
+
+
+def _quantile(ordered: list[tuple[float, int]], q: float, *, size: bool = False) -> float:
+    """The number below which a part of the rows lies; of its size, the sign left out, on request."""
+    if size:
+        ordered = sorted((abs(value), count) for value, count in ordered)
+    wanted, before = q * sum(count for _, count in ordered), 0
+    for value, count in ordered:
+        before += count
+        if before >= wanted:
+            return value
+    return ordered[-1][0]
+
+
+def _round(value: float, digits: int) -> float:
+    return float(f"{value:.{digits}g}")

@@ -1,0 +1,98 @@
+"""Progress with the time that is left: on a terminal's stderr and in a notebook; elsewhere nothing is shown."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Protocol, TypeAlias, TypeVar
+
+T = TypeVar("T")
+Tick: TypeAlias = "Callable[[int | None, int | None], None]"
+"""Called with the number of steps done (None for one more) and the number of all (None where it stays)."""
+
+
+def wanted(progress: bool | None) -> bool:
+    """Whether a bar is shown: as asked, and by default where a person looks on."""
+    return (sys.stderr.isatty() or in_notebook()) if progress is None else progress
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    return "ipykernel" in sys.modules
+
+
+@contextlib.contextmanager
+def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
+    """A bar that is gone when it is done.
+
+    Args:
+        what: The name of the steps.
+        slow: Whether steps are few and long, so that the speed of the last thirty seconds says nothing.
+    """
+    from rich.console import Console
+    from rich.errors import LiveError
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"), BarColumn(), *([MofNCompleteColumn()] if slow else []), TimeElapsedColumn(),
+        TextColumn("left"), TimeRemainingColumn(),
+    )  # fmt: skip
+    period = 24 * 3600 if slow else 30.0
+    console = Console() if in_notebook() else Console(stderr=True)
+    shown = Progress(*columns, console=console, transient=True, speed_estimate_period=period)
+    task = None
+
+    def tick(done: int | None, total: int | None) -> None:
+        nonlocal task
+        if task is None:  # steps done before do not count in the speed
+            task = shown.add_task(what, total=total, completed=done or 0)
+        elif done is None:
+            shown.update(task, advance=0 if total is not None else 1, total=total)
+        else:
+            shown.update(task, completed=done, total=total)
+
+    try:
+        shown.start()
+    except LiveError:  # the caller has a bar of its own on the screen
+        yield lambda *_: None
+        return
+    try:
+        yield tick
+    finally:
+        shown.stop()
+
+
+class Step(Protocol):
+    """Counts one step as done when it is handed its result, which it hands back."""
+
+    def __call__(self, result: T, /) -> T:
+        """The result."""
+
+
+@contextlib.contextmanager
+def steps(what: str, total: int, progress: bool | None) -> Iterator[Step]:
+    """A bar over a known number of steps, as asked, and by default where a person looks on."""
+    count = 0
+
+    def done(result: T) -> T:
+        nonlocal count
+        count += 1
+        if tick is not None:
+            tick(min(count, total), total)
+        return result
+
+    if not wanted(progress):
+        tick: Tick | None = None
+        yield done
+        return
+    with bar(what, slow=True) as tick:
+        tick(0, total)
+        yield done

@@ -1,0 +1,97 @@
+"""Each column of a release as a picture; beside it, if somebody has them, the real rows: INTERNAL then."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.report.drawing import check_path, new_figure, save, stamp
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from numpy.typing import NDArray
+
+    from stratsynth.release.release import Release
+    from stratsynth.schema import Schema
+    from stratsynth.schema.columns import Column
+
+ACROSS, LEVELS, ROWS = 4, 16, 20_000
+"""Columns side by side; levels that are drawn, the commonest; rows that are drawn where no size was declared."""
+INTERNAL = "INTERNAL: real rows without a charge; not differentially private, not for publication"
+
+
+def columns_plot(
+    release: Release, path: str | Path | None, real: Any, columns: Sequence[str] | None, seed: int
+) -> Figure:  # fmt: skip
+    """The figure of `Release.plot`."""
+    from stratsynth.data.draft import refuse_release_folder
+
+    target = None if path is None else check_path(path)
+    if target is not None and real is not None:
+        refuse_release_folder(target)
+    schema = release.model.schema
+    names = schema.names if columns is None else tuple(columns)
+    for name in names:
+        schema.column(name)
+    drawn = shares(schema, release.sample_arrow(release.declared_size or ROWS, seed=seed))
+    truth = None if real is None else shares(schema, real)
+    across = min(ACROSS, len(names))
+    down = math.ceil(len(names) / across)
+    figure = new_figure(2.6 * across + 0.6, 1.9 * down + 0.5)
+    axes = figure.subplots(down, across, squeeze=False).ravel()
+    for name, one in zip(names, axes, strict=False):
+        _draw(one, name, schema.column(name), drawn[name], None if truth is None else truth[name])
+    for one in axes[len(names) :]:
+        one.set_axis_off()
+    if truth is not None:
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside upper right", ncols=2, fontsize=8)
+        stamp(figure, INTERNAL)
+    if target is not None:
+        save(figure, target)
+    return figure
+
+
+def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
+    """The share of each category of each column."""
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema.codec import encode
+
+    coded = encode(schema, open_source(data).read(schema.names))
+    counts = {name: np.bincount(coded.codes[name], minlength=schema.size(name)) for name in schema.names}
+    return {name: count / max(count.sum(), 1) for name, count in counts.items()}
+
+
+def _draw(axes: Axes, name: str, column: Column, drawn: NDArray[Any], real: NDArray[Any] | None) -> None:
+    """A numeric column as steps, bin by bin, any other as bars of its commonest levels.
+
+    Bins are drawn equally wide, whatever they span: of a long tail nothing could be seen otherwise.
+    """
+    axes.set_title(name, fontsize=9)
+    axes.tick_params(labelsize=7)
+    series = [("synthetic", drawn, "tab:blue"), *([("real", real, "0.25")] if real is not None else [])]
+    if isinstance(column, Numeric) and len(column.extents) > 1:
+        from matplotlib.ticker import EngFormatter
+
+        bins = len(column.extents)
+        edges = [column.lower, *(float(low) for low in np.asarray(column.breaks, float)[1:bins]), column.upper]
+        for label, values, colour in series:
+            axes.stairs(values[:bins], np.arange(bins + 1), label=label, color=colour, linewidth=1.2)
+        ticks = np.unique(np.linspace(0, bins, 5).round().astype(int))
+        said = EngFormatter(sep="")
+        axes.set_xticks(ticks, [said(float(f"{edges[tick]:.2g}")) for tick in ticks])
+        axes.set_ylim(bottom=0)
+        return
+    most = drawn if real is None else np.maximum(drawn, real)
+    kept = np.sort(np.argsort(-most, kind="stable")[:LEVELS])
+    width = 0.8 / len(series)
+    for i, (label, values, colour) in enumerate(series):
+        axes.bar(np.arange(len(kept)) + i * width, values[kept], width, label=label, color=colour)
+    labels = [column.all_levels[code][:10] for code in kept]
+    turned = 90 if max(map(len, labels)) > 2 else 0
+    axes.set_xticks(np.arange(len(kept)) + (len(series) - 1) * width / 2, labels, rotation=turned)

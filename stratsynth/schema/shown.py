@@ -1,0 +1,40 @@
+"""What a notebook shows of a schema."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stratsynth.display import panel
+from stratsynth.schema.columns import Categorical
+from stratsynth.schema.temporal import Temporal
+
+if TYPE_CHECKING:
+    from stratsynth.schema.columns import Column
+    from stratsynth.schema.schema import Schema
+
+LEVELS = 8
+"""The number of levels that are named."""
+
+
+def schema_html(schema: Schema) -> str:
+    """Every column with its kind, its number of categories, and what they are."""
+    rows = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
+    unit = "a record" if isinstance(schema.unit, str) else f"{schema.unit.column}, up to {schema.unit.max_rows} rows"
+    reviewed = "" if schema.reviewed_by is None else f", reviewed by {schema.reviewed_by}"
+    facts = [("From", f"{schema.origin}{reviewed}"), ("Protects", unit), ("Rules", len(schema.rules))]
+    return panel("Schema", facts, (["column", "kind", "categories", "values"], rows))
+
+
+def _kind(column: Column) -> str:
+    if isinstance(column, Categorical):
+        return "ordered categories" if column.ordered else "categories"
+    if isinstance(column, Temporal):
+        return f"{column.kind}s, by the {column.unit}"
+    return "whole numbers" if column.integer else "numbers"
+
+
+def _values(column: Column) -> str:
+    if not isinstance(column, Categorical):
+        return f"{column.spell(column.lower)} to {column.spell(column.upper)}"
+    levels = column.all_levels
+    return ", ".join(levels[:LEVELS]) + (f", ... ({len(levels)} in all)" if len(levels) > LEVELS else "")

@@ -1,0 +1,140 @@
+"""One call from a table to a release: `synthesize`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.checks import is_texts, number
+from stratsynth.data.table import open_table
+from stratsynth.errors import NotPrivateWarning, SchemaError, UsageError
+from stratsynth.fitting import fit
+from stratsynth.mechanisms import Mechanism, as_mechanism
+from stratsynth.schema import Schema
+from stratsynth.strata.groups import Groups
+from stratsynth.stratified import Groupwise, Stratified, stratify
+from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.data.sources import Data, Source
+    from stratsynth.release import Release
+
+NOBODY = "nobody: the data were declared public"
+"""Who has reviewed a schema that was drafted from public rows, as the certificate repeats it."""
+LOUD = "NOT PRIVATE: the data were declared public, {0}nothing is charged, and what is made may show single records."
+DRAFTED = "the schema came from the rows, "
+
+
+def synthesize(
+    data: Data,
+    *,
+    epsilon: float,
+    delta: float = 1e-9,
+    schema: Schema | str | PathLike[str] | None = None,
+    public: bool = False,
+    mechanism: Mechanism[Any] | str | None = None,
+    by: Sequence[str] = (),
+    weights: Weights | None = None,
+    declared_size: int | None = None,
+    ledger: str | PathLike[str] | None = None,
+    seed: int | None = None,
+) -> Release:
+    """Synthetic data from a table in one call: draft or schema, plan, fit, release.
+
+    Data that are public, or a sandbox, need no schema: `synthesize(frame, epsilon=1, public=True)` drafts one from the
+    rows and says loudly that the result is not private. Private data need a schema that a person has reviewed:
+    `synthesize(frame, epsilon=1, schema=reviewed)`.
+
+    Args:
+        data: A pandas or polars frame, an Arrow table, or the path of a data file.
+        epsilon: What the fit may spend.
+        delta: With what probability the guarantee may fail.
+        schema: The public statement of what the table can hold: a `Schema` or the path of its file.
+        public: Whether the data are public: nothing is charged, and the release says that it is not private.
+        mechanism: What is fitted, or its name: `mst` when not given, and `pooled` with MST where there are strata.
+        by: Columns whose crossing makes the strata.
+        weights: The strata's public shares. Those of public data are counted when none are given.
+        declared_size: About how many records there are, as is publicly known; of public data they are counted.
+        ledger: The file that keeps the account of private data; without one the account lasts for the process.
+        seed: Of what is drawn after the noise, which has none.
+
+    Returns:
+        The release: `.sample(n)` gives rows, `.save(folder)` writes it.
+
+    Raises:
+        UsageError: What is refused before anything is charged: private data without a reviewed schema, for one.
+        BudgetRefused: What the ledger has not enough left for.
+
+    Warns:
+        NotPrivateWarning: Where the data are declared public.
+    """
+    from stratsynth.data.sources import open_source
+
+    number("epsilon", epsilon, above=0)
+    if isinstance(by, str) or not is_texts(by):
+        raise UsageError(f'`by` is a list of columns; write ["{by}"].')
+    budget = Budget(epsilon, delta)
+    if schema is None and not public:
+        raise SchemaError(
+            "private data need a schema that a person has reviewed: draft = Schema.draft(data), then "
+            'schema=draft.reviewed("your name", {corrected columns}). If the data are public, say public=True.'
+        )
+    if schema is not None and not isinstance(schema, Schema):
+        schema = Schema.load(schema)
+    how = None if mechanism is None else as_mechanism(mechanism)
+    source = open_source(data)
+    if public:
+        warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
+        schema, declared_size = _looked_at(source, schema, declared_size)
+    assert schema is not None  # noqa: S101 - private data without one were refused
+    shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
+    table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
+    return fit(_strata(how, by, shares), table, budget, seed=seed)
+
+
+def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
+    """Of public data: the schema, drafted where there is none, and the number of rows."""
+    from stratsynth.data.draft import drafted
+
+    if schema is None:
+        found = drafted(source)
+        return replace(found.schema, reviewed_by=NOBODY), size or found.rows
+    return schema, size or source.read(schema.names[:1]).num_rows
+
+
+def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
+    """The shares of public data's own groups."""
+    import numpy as np
+    import pandas as pd
+
+    from stratsynth.schema.codec import encode
+    from stratsynth.strata import crossing
+
+    known = schema.restrict(by)
+    codes: Mapping[str, Any] = encode(known, source.read(known.names)).codes
+    cells = np.ravel_multi_index([codes[name].astype(np.intp) for name in by], known.shape(by))
+    counts = np.bincount(cells, minlength=known.cells(by))
+    rows = [
+        {**stratum.to_dict(), "count": int(count)} for stratum, count in zip(crossing(known, by), counts, strict=True)
+    ]
+    frame: pd.DataFrame = pd.DataFrame(rows)
+    return Weights.public(frame, citation="counted in the data themselves, which were declared public")
+
+
+def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
+    """The mechanism in its strata, if there are any."""
+    if not by:
+        return as_mechanism("mst") if how is None else how
+    if weights is None:
+        raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
+    if how is None:
+        return stratify("pooled", {"base": "mst"}, by, weights, Groups())
+    if isinstance(how, Groupwise):
+        raise UsageError(f"{how.name} has strata of its own; leave `by` out.")
+    return Stratified(how, by, weights)

@@ -1,0 +1,130 @@
+"""One call from a table to a release: loud where it is not private, refused where nobody has reviewed the schema."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from stratsynth.adapters import Independent
+
+import stratsynth as ss
+from helpers import small
+from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, StratsynthError
+
+ROWS = 6_000
+
+
+def people(rows=ROWS):
+    rng = np.random.default_rng(3)
+    age = rng.integers(18, 90, rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": rng.choice(["f", "m"], rows),
+            "bill": np.where(rng.random(rows) < 0.3, 0, np.round(np.exp(rng.normal(6, 1.5, rows)))).astype(int),
+            "member": rng.random(rows) < age / 100,
+            "region": pd.Categorical(rng.choice(["n", "s", "w"], rows)),
+            "since": pd.Timestamp("2011-01-01") + pd.to_timedelta(rng.integers(0, 3_000, rows), unit="D"),
+            "note": [None, *rng.choice(["x", "y"], rows - 1)],
+        }
+    )
+
+
+def test_public_data_need_one_call_and_it_is_loud():
+    frame = people()
+    with pytest.warns(NotPrivateWarning, match=r"NOT PRIVATE: .* the schema came from the rows") as said:
+        release = ss.synthesize(frame, epsilon=3, public=True)
+    assert len(said) == 1
+    assert release.certificate["private"] is False
+    assert "public" in release.certificate["warning"]
+    assert release.certificate["schema"]["origin"] == "private data"
+    assert release.certificate["schema"]["reviewed_by"].startswith("nobody")
+    synthetic = release.sample(ROWS, seed=1)
+    assert synthetic.dtypes.map(lambda kind: kind.kind).tolist() == frame.dtypes.map(lambda kind: kind.kind).tolist()
+    for name in ("age", "bill"):
+        spread = frame[name].std()
+        assert abs(synthetic[name].mean() - frame[name].mean()) < 0.15 * spread
+        for part in (0.25, 0.5, 0.75):
+            assert abs(synthetic[name].quantile(part) - frame[name].quantile(part)) < 0.15 * spread
+
+
+def test_a_sample_fits_scikit_learn_without_a_cast():
+    with pytest.warns(NotPrivateWarning):
+        release = ss.synthesize(people(), epsilon=3, public=True, mechanism="independent")
+    table = release.sample(600, seed=1)
+    numbers, target = table[["age", "bill"]], table["member"]
+    for model in (
+        HistGradientBoostingClassifier(max_iter=5),
+        RandomForestClassifier(n_estimators=5),
+        LogisticRegression(),
+    ):
+        assert set(model.fit(numbers, target).predict(people(50)[["age", "bill"]])) <= {True, False}
+    coded = make_pipeline(OneHotEncoder(handle_unknown="ignore"), LogisticRegression())
+    features = ["sex", "region", "note"]
+    assert len(coded.fit(table[features], table["sex"]).predict(people(50)[features])) == 50
+
+
+def test_strata_of_public_data_have_their_own_shares():
+    frame = people()
+    with pytest.warns(NotPrivateWarning):
+        release = ss.synthesize(frame, epsilon=3, public=True, by=["sex"])
+    assert release.certificate["mechanism"]["name"] == "pooled"
+    assert release.certificate["weights"]["citation"] == "counted in the data themselves, which were declared public"
+    shares = release.sample(4_000, seed=0)["sex"].value_counts(normalize=True)
+    assert shares["f"] == pytest.approx((frame["sex"] == "f").mean(), abs=0.03)
+    with pytest.warns(NotPrivateWarning):
+        plain = ss.synthesize(frame, epsilon=3, public=True, by=["sex"], mechanism=Independent())
+    assert plain.certificate["mechanism"]["name"] == "independent"
+    assert plain.certificate["strata"]["by"] == ["sex"]
+
+
+def test_private_data_need_a_schema_that_a_person_has_reviewed(recwarn):
+    frame = small.people()
+    with pytest.raises(SchemaError, match="public=True"):
+        ss.synthesize(frame, epsilon=1)
+    draft = ss.Schema.draft(frame)
+    with pytest.raises(SchemaError, match="reviewed_by"):
+        ss.synthesize(frame, epsilon=1, schema=draft)
+    release = ss.synthesize(frame, epsilon=1, schema=draft.reviewed("me"), mechanism="independent", declared_size=100)
+    assert release.certificate["private"] is True
+    assert release.certificate["guarantee"]["epsilon"] == 1
+    assert release.certificate["schema"]["reviewed_by"] == "me"
+    assert not [w for w in recwarn if not issubclass(w.category, DraftWarning)]
+
+
+def test_a_path_a_schema_file_and_a_ledger_will_do(tmp_path):
+    small.people().to_csv(tmp_path / "people.csv", index=False)
+    small.SCHEMA.write_toml(tmp_path / "schema.toml")
+    release = ss.synthesize(
+        tmp_path / "people.csv", epsilon=1, schema=tmp_path / "schema.toml", mechanism="independent",
+        ledger=tmp_path / "people.ledger", declared_size=100, by=["SEX"], weights=small.even(small.SCHEMA, "SEX"),
+    )  # fmt: skip
+    assert (tmp_path / "people.ledger").exists()
+    assert release.certificate["strata"]["by"] == ["SEX"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"epsilon": "1"}, "epsilon must be a number"),
+        ({"epsilon": 1, "by": "SEX"}, 'write ["SEX"]'),
+        ({"epsilon": 1, "by": ["SEX"]}, "need weights"),
+        ({"epsilon": 1, "mechanism": "mts"}, "did you mean 'mst'"),
+        ({"epsilon": 1, "schema": "nowhere.toml"}, "nowhere.toml"),
+        ({"epsilon": 1, "mechanism": small.stratified(), "by": ["SEX"]}, "leave `by` out"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_before_anything_is_read(settings, message):
+    weights = small.even(small.SCHEMA, "SEX") if "mechanism" in settings else None
+    with pytest.raises(StratsynthError, match=message.replace("[", "\\[")):
+        ss.synthesize(small.people(), **{"schema": small.SCHEMA, "weights": weights} | settings)
+
+
+def test_an_arrow_table_will_do():
+    table = pa.Table.from_pandas(people(300))
+    with pytest.warns(NotPrivateWarning):
+        release = ss.synthesize(table, epsilon=1, public=True, mechanism="independent")
+    assert release.sample_arrow(10).schema.field("since").type == pa.timestamp("s")
