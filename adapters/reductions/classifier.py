@@ -3,6 +3,10 @@
 Constraints on rates hold of the mixture, as means over its draws, and seldom of any one of its classifiers. So a
 prediction needs a seed; the probabilities are exact means over all draws. The deterministic variant is the one
 classifier whose noisy goal was the smallest: its own losses are stated beside those of the mixture.
+
+Squared and log losses are of the probability 1 / (1 + exp(-x . theta)) that each classifier gives, and those of the
+mixture are means over its draws. The mean of these probabilities is a prediction too. Its own squared loss is no
+larger than the mixture's, since (p - y)^2 is convex in p; nor is its log loss, where no classifier's reaches the cut.
 """
 
 from __future__ import annotations
@@ -69,22 +73,31 @@ class RandomisedClassifier(Predictor):
         """
         return replace(self, deterministic=True)
 
-    def _said(self, rows: Codes) -> NDArray[np.bool_]:
-        """What each classifier says of each row."""
+    def _logits(self, rows: Codes) -> Floats:
+        """Each classifier's x . theta for each row."""
         numbers = numbers_of(rows)
         lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
         if lacking:
             raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
         size = len(next(iter(rows.values())))
-        logits = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.thetas.T
-        return np.asarray(logits > 0)
+        found: Floats = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.thetas.T
+        return found
 
     def chances(self, rows: Codes) -> Floats:
         """The probability with which each row is predicted as the second level."""
-        said = self._said(rows)
+        said = self._logits(rows) > 0
         if self.deterministic:
             return said[:, self.best].astype(np.float64)
         return np.minimum(said @ self.weights, 1.0)
+
+    def mean_probability(self, rows: Codes) -> Floats:
+        """The mean of the probabilities of the second level that the classifiers give.
+
+        Squared and log losses are about these; `chances` is how likely a row is to be predicted as the second level.
+        """
+        each = 1 / (1 + np.exp(-np.clip(self._logits(rows), -700, 700)))
+        found: Floats = each[:, self.best] if self.deterministic else np.minimum(each @ self.weights, 1.0)
+        return found
 
     def probabilities(self, rows: Codes) -> Floats:
         """The probability of each level, one row a row of the data: the exact mean over the draws."""
@@ -110,12 +123,13 @@ class RandomisedClassifier(Predictor):
         return found
 
     def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level."""
+        """The prediction, and the probability of each level; the mean probability, where a goal is about these."""
         chances = self.probabilities(rows)
         named = zip(self.schema.levels(self.target), chances.T, strict=True)
         return {
             "prediction": self._drawn(chances[:, 1]),
             **{f"probability={level}": chance for level, chance in named},
+            **({"mean_probability": self.mean_probability(rows)} if self.facts.get("measures") else {}),
         }
 
     def product(self, rows: pa.Table | None) -> Mapping[str, pa.Table]:

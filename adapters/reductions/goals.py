@@ -1,10 +1,11 @@
-"""What is minimised and what must hold, as functions of a classifier's confusion counts.
+"""What is minimised and what must hold, as functions of a classifier's confusion counts and sums of losses.
 
     h(N) = f(N) + G sum over constraints of max(0, g(N))
 
 Lemma 4.1 of paper 002: whoever minimises h to within a has f within a of the best that keeps to one constraint, and a
-violation of at most (a + L_f sqrt(K)) / G, K being the number of losses in f and L_f its Lipschitz constant. G =
-(a + L_f sqrt(K)) / a therefore bounds the violation by a (Corollary 4.2).
+violation of at most (a + L_f c sqrt(K)) / G, K being the number of losses in f, each from 0 to c, and L_f its Lipschitz
+constant. (In the paper c is 1, as it is here but for log losses.) G = (a + L_f c sqrt(K)) / a therefore bounds the
+violation by a (Corollary 4.2).
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from stratsynth.adapters.reductions.functions import Function, GeometricMean, HarmonicMean, Largest, Spread
-from stratsynth.adapters.reductions.rates import Loss, Sizes
+from stratsynth.adapters.reductions.rates import BY_LABEL, OF_PROBABILITIES, Loss, Sizes
 
 from stratsynth.questions import Term
 
@@ -37,8 +38,16 @@ PARITIES: dict[str, tuple[Loss, ...]] = {
 """Constraints on the largest difference of rates between groups, with the losses that they compare."""
 MEANS: dict[str, type[Function]] = {"g_mean": GeometricMean, "h_mean": HarmonicMean}
 RATES: dict[str, Loss] = {"false_positive_rate": "false_positive", "false_negative_rate": "false_negative"}
-CONSTRAINTS = (*PARITIES, "bounded_loss", "gini", *MEANS, *RATES)
-OBJECTIVES = ("error", "balanced_error", "worst_error", "g_mean", "h_mean", *RATES)
+BOUNDED: dict[str, Loss] = {
+    "bounded_loss": "error", "bounded_squared_loss": "squared_loss", "bounded_log_loss": "log_loss",
+}  # fmt: skip
+"""Constraints on the loss of each group, or of groups and labels that are named."""
+AVERAGED: dict[str, tuple[Loss, str]] = {
+    f"{over}{loss}": (loss, over) for loss in BY_LABEL for over in ("", "balanced_", "worst_")
+}
+"""Objectives: a loss of everybody, on the mean of groups, or of the worst group."""
+CONSTRAINTS = (*PARITIES, *BOUNDED, "gini", *MEANS, *RATES)
+OBJECTIVES = (*AVERAGED, "g_mean", "h_mean", *RATES)
 Versus = Literal["pairs", "overall"]
 
 
@@ -57,6 +66,8 @@ class Part:
     """What the measure that the name says is to be at most, or at least."""
     way: Literal[1, -1] = 1
     """1 for an upper bound, -1 for a lower one."""
+    most: float = 1.0
+    """The range of the losses that F takes."""
 
     def value(self, counts: Floats) -> float:
         """The part at some counts, means of counts included."""
@@ -131,21 +142,29 @@ class Goal:
 def penalty(objective: Part, tolerance: float) -> float:
     """G of Corollary 4.2."""
     size = len(objective.slopes)
-    return (tolerance + objective.function.lipschitz(size) * math.sqrt(size)) / tolerance
+    return (tolerance + objective.function.lipschitz(size) * objective.most * math.sqrt(size)) / tolerance
 
 
 def objective_of(name: str, sizes: Sizes, floor: float) -> Part:
-    """The objective; groups of too few records do not count in it, and where none are left it is the error."""
+    """The objective; groups of too few records do not count in it, and where none are left it is that of everybody."""
     if name in RATES and sizes.estimable(RATES[name]):
         return Part(name, Largest(), sizes.row(RATES[name])[None], np.array([0.5]))
     if name in MEANS and all(sizes.estimable(loss) for loss in RATES.values()):
         return _mean(name, sizes, floor, 0.0)
-    groups = [g for g in range(len(sizes.labels)) if sizes.estimable("error", g)]
-    if name in ("balanced_error", "worst_error") and groups:
-        rows = np.array([sizes.row("error", g) for g in groups])
-        rows = rows.mean(axis=0)[None] if name == "balanced_error" else rows
-        return Part(name, Largest(), rows, np.full(len(rows), 0.5))
-    return Part("error", Largest(), sizes.row("error")[None], np.array([0.5]))
+    loss, over = AVERAGED.get(name, ("error", ""))
+    groups = [g for g in range(len(sizes.labels)) if sizes.estimable(loss, g)]
+    middle, most = sizes.middle(loss), sizes.largest(loss)
+    if over and groups:
+        rows = np.array([sizes.row(loss, g) for g in groups])
+        rows = rows.mean(axis=0)[None] if over == "balanced_" else rows
+        return Part(name, Largest(), rows, np.full(len(rows), middle), most=most)
+    return Part(loss, Largest(), sizes.row(loss)[None], np.array([middle]), most=most)
+
+
+def measured_by(name: str) -> str:
+    """What has to be measured for an objective or a constraint: `squared`, `log`, or nothing beyond counts."""
+    loss = BOUNDED.get(name) or AVERAGED.get(name, ("error", ""))[0]
+    return OF_PROBABILITIES[loss][0] if loss in OF_PROBABILITIES else ""
 
 
 def _mean(name: str, sizes: Sizes, floor: float, least: float) -> Part:
@@ -165,7 +184,7 @@ def constraints_of(
     for name, bound in named.items():
         if name in PARITIES:
             part, without = _parity(name, float(bound), sizes, versus)
-        elif name == "bounded_loss":
+        elif name in BOUNDED:
             part, without = _bounded(name, bound, sizes)
         elif name == "gini":
             part, without = _gini(name, float(bound), sizes)
@@ -202,22 +221,33 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
 
 
 def _bounded(name: str, bound: Any, sizes: Sizes) -> tuple[Part | None, list[str]]:
-    """Each group's error less its bound, the largest of them."""
-    bounds = {label: bound.get(label) for label in sizes.labels} if isinstance(bound, Mapping) else None
+    """Each group's loss less its bound, the largest of them; or that of the groups and labels that are named."""
+    several = isinstance(bound, Mapping)
+    places = bounded_places(name, sizes.labels, sizes.levels)
     rows, offsets, without = list[Any](), list[float](), list[str]()
-    for g, label in enumerate(sizes.labels):
-        most = bound if bounds is None else bounds[label]
-        if most is None:
-            continue
-        if not sizes.estimable("error", g):
+    for label, most in (bound if several else dict.fromkeys(sizes.labels, bound)).items():
+        loss, g = places[label]
+        if not sizes.estimable(loss, g):
             without.append(label)
             continue
-        rows.append(sizes.row("error", g))
-        offsets.append(0.5 - float(most))
+        rows.append(sizes.row(loss, g))
+        offsets.append(sizes.middle(loss) - float(most))
     if not rows:
         return None, without
-    one = float(bound) if bounds is None else 0.0  # with several bounds, the measure is the largest excess
-    return Part(name, Largest(), np.array(rows), np.array(offsets), bound=one), without
+    one = 0.0 if several else float(bound)  # with several bounds, the measure is the largest excess
+    found = Part(name, Largest(), np.array(rows), np.array(offsets), bound=one, most=sizes.largest(BOUNDED[name]))
+    return found, without
+
+
+def bounded_places(name: str, labels: Sequence[str], levels: Sequence[str]) -> dict[str, tuple[Loss, int]]:
+    """The groups that such a constraint can name, and the groups with one label, as `F|yes`; each with its loss."""
+    loss = BOUNDED[name]
+    cells = {
+        "|".join(filter(None, (label, level))): (one, g)
+        for g, label in enumerate(labels)
+        for level, one in zip(levels, BY_LABEL[loss], strict=True)
+    }
+    return {**cells, **{label: (loss, g) for g, label in enumerate(labels)}}
 
 
 def _gini(name: str, bound: float, sizes: Sizes) -> tuple[Part | None, list[str]]:

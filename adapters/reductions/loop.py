@@ -1,10 +1,11 @@
 """The programs: Frank-Wolfe with private linear optimisation (Algorithm 2, corrected), and exponential sampling.
 
-One step, with the running mean L of noisy counts and the weights a of the classifiers so far:
+One step, with the running mean L of noisy counts (and sums of losses) and the weights a of the classifiers so far:
 
     w = gradient of h at L                              post-processing
     c = LOPT(w)                                         the oracle's question
-    N = the counts of c, with noise                     one table: a record enters one of its cells
+    N = the counts of c, with noise                     one table: a record enters one of its cells; and as many more
+                                                        as there are losses of probabilities in the goal
     a <- ((1 - g) a, g), with g = 2 / (t + 2) for t = 0, 1, ..., or the best weights of all so far;  L <- sum_t a_t N_t
 
 The paper's Algorithm 4 takes the gradient at the last classifier's losses and mixes all of them alike; that need not
@@ -41,9 +42,9 @@ class Found:
     weights: Floats
     """Their probabilities in the mixture."""
     counts: Floats
-    """Their noisy counts, one row a classifier."""
+    """Their noisy counts, and noisy sums of losses in units of their clips: one row a classifier."""
     sigma: float
-    """The noise in each count."""
+    """The noise in each of them."""
 
     @property
     def mean(self) -> Floats:
@@ -58,9 +59,16 @@ class Found:
 
 
 def counted(task: Task, thetas: Floats, rho: float) -> Program[tuple[Floats, float]]:
-    """The noisy counts of some classifiers."""
-    answer = yield from total(task.confusions(thetas), rho=rho)
-    return np.array([part.values for part in answer]), answer[0].sigma
+    """The noisy counts of some classifiers, and what else is measured of them: as much noise in each, clip for clip."""
+    measures = task.settings.measures
+    each = rho / (1 + len(measures))
+    answer = yield from total(task.confusions(thetas), rho=each)
+    found = [np.array([part.values for part in answer])]
+    for measure in measures:
+        query = task.losses(thetas, measure)
+        sums = yield from total(query, rho=each)
+        found.append(np.array([part.values for part in sums]) / query.clip)
+    return np.hstack(found), answer[0].sigma
 
 
 def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]:
@@ -69,9 +77,9 @@ def frank_wolfe(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Fou
     oracle, start, rho = yield from _oracle(task, sizes, goal, rho)
     each = rho / s.iterations * (1 - 1e-12)
     thetas, tables, sigma = list[Any](), list[Any](), 0.0
-    mean, theta, weights = _right(sizes), start, np.zeros(0)
+    mean, theta, weights = sizes.right, start, np.zeros(0)
     for _ in range(s.iterations):
-        w = goal.gradient(mean).reshape(*sizes.numbers.shape, 2)
+        w = sizes.costs(goal.gradient(mean))
         theta = yield from oracle.solve(task, sizes, w, theta, each * (1 - s.loss_share))
         (table,), sigma = yield from counted(task, theta[None], each * s.loss_share)
         thetas.append(theta)
@@ -91,13 +99,6 @@ def sampling(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[Found]
     return Found(theta[None], np.ones(1), tables, sigma)
 
 
-def _right(sizes: Sizes) -> Floats:
-    """The counts of a classifier that is always right: where the goal's gradient is first taken."""
-    found = np.zeros((*sizes.numbers.shape, 2))
-    found[:, 0, 0], found[:, 1, 1] = np.maximum(sizes.numbers, 0).T
-    return found.ravel()
-
-
 def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Oracle, Floats, float]]:
     """The oracle, where it starts, and the rho that is left."""
     s = task.settings
@@ -111,7 +112,7 @@ def _oracle(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[O
 def _start(task: Task, sizes: Sizes, goal: Goal, rho: float) -> Program[tuple[Floats, float]]:
     """A classifier for the objective alone, for the part of the budget that the settings say."""
     s, zero = task.settings, np.zeros(len(task.features))
-    w = goal.objective.gradient(_right(sizes), goal.smoothing).reshape(*sizes.numbers.shape, 2)
+    w = sizes.costs(goal.objective.gradient(sizes.right, goal.smoothing))
     paid = rho * s.start_share
     theta = yield from DescentOracle(s.start_steps).solve(task, sizes, w, zero, paid * (1 - 1e-12))
     return theta, rho - paid

@@ -17,12 +17,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.goals import (
+    BOUNDED,
     CONSTRAINTS,
     MEANS,
     OBJECTIVES,
     Goal,
     Versus,
     constraints_of,
+    measured_by,
     objective_of,
     penalty,
 )
@@ -38,6 +40,7 @@ from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Counts, Program, Question, Total, counts
+from stratsynth.questions.grouped import MEASURES, Measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -60,21 +63,28 @@ class Reductions(Mechanism[RandomisedClassifier]):
     groups: Sequence[str] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
     objective: Literal[
-        "error", "balanced_error", "worst_error", "g_mean", "h_mean", "false_positive_rate", "false_negative_rate"
-    ] = "error"
-    """What is minimised: the part predicted wrongly, of all, on the mean of groups, or in the worst; 1 less the
-    geometric or harmonic mean of the rates of being right by label; or one rate of everybody."""
+        "error", "balanced_error", "worst_error", "squared_loss", "balanced_squared_loss", "worst_squared_loss",
+        "log_loss", "balanced_log_loss", "worst_log_loss", "g_mean", "h_mean", "false_positive_rate",
+        "false_negative_rate",
+    ] = "error"  # fmt: skip
+    """What is minimised: the part predicted wrongly, the squared loss (p - y)^2 or the log loss of the classifiers'
+    probabilities, of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of
+    being right by label; or one rate of everybody."""
     constraints: Mapping[str, Any] = field(default_factory=dict, hash=False)
     """What must hold, by name, with the most that it may be: `equalized_odds`, `demographic_parity`,
     `true_positive_parity`, `false_positive_parity`, `error_parity` (the largest difference between groups),
-    `bounded_loss` (each group's error, one number or one by label), `gini` (of the rates at which groups are predicted
+    `bounded_loss`, `bounded_squared_loss`, `bounded_log_loss` (each group's error or loss: one number, or one for each
+    group, as `F`, or group and label, as `F|yes`, that is named), `gini` (of the rates at which groups are predicted
     rightly), `false_positive_rate`, `false_negative_rate` (of everybody). `g_mean`, `h_mean` are to be at least it."""
+    loss_clip: float = 4.0
+    """The most that a record's log loss can be: larger ones count as this. Noise in log losses grows with it."""
     versus: Versus = "pairs"
     """Whether a parity compares all `pairs` of groups, or each group with everybody (`overall`, as fairlearn does)."""
     method: Literal["frank_wolfe", "sampling"] = "frank_wolfe"
     """`frank_wolfe` returns a mixture (Algorithm 2); `sampling` draws one candidate by the whole goal (Algorithm 1)."""
     oracle: Literal["gradient", "exponential"] = "gradient"
-    """How a step of Frank-Wolfe finds its classifier: noisy gradients, or the exponential mechanism over candidates."""
+    """How a step of Frank-Wolfe finds its classifier: noisy gradients of a log loss, which stands for errors and
+    squared losses too, or the exponential mechanism over candidates, which knows no losses of probabilities."""
     candidates: Literal["pool", "net", "thresholds"] = "pool"
     """For `sampling` and `exponential`: a `pool` around a classifier that is trained privately, with other intercepts
     and group coefficients; a public `net` of directions; or `thresholds` of a single numeric feature."""
@@ -94,7 +104,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     start_share: float = 0.25
     """The part of the budget for these."""
     loss_share: float = 0.3
-    """The part of each step's budget for the noisy counts of its classifier."""
+    """The part of each step's budget for the noisy counts of its classifier, and its losses if the goal has any."""
     tolerance: float = 0.05
     """How far the objective and each constraint may be off (alpha): decides the penalty if no multiplier is given."""
     multiplier: float | None = None
@@ -156,6 +166,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
             number(f"{self.name}: {key}", getattr(self, key), least=1e-4, most=100)
         for key in ("rate", "clip", "multiplier"):
             number(f"{self.name}: {key}", getattr(self, key), above=0, most=1e6, optional=True)
+        number(f"{self.name}: loss_clip", self.loss_clip, least=0.1, most=20)
         number(f"{self.name}: radius", self.radius, above=0, most=1000)
         number(f"{self.name}: momentum", self.momentum, least=0, below=1)
         number(f"{self.name}: least", self.least, least=1, most=1e12)
@@ -169,15 +180,29 @@ class Reductions(Mechanism[RandomisedClassifier]):
         """Known constraints, with bounds that a classifier can keep."""
         for name, bound in self.constraints.items():
             one_of(f"{self.name}: a constraint", name, CONSTRAINTS)
-            if name == "bounded_loss" and isinstance(bound, Mapping) and bound:
+            largest = self.loss_clip if measured_by(name) == "log" else 1
+            if name in BOUNDED and isinstance(bound, Mapping) and bound:
+                why = ": errors are shares" if name == "bounded_loss" else f": such losses are from 0 to {largest:g}"
                 for label, most in bound.items():
-                    number(f"{self.name}: bounded_loss of {label}", most, least=0, most=1, hint=": errors are shares")
+                    number(f"{self.name}: {name} of {label}", most, least=0, most=largest, hint=why)
             elif name in MEANS:
                 why = ": such a mean is never above 1, so no classifier could keep a larger bound"
                 number(f"{self.name}: {name}", bound, above=0, most=1, hint=why)
             else:
-                why = ": no classifier could keep a bound below 0, and each keeps one above 1"
-                number(f"{self.name}: {name}", bound, least=0, most=1, hint=why)
+                why = f": no classifier could keep a bound below 0, and each keeps one above {largest:g}"
+                number(f"{self.name}: {name}", bound, least=0, most=largest, hint=why)
+        if self.chooses and self.measures:
+            which = ", ".join(name for name in (self.objective, *self.constraints) if measured_by(name))
+            raise UsageError(
+                f"{self.name}: a choice among candidates knows their predictions alone, not their probabilities, so it "
+                f'cannot have {which}; use method = "frank_wolfe" with oracle = "gradient".'
+            )
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The losses of probabilities that the goal needs."""
+        needed = {measured_by(name) for name in (self.objective, *self.constraints)}
+        return tuple(measure for measure in MEASURES if measure in needed)
 
     @property
     def chooses(self) -> bool:
@@ -232,8 +257,10 @@ class Reductions(Mechanism[RandomisedClassifier]):
     def _sizes(self, task: Task, rho: float) -> Program[tuple[Sizes, float]]:
         """The groups' sizes by label, and the rho that is left."""
         weight = task.schema.row_weight.most
+        about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:
-            return Sizes(task.labels, task.sizes * weight, 0.0, self.least), rho
+            return Sizes(task.labels, task.sizes * weight, 0.0, self.least, *about), rho
         (table,) = yield from counts([(*task.by, task.target)], rho=rho * self.count_share)
         numbers = np.asarray(table.values, np.float64).reshape(len(task.labels), 2)
-        return Sizes(task.labels, np.maximum(numbers, 0.0), table.sigma, self.least), rho * (1 - self.count_share)
+        sizes = Sizes(task.labels, np.maximum(numbers, 0.0), table.sigma, self.least, *about)
+        return sizes, rho * (1 - self.count_share)

@@ -9,7 +9,9 @@ Algorithm 2 gets wrong: it feeds weights of the exact losses into an oracle that
                   and label, which halves it and changes all candidates' scores alike.
     descent       noisy gradients of a weighted log loss. A record of group g and label y costs w[g, y, 1] - w[g, y, 0]
                   more if it is predicted as the second level: it is asked to count as of the cheaper level, its label
-                  flipped if need be, by that difference. Approximate and Renyi: order x rho at every order.
+                  flipped if need be, by that difference. Log losses of the goal are descended on as they are, but for
+                  their cut; squared losses by the log loss of the same weights (`Sizes.costs` says why). Approximate
+                  and Renyi: order x rho at every order.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
+
 from stratsynth.report.cells import count, figure, share
 from stratsynth.report.cells import words as text
 from stratsynth.report.page import Column, Figure, Section, Table
@@ -16,11 +18,15 @@ STATUS = {"ok": "ok", "holds": "holds", "broken": "broken", "not_estimable": "no
 NAMES = {
     "error": "predicted wrongly", "selection": "predicted as the second level",
     "false_positive": "false positives", "false_negative": "false negatives",
+    "squared_loss": "squared loss", "squared_loss_first": "squared loss, first level",
+    "squared_loss_second": "squared loss, second level",
+    "log_loss": "log loss", "log_loss_first": "log loss, first level", "log_loss_second": "log loss, second level",
 }  # fmt: skip
 NOTE = (
-    "All figures are noisy counts of the private table that the fit itself went by, so they are a little too "
-    "favourable; the noise is a standard deviation. They are means over the draws of the classifiers, which a single "
-    "prediction does not show. A group of too few records is not estimable, and no constraint was applied to it."
+    "All figures are noisy counts, or sums of losses, of the private table that the fit itself went by, so they are a "
+    "little too favourable; the noise is a standard deviation. They are means over the draws of the classifiers, which "
+    "a single prediction does not show. A group of too few records is not estimable, and no constraint was applied to "
+    "it."
 )
 ALONE = (
     "The classifier whose noisy goal was the smallest, for predictions without chance. Constraints that the mixture "
@@ -42,11 +48,13 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
             for row in _rows(model, key)
         ])  # fmt: skip
 
-    rates = [
-        [text(named(row["group"])), text(NAMES[row["loss"]]), count(row["records"]), share(row["value"]),
-         share(row["noise"]), text(STATUS[row["status"]])]
-        for row in _rows(model, "rates")
-    ]  # fmt: skip
+    rates = []
+    for row in _rows(model, "rates"):
+        told = figure if row["loss"] in OF_PROBABILITIES else share
+        rates.append([
+            text(named(row["group"])), text(NAMES[row["loss"]]), count(row["records"]), told(row["value"]),
+            told(row["noise"]), text(STATUS[row["status"]]),
+        ])  # fmt: skip
     columns = [
         Column("Group", "text"), Column("rate", "text"), Column("records, about"), Column("value"), Column("noise"),
         Column("status", "text"),

@@ -1,7 +1,7 @@
-"""What a fit can say of its classifier: rates of groups and what constraints came to, from noisy counts alone.
+"""What a fit can say of its classifier: losses of groups and what constraints came to, from noisy answers alone.
 
-These are the counts that steered the fit, so they flatter it a little; their noise is stated beside them. A group of
-too few records has the status `not_estimable`, and no value.
+These are the counts and sums that steered the fit, so they flatter it a little; their noise is stated beside them. A
+group of too few records has the status `not_estimable`, and no value.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
-from stratsynth.adapters.reductions.rates import LOSSES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +31,7 @@ def stated(task: Task, sizes: Sizes, goal: Goal, found: Found) -> RandomisedClas
         "goals": goals(goal, *told),
         "deterministic": goals(goal, alone, found.sigma),
         "plan": _plan(task, sizes, found),
+        "measures": list(sizes.measures),
         "described": {
             "Classifier": f"{len(found.thetas)} linear classifiers of {task.target} on {len(task.features)} features, "
             + ("the best of them alone" if s.deterministic else "one drawn for each row"),
@@ -52,7 +52,7 @@ def rates(sizes: Sizes, counts: Floats, noise: float) -> list[dict[str, Any]]:
     groups += [(label, g) for g, label in enumerate(sizes.labels) if label]
     rows = []
     for label, g in groups:
-        for loss in LOSSES:
+        for loss in sizes.losses:
             known = sizes.estimable(loss, g)
             value = sizes.rate(loss, g, counts)
             rows.append(
@@ -85,8 +85,11 @@ def _row(part: Part, goal: Goal, counts: Floats, noise: float, kind: str) -> dic
 
 
 def _plan(task: Task, sizes: Sizes, found: Found) -> str:
-    """The steps, and the noise in the rate of the smallest cell that a rate is estimated of."""
+    """The steps, and the noise in the rate, and in the mean losses, of the smallest cell that they are estimated of."""
     smallest = max(float(np.min(sizes.numbers[sizes.numbers >= sizes.least], initial=np.inf)), 1.0)
-    noise = found.noise / np.sqrt(2) / smallest
-    least = f"; noise in the rates of the smallest cell {noise:.2g}" if np.isfinite(smallest) else ""
-    return f"{task.settings.in_words}{least}"
+    if not np.isfinite(smallest):
+        return task.settings.in_words
+    noises = [("rates", found.noise / np.sqrt(2) / smallest)]
+    noises += [(f"{measure} loss", sizes.most(measure) * found.noise / smallest) for measure in sizes.measures]
+    told = ", ".join(f"{name} {noise:.2g}" for name, noise in noises)
+    return f"{task.settings.in_words}; noise in the smallest cell: {told}"

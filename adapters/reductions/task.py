@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
-from stratsynth.adapters.reductions.goals import PARITIES
+from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
 from stratsynth.adapters.shared.designs import check_columns, design_of, target_of, two_levels
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.questions import Coded, Confusions, Gradients
+from stratsynth.questions import Coded, Confusions, Gradients, GroupLosses
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.reductions.mechanism import Reductions
 
     from stratsynth.mechanisms import Public
+    from stratsynth.questions.grouped import Measure
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]
@@ -67,6 +68,11 @@ class Task:
         """The query for the counts of some classifiers."""
         return Confusions(self.design, self.target, _rounded(thetas), self.by)
 
+    def losses(self, thetas: Floats, measure: Measure) -> GroupLosses:
+        """The query for the losses of some classifiers' probabilities."""
+        clip = self.settings.loss_clip if measure == "log" else 1.0
+        return GroupLosses(self.design, self.target, _rounded(thetas), clip, measure, self.by)
+
     def gradients(self, theta: Floats, parts: Floats, flips: NDArray[np.bool_]) -> Gradients:
         """The query for one weighted gradient; parts and flips are by group and label."""
         by, thetas = (*self.by, self.target), _rounded(theta[None])
@@ -93,7 +99,7 @@ def task_of(settings: Reductions, public: Public) -> Task:
     labels = tuple("|".join(levels) for levels in product(*(schema.levels(name) for name in by)))
     design = design_of(who, settings.features, target, settings.groups, public, settings.reference)
     columns = design.columns
-    _check_constraints(settings, labels)
+    _check_constraints(settings, labels, schema.levels(target))
     one_number = len(columns) == 1 and isinstance(schema.column(columns[0]), Numeric) and len(design.names(schema)) == 2
     if settings.candidates == "thresholds" and settings.chooses and not one_number:
         raise Unsupported(f'{who}: candidates = "thresholds" needs one feature, numeric and never absent.')
@@ -106,17 +112,22 @@ def task_of(settings: Reductions, public: Public) -> Task:
     return task
 
 
-def _check_constraints(settings: Reductions, labels: tuple[str, ...]) -> None:
+def _check_constraints(settings: Reductions, labels: tuple[str, ...], levels: Sequence[str]) -> None:
     """Constraints on groups need groups, and name declared ones."""
     who = settings.name
     for name, bound in settings.constraints.items():
         if (name in PARITIES or name == "gini") and len(labels) < 2:
             raise Unsupported(f"{who}: {name} compares groups; name the columns of at least two with `groups`.")
         if isinstance(bound, Mapping):
+            places = bounded_places(name, labels, levels) if name in BOUNDED else {}
             for label in bound:
-                if label not in labels or not label:
+                if label not in places or not label:
                     known = ", ".join(labels[:5]) or "none"
-                    raise UsageError(f"{who}: {name} names {label!r}, which is not a group; groups are {known}.")
+                    one = "|".join(filter(None, (labels[0], levels[0])))
+                    raise UsageError(
+                        f"{who}: {name} names {label!r}, which is not a group; groups are {known}, and a group with "
+                        f"one label is named as {one!r}."
+                    )
 
 
 def _public_sizes(settings: Reductions, schema: Schema, target: str, labels: tuple[str, ...]) -> Floats | None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 OWN = (
     "objective", "method", "oracle", "candidates", "number", "iterations", "inner_steps", "mixing", "tolerance",
-    "multiplier", "smoothing", "smoothness", "clip", "radius", "deterministic",
+    "multiplier", "smoothing", "smoothness", "clip", "loss_clip", "radius", "deterministic",
 )  # fmt: skip
 """The settings of `reductions` that the estimator hands on as they are."""
 
@@ -48,8 +48,8 @@ class ReductionsClassifier(Classified):
         constraints: Any = None, objective: str = "error", versus: str = "pairs", method: str = "frank_wolfe",
         oracle: str = "gradient", candidates: str = "pool", number: int = 200, iterations: int = 20,
         inner_steps: int = 15, mixing: str = "corrected", tolerance: float = 0.05, multiplier: float | None = None,
-        smoothing: str = "moreau", smoothness: float = 0.02, clip: float | None = None, radius: float = 5.0,
-        deterministic: bool = False, declared_size: int | None = None,
+        smoothing: str = "moreau", smoothness: float = 0.02, clip: float | None = None, loss_clip: float = 4.0,
+        radius: float = 5.0, deterministic: bool = False, declared_size: int | None = None,
         ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None, random_state: int = 0,
     ) -> None:  # fmt: skip
         self.epsilon = epsilon
@@ -72,6 +72,7 @@ class ReductionsClassifier(Classified):
         self.smoothing = smoothing
         self.smoothness = smoothness
         self.clip = clip
+        self.loss_clip = loss_clip
         self.radius = radius
         self.deterministic = deterministic
         self.declared_size = declared_size

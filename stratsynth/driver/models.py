@@ -13,6 +13,7 @@ from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
@@ -20,7 +21,7 @@ from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import exact_log
 
-Linear = Glm | Gradients | Losses | Curvature | Confusions | FairGradients | Mitigated
+Linear = Glm | Gradients | Losses | Curvature | Confusions | GroupLosses | FairGradients | Mitigated
 """What has coefficients by feature."""
 HALF = 1 << 15
 """The square root of GRID: the clip of a vector whose products with itself are summed."""
@@ -81,7 +82,12 @@ def cells_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) 
 
 
 def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
-    """Each model's sum of losses, cut at the clip and to whole units."""
+    """Each model's sum of losses."""
+    return [np.array([model.sum()]) for model in loss_units(query, rows, which)]
+
+
+def loss_units(query: Losses | GroupLosses, rows: PathRows, which: Which) -> Ints:
+    """Each row's loss, cut at the clip and towards zero to whole units, from 0 to GRID: one row a model."""
     whole, _ = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)
     logits, models = logits_of(x, query), len(query.thetas)
@@ -93,11 +99,10 @@ def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
         for level in range(residuals.shape[1]):  # one after another: a sum over an axis may be in any order
             losses += residuals[:, level] * residuals[:, level]
     share = np.clip(losses / query.clip, 0, 1)
-    units = np.trunc(np.where(np.isnan(share), 0.0, share) * GRID).astype(np.int64)
-    return [np.array([model.sum()]) for model in units]
+    return np.asarray(np.trunc(np.where(np.isnan(share), 0.0, share) * GRID), np.int64)
 
 
-def _log_losses(query: Losses, levels: NDArray[np.intp], logits: Floats) -> Floats:
+def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
     """The log loss of each model, one row a model."""
     unit = 1 / (design.UNIT * THETA)
     if query.link == "logistic":
@@ -157,7 +162,9 @@ def logits_of(x: Floats, query: Linear) -> Floats:
     return np.ascontiguousarray((x @ theta.reshape(x.shape[1], -1)).T)
 
 
-def residuals_of(query: Glm | Gradients | Losses | Mitigated, rows: PathRows, which: Which, logits: Floats) -> Floats:
+def residuals_of(
+    query: Glm | Gradients | Losses | GroupLosses | Mitigated, rows: PathRows, which: Which, logits: Floats
+) -> Floats:
     """The derivative of the loss by the logit of each class: NaN where a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     if query.link == "linear":

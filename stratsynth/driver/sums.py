@@ -21,11 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import confusions, fairness, mitigation, models, networks
+from stratsynth.driver import confusions, fairness, grouped, mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.locality import evaluate
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
@@ -88,6 +89,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Gradients: models.gradients,
     Losses: models.losses,
     Confusions: confusions.confusions,
+    GroupLosses: grouped.group_losses,
     FairGradients: fairness.fair_gradients,
     Curvature: models.curvature,
     Mitigated: mitigation.mitigated,

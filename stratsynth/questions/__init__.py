@@ -14,6 +14,7 @@ from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.designs import Coded
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
+from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
@@ -39,6 +40,7 @@ __all__ = [
     "FairGradients",
     "Glm",
     "Gradients",
+    "GroupLosses",
     "Losses",
     "Mitigated",
     "Moments",

@@ -15,6 +15,7 @@ from stratsynth.questions.queries import Block, Design, Query, check_clip, check
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.questions.grouped import GroupLosses
     from stratsynth.schema import Schema
 
 Link = Literal["linear", "logistic", "softmax"]
@@ -126,7 +127,7 @@ def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.moveaxis(thetas, 1, 0).reshape(thetas.shape[1], -1)
 
 
-def check_models(what: str, query: Gradients | Losses, schema: Schema) -> None:
+def check_models(what: str, query: Gradients | Losses | GroupLosses, schema: Schema) -> None:
     """A sound design, a target of the right kind, a clip, and finite coefficients for each of its features."""
     one_of(f"{what}: link", query.link, ("linear", "logistic", "softmax"), error=MechanismError)
     check_target(what, query.design, query.target, schema, numeric=query.link == "linear")

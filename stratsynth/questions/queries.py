@@ -293,12 +293,13 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     from stratsynth.questions.confusions import Confusions
     from stratsynth.questions.fairness import FairGradients
     from stratsynth.questions.gradients import Gradients, Losses
+    from stratsynth.questions.grouped import GroupLosses
     from stratsynth.questions.mitigation import Mitigated
     from stratsynth.questions.networks import NetworkGradients, NetworkLosses
     from stratsynth.questions.newton import Curvature
 
     regressions = (Moments, Glm, Gradients, Losses, Curvature)
-    classifiers = (NetworkGradients, NetworkLosses, FairGradients, Mitigated, Confusions)
+    classifiers = (NetworkGradients, NetworkLosses, FairGradients, Mitigated, Confusions, GroupLosses)
     known = (Columns, RowVectors, *regressions, *classifiers)
     if type(query) not in known:
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")

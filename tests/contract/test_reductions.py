@@ -12,9 +12,9 @@ from stratsynth.evaluation.audit import audit_mechanism
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import Budget, Neighbours
-from stratsynth.driver import confusions, sums
+from stratsynth.driver import confusions, grouped, sums
 from stratsynth.mechanisms import make
-from stratsynth.questions import Confusions
+from stratsynth.questions import Confusions, GroupLosses
 from stratsynth.testing import World, check_contract, worlds
 
 NUMBER = Schema({
@@ -36,6 +36,10 @@ WAYS = {
     "sampling, a pool": {**ODDS, "method": "sampling", "number": 20, "objective": "g_mean"},
     "sampling, everybody": {"target": "SEX", "method": "sampling", "candidates": "net", "objective": "h_mean",
                             "number": 8, "constraints": {"false_positive_rate": 0.2, "g_mean": 0.5}},
+    "losses of probabilities": {
+        **ODDS, "objective": "worst_log_loss", "loss_clip": 2.0,
+        "constraints": {"demographic_parity": 0.1, "bounded_squared_loss": {"1": 0.2, "2|1": 0.3}},
+    },
     "without chance": {**ODDS, "deterministic": True, "objective": "balanced_error"},
 }  # fmt: skip
 SHORT = {"iterations": 3, "inner_steps": 2, "start_steps": 2}
@@ -97,6 +101,14 @@ def test_a_row_in_two_cells_is_caught(monkeypatch):
     assert "sensitivity" in {finding.kind for finding in checked(ODDS)}
 
 
+def test_losses_that_are_not_cut_are_caught(monkeypatch):
+    def whole(query, rows, which):
+        return [3 * block for block in grouped.group_losses(query, rows, which)]
+
+    monkeypatch.setitem(sums.SUMS, GroupLosses, whole)
+    assert "sensitivity" in {finding.kind for finding in checked(WAYS["losses of probabilities"])}
+
+
 class Generous(DescentOracle):
     """Spends on one problem what it may spend on two."""
 
@@ -112,7 +124,7 @@ def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize("way", ["gradients", "sampling, everybody"])
+@pytest.mark.parametrize("way", ["gradients", "losses of probabilities", "sampling, everybody"])
 def test_the_audit_holds(neighbours, way):
     """The short form is that of questions and mechanisms of other kinds, in tests/statistical."""
     how = make("reductions", {**WAYS[way], "iterations": 1, "inner_steps": 1, "start_steps": 1})

@@ -70,6 +70,36 @@ def test_the_same_seed_predicts_the_same(made):
     assert ((one.prediction == "yes") == (one["probability=yes"] == 1))[certain].all()
 
 
+def changed(folder, old, new):
+    recipe = folder / "recipe.toml"
+    recipe.write_text(recipe.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+
+
+def test_losses_of_probabilities_by_a_recipe(tmp_path):
+    bounds = 'bounded_log_loss = { a = 1.5, "b|yes" = 2.0 }'
+    changed(written(tmp_path), "bounded_loss = { a = 0.4 } }", bounds + ' }\nobjective = "worst_squared_loss"')
+    run(tmp_path, "fit", "recipe.toml", "-o", "release")
+    assert pd.read_parquet(tmp_path / "release" / "goals.parquet").name.tolist() == [
+        "worst_squared_loss", "equalized_odds", "bounded_log_loss",
+    ]  # fmt: skip
+    run(tmp_path, "predict", "release", "people.csv", "-o", "told.csv", "--seed", "3")
+    assert pd.read_csv(tmp_path / "told.csv").mean_probability.between(0, 1).all()
+    run(tmp_path, "verify", "release")
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [('method = "sampling"\nobjective = "log_loss"', 'use method = "frank_wolfe"'),
+     ('objective = "cross_entropy"', "log_loss"), ("loss_clip = -1", "loss_clip")],
+)  # fmt: skip
+def test_wrong_losses_are_refused_in_two_lines_before_any_charge(tmp_path, setting, words):
+    changed(written(tmp_path), "iterations = 5", setting)
+    said = complaint(stratsynth("fit", "recipe.toml", "-o", "release", cwd=tmp_path), 2)
+    assert words in said
+    assert not (tmp_path / "release").exists()
+    assert not (tmp_path / "people.ledger").exists()
+
+
 def test_without_a_seed_the_refusal_names_two_remedies(made):
     said = complaint(stratsynth("predict", "release", "people.csv", "-o", "never.csv", cwd=made), 2)
     assert "--seed" in said

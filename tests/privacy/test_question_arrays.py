@@ -16,6 +16,7 @@ from stratsynth.questions import (
     FairGradients,
     Glm,
     Gradients,
+    GroupLosses,
     Losses,
     Mitigated,
     NetworkGradients,
@@ -79,6 +80,7 @@ TAKERS = {
     "output": lambda array: Total(NetworkLosses(*NET, np.ones((1, 2)), array(TWO[:, None]), 1.0), 0.1),
     "losses": lambda array: Total(Losses(BY_SEX, "AGE", "linear", array(THETAS), clip=1.0), 0.1),
     "confusions": lambda array: Total(Confusions(Design(("AGE",)), "SEX", array(np.ones((1, 2)))), 0.1),
+    "group losses": lambda array: Total(GroupLosses(Design(("AGE",)), "SEX", array(np.ones((1, 2))), 1.0), 0.1),
     "term slopes": lambda array: scored(array(CELLS), ONE),
     "term offsets": lambda array: scored(CELLS, array(ONE)),
     "fair thetas": lambda array: Total(FairGradients(*NET, "logistic", array(np.ones((1, 2))), 1.0), 0.1),
@@ -125,7 +127,13 @@ def test_nobody_can_change_an_array_after_its_check(taker):
 
     question = TAKERS[taker](keep)
     question.check(SCHEMA)
-    called = {"losses": "thetas", "confusions": "thetas", "curvature": "theta", "mitigated": "theta"}
+    called = {
+        "losses": "thetas",
+        "confusions": "thetas",
+        "group losses": "thetas",
+        "curvature": "theta",
+        "mitigated": "theta",
+    }
     used = getattr(held(question), called.get(taker, taker.split()[-1]))
     before = used.copy()
     given[0].fill(np.nan)

@@ -19,6 +19,7 @@ from stratsynth.questions import (
     FairGradients,
     Glm,
     Gradients,
+    GroupLosses,
     Mitigated,
     Moments,
     NetworkGradients,
@@ -93,6 +94,9 @@ QUERIES = {
     "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
     "confusions": Confusions(DESIGN, "yes", theta(6, 3, WIDTH), ("kind", "class")),
     "confusions, extreme": Confusions(DESIGN, "yes", theta(7, 2, WIDTH) * 1e300),
+    "group losses, squared": GroupLosses(DESIGN, "yes", theta(6, 3, WIDTH), 0.7, "squared", ("kind", "class")),
+    "group losses, log": GroupLosses(DESIGN, "yes", theta(6, 3, WIDTH), 3.0, "log", ("class",)),
+    "group losses, extreme": GroupLosses(DESIGN, "yes", theta(7, 2, WIDTH) * 1e300, 1e-99, "log"),
     "flipped gradients": Gradients(
         DESIGN,
         "yes",

@@ -1,7 +1,6 @@
 """What reductions make of answers, and what they refuse before anything is charged."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,55 +9,16 @@ from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.oracles import Cost, DescentOracle, ExponentialOracle, shifted, thresholds
 from stratsynth.adapters.reductions.rates import Sizes
 
+from helpers.reducing import BUDGET, FEW, SCHEMA, asked_by, people
 from helpers.small import even
-from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
+from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.answering import Answerer
-from stratsynth.driver.lockstep import run
 from stratsynth.errors import BudgetRefused, UsageError
 from stratsynth.mechanisms import Public
-from stratsynth.noise import SystemEntropy
 from stratsynth.planning.foresee import plan
 from stratsynth.questions import Choose, Counts, Gradients, Total
-
-SCHEMA = Schema({
-    "G": Categorical(levels=("a", "b")),
-    "X": Numeric(lower=-1, upper=1, bins=2),
-    "Z": Numeric(lower=0, upper=1, bins=2),
-    "D": Categorical(levels=("no", "yes")),
-})  # fmt: skip
-BUDGET = Budget(20, 1e-6)
-FEW = {"inner_steps": 3, "start_steps": 5}
-
-
-def people(n, seed=0):
-    """D is yes where X is large, and more often so in group a: a classifier without groups treats them unlike."""
-    rng = np.random.default_rng(seed)
-    group = np.where(rng.random(n) < 0.3, "b", "a")
-    z = rng.random(n)
-    x = np.clip(rng.normal(np.where(group == "a", 0.2, -0.2), 0.5), -1, 1)
-    yes = rng.random(n) < 1 / (1 + np.exp(-6 * x))
-    return pd.DataFrame({"G": group, "X": x, "Z": z, "D": np.where(yes, "yes", "no")})
-
-
-def asked_by(how, frame, *, schema=SCHEMA, budget=BUDGET, clear=1e6):
-    """The model, and all questions with their charges, where all noise is a millionth of what was paid for."""
-    rows, asked = load_rows(schema, open_source(frame)), []
-    answerer = Answerer(rows, budget.neighbours, SystemEntropy())
-
-    def answer(batch):
-        asked.extend((a, a.question.charges(a.schema, a.path, budget.neighbours)) for a in batch)
-        return answerer.answer([type(a)(a.path, a.schema, cheaper(a.question)) for a in batch])
-
-    def cheaper(question):
-        changed = {"price": question.price * clear} if isinstance(question, Total) else {"rho": question.rho * clear}
-        return replace(question, **changed)
-
-    public = Public(schema, None, budget.neighbours)
-    allot = how.price(public, budget)
-    return run(how.steps(public, allot, np.random.default_rng(0)), schema, answer), asked
 
 
 def odds(model, frame):
@@ -120,11 +80,14 @@ def test_with_epsilon_to_infinity_the_best_of_two_hundred_thresholds_is_drawn(ob
 @pytest.mark.parametrize(
     "settings",
     [{}, {"oracle": "exponential"}, {"method": "sampling"}, {"oracle": "exponential", "candidates": "net"},
-     {"sizes": {"a|no": 9, "a|yes": 9, "b|no": 9, "b|yes": 9}, "sizes_citation": "here"}],
+     {"sizes": {"a|no": 9, "a|yes": 9, "b|no": 9, "b|yes": 9}, "sizes_citation": "here"},
+     {"objective": "worst_log_loss", "constraints": {"bounded_squared_loss": 0.2}}],
 )  # fmt: skip
 def test_a_fit_spends_its_budget_and_no_more(settings):
     budget = Budget(1, 1e-9)
-    how = Reductions(groups=["G"], constraints={"equalized_odds": 0.1}, iterations=4, number=10, **FEW, **settings)
+    how = Reductions(**{
+        "groups": ["G"], "constraints": {"equalized_odds": 0.1}, "iterations": 4, "number": 10, **FEW, **settings,
+    })  # fmt: skip
     _, asked = asked_by(how, people(100), budget=budget, clear=1.0)
     charges = [charge for _, each in asked for charge in each]
     spent = float(Spending(budget.neighbours, charges).spent())
@@ -139,6 +102,15 @@ def test_every_step_asks_for_losses_before_the_next_weights():
     _, asked = asked_by(Reductions(groups=["G"], iterations=3, inner_steps=2, start_steps=1), people(50))
     kinds = [type(a.question.query).__name__ if isinstance(a.question, Total) else "Counts" for a, _ in asked]
     assert kinds == ["Counts", "Gradients", *["Gradients", "Gradients", "Confusions"] * 3]
+
+
+def test_losses_of_probabilities_are_asked_after_the_counts():
+    how = Reductions(groups=["G"], objective="log_loss", constraints={"bounded_squared_loss": 0.2}, iterations=1, **FEW)
+    _, asked = asked_by(how, people(50))
+    *_, counts, squared, log = [a.question for a, _ in asked]
+    assert [type(q.query).__name__ for q in (counts, squared, log)] == ["Confusions", "GroupLosses", "GroupLosses"]
+    assert [(q.query.measure, q.query.clip) for q in (squared, log)] == [("squared", 1.0), ("log", 4.0)]
+    assert counts.price == squared.price == log.price
 
 
 def test_a_negative_weight_flips_the_label():
@@ -223,6 +195,12 @@ REFUSED = [
     ({"sizes": {"a|no": 3}, **PLACES}, "lacks 'a|yes'"),
     ({"sizes": {"a|no": 3, "a|yes": 3, "b|no": 3, "b|yes": 0}, **PLACES, "constraints": {"equalized_odds": 0.1}},
      "group b has no record with D = yes"),
+    ({"objective": "log_loss", "method": "sampling"}, 'log_loss; use method = "frank_wolfe" with oracle = "gradient"'),
+    ({"constraints": {"bounded_squared_loss": 0.2}, "oracle": "exponential"}, "bounded_squared_loss; use"),
+    ({"constraints": {"bounded_log_loss": 4.5}}, "above 4"), ({"constraints": {"bounded_squared_loss": 2}}, "above 1"),
+    ({"constraints": {"bounded_log_loss": {"a": 5}}, "groups": ["G"]}, "from 0 to 4"),
+    ({"constraints": {"bounded_log_loss": {"a|maybe": 1}}, "groups": ["G"]}, "as 'a|no'"), ({"loss_clip": 0}, "clip"),
+    ({"loss_clip": math.nan}, "loss_clip"),
     ({"method": "sampling", "candidates": "thresholds"}, "one feature"), ({"reference": {"G": "z"}}, "no level"),
 ]  # fmt: skip
 

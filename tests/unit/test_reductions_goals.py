@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.functions import GeometricMean, HarmonicMean, Largest, Spread
-from stratsynth.adapters.reductions.goals import CONSTRAINTS, OBJECTIVES, Goal, Part, penalty
+from stratsynth.adapters.reductions.goals import CONSTRAINTS, OBJECTIVES, Goal, Part, measured_by, penalty
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.adapters.reductions.rates import LOSSES, Sizes
 from stratsynth.adapters.reductions.smoothing import Smoothing, onto_simplex
@@ -84,23 +84,25 @@ def test_the_nearest_probability_vector(seed):
     assert (np.linalg.norm(others - z, axis=1) >= np.linalg.norm(p - z) - 1e-12).all()
 
 
-def made_up(seed, groups=3):
+def made_up(seed, groups=3, measures=("squared", "log")):
     rng = np.random.default_rng(seed)
     numbers = rng.integers(50, 400, (groups, 2)).astype(float)
-    return Sizes(tuple("abcdef"[:groups]), numbers)
+    return Sizes(tuple("abcdef"[:groups]), numbers, measures=measures, clip=4.0, levels=("no", "yes"))
 
 
 def counts_of(sizes, rng):
-    """What some classifier's counts may be."""
+    """What some classifier's counts, and its sums of losses in clips, may be."""
     second = np.floor(rng.random(sizes.numbers.shape) * sizes.numbers)
-    return np.stack([sizes.numbers - second, second], axis=-1).ravel()
+    counts = np.stack([sizes.numbers - second, second], axis=-1)
+    sums = rng.random((len(sizes.measures), *sizes.numbers.shape)) * sizes.numbers
+    return np.concatenate([counts.ravel(), sums.ravel()])
 
 
 @given(seeds)
 def test_rates_are_those_of_counting(seed):
     sizes, rng = made_up(seed), np.random.default_rng(seed)
     counts = counts_of(sizes, rng)
-    n = counts.reshape(3, 2, 2)
+    n = counts[:12].reshape(3, 2, 2)
     for g in range(3):
         wrong, second = n[g, 0, 1] + n[g, 1, 0], n[g, :, 1].sum()
         hand = [wrong / n[g].sum(), second / n[g].sum(), n[g, 0, 1] / n[g, 0].sum(), n[g, 1, 0] / n[g, 1].sum()]
@@ -116,6 +118,30 @@ def test_one_record_moves_a_rate_by_half_of_one_over_its_denominator(seed, loss)
         assert np.abs(sizes.row(loss, g)).max() == pytest.approx(0.5 / smallest)
 
 
+@given(seeds, st.sampled_from(["squared", "log"]))
+def test_mean_losses_are_sums_over_numbers(seed, measure):
+    sizes, rng = made_up(seed), np.random.default_rng(seed)
+    counts, clip = counts_of(sizes, rng), {"squared": 1.0, "log": 4.0}[measure]
+    sums = clip * dict(zip(("squared", "log"), counts[12:].reshape(2, 3, 2), strict=True))[measure]
+    for g in range(3):
+        n = sizes.numbers[g]
+        hand = [sums[g].sum() / n.sum(), sums[g, 0] / n[0], sums[g, 1] / n[1]]
+        found = [sizes.rate(f"{measure}_loss{label}", g, counts) for label in ("", "_first", "_second")]
+        assert np.allclose(found, hand)
+        assert np.abs(sizes.row(f"{measure}_loss_second", g)).max() == pytest.approx(clip / n[1])
+    everybody = sums.sum() / sizes.numbers.sum()
+    assert sizes.rate(f"{measure}_loss", None, counts) == pytest.approx(everybody)
+    assert not sizes.row(f"{measure}_loss", 0)[:12].any()
+
+
+def test_slopes_of_losses_count_as_costs_of_wrong_predictions():
+    """Per unit of loss; those of counts stay, and no label is flipped where none was."""
+    sizes = made_up(0, 1)
+    found = sizes.costs(np.array([0, 0.5, 0.25, 0, 3.0, 5.0, 8.0, 12.0]))
+    assert found.tolist() == [[[0, 0.5 + 3 + 2], [0.25 + 5 + 3, 0]]]
+    assert sizes.right.tolist() == [sizes.numbers[0, 0], 0, 0, sizes.numbers[0, 1], 0, 0, 0, 0]
+
+
 MEASURED = {
     "equalized_odds": lambda r: max(np.ptp(r["false_positive"]), np.ptp(r["false_negative"])),
     "demographic_parity": lambda r: np.ptp(r["selection"]),
@@ -123,6 +149,8 @@ MEASURED = {
     "false_positive_parity": lambda r: np.ptp(r["false_positive"]),
     "error_parity": lambda r: np.ptp(r["error"]),
     "bounded_loss": lambda r: max(r["error"]),
+    "bounded_squared_loss": lambda r: max(r["squared_loss"]),
+    "bounded_log_loss": lambda r: max(r["log_loss"]),
     "gini": lambda r: (
         np.abs(np.subtract.outer(*[1 - np.array(r["error"])] * 2)).sum()
         / (2 * len(r["error"]) * (1 - np.array(r["error"])).sum())
@@ -139,7 +167,7 @@ MEASURED = {
 def test_a_constraint_is_what_its_name_says_and_holds_when_it_does(name, seed, bound):
     sizes, rng = made_up(seed), np.random.default_rng(seed)
     counts = counts_of(sizes, rng)
-    by_group = {loss: [sizes.rate(loss, g, counts) for g in range(3)] for loss in LOSSES}
+    by_group = {loss: [sizes.rate(loss, g, counts) for g in range(3)] for loss in sizes.losses}
     everybody = [sizes.rate(loss, None, counts) for loss in ("false_positive", "false_negative")]
     truth = MEASURED[name]({**by_group, "all": everybody})
     goal = Reductions(groups=["G"], constraints={name: bound}).goal(sizes)
@@ -157,16 +185,19 @@ def test_the_goals_gradient_is_that_of_its_smooth_value(objective, smoothing, se
     sizes, rng = made_up(seed, 2), np.random.default_rng(seed)
     how = Reductions(
         groups=["G"], objective=objective, smoothing=smoothing, smoothness=0.2, multiplier=3.0,
-        constraints={"equalized_odds": 0.1, "gini": 0.02, "h_mean": 0.9, "bounded_loss": {"b": 0.2}},
+        constraints={
+            "equalized_odds": 0.1, "gini": 0.02, "h_mean": 0.9, "bounded_loss": {"b": 0.2, "a|no": 0.3},
+            "bounded_log_loss": {"a": 1.5, "b|yes": 1.0}, "bounded_squared_loss": 0.4,
+        },
     )  # fmt: skip
     goal, counts = how.goal(sizes), counts_of(sizes, rng) * 0.9 + 3
     found = goal.gradient(counts) * sizes.total
     assert np.allclose(found, differences(goal.smooth, counts, 1e-3) * sizes.total, atol=1e-2 * np.abs(found).max())
 
 
-@given(seeds, st.sampled_from(OBJECTIVES))
+@given(seeds, st.sampled_from([name for name in OBJECTIVES if not measured_by(name)]))
 def test_a_goal_as_a_score_is_the_goal(seed, objective):
-    sizes, rng = made_up(seed, 2), np.random.default_rng(seed)
+    sizes, rng = made_up(seed, 2, ()), np.random.default_rng(seed)
     constraints = {"equalized_odds": 0.1, "gini": 0.02, "h_mean": 0.9, "g_mean": 0.8, "bounded_loss": 0.2}
     goal = Reductions(groups=["G"], objective=objective, constraints=constraints).goal(sizes)
     counts = counts_of(sizes, rng)
@@ -206,6 +237,17 @@ def test_the_penalty_is_that_of_corollary_4_2():
     assert penalty(part, 0.05) == pytest.approx((0.05 + 1) / 0.05)
     worst = Reductions(groups=["G"], objective="worst_error").goal(sizes).objective
     assert penalty(worst, 0.1) == pytest.approx((0.1 + math.sqrt(3)) / 0.1)
+    worst = Reductions(groups=["G"], objective="worst_log_loss").goal(sizes).objective
+    assert penalty(worst, 0.1) == pytest.approx((0.1 + 4 * math.sqrt(3)) / 0.1)
+
+
+@given(seeds, st.sampled_from(OBJECTIVES))
+def test_lemma_4_1_covers_the_range_of_every_objective(seed, objective):
+    """What it calls L_f c sqrt(K) bounds how far two classifiers' objectives are apart."""
+    sizes, rng = made_up(seed), np.random.default_rng(seed)
+    part = Reductions(groups=["G"], objective=objective).goal(sizes).objective
+    one, other = (part.value(counts_of(sizes, rng)) for _ in range(2))
+    assert abs(one - other) <= 0.1 * penalty(part, 0.1) - 0.1
 
 
 def test_groups_of_too_few_records_are_named_and_left_out():
@@ -235,7 +277,7 @@ def test_corrected_weights_are_no_worse_than_classic_ones_or_than_any_on_a_grid(
 
 def test_classic_weights_are_two_over_t_plus_two():
     sizes = made_up(1, 2)
-    goal, tables, weights = Reductions(groups=["G"]).goal(sizes), np.zeros((4, 8)), np.zeros(0)
+    goal, tables, weights = Reductions(groups=["G"]).goal(sizes), np.zeros((4, 16)), np.zeros(0)
     for t in range(1, 5):
         weights = mixed("classic", goal, tables[:t], weights)
     assert np.allclose(weights, [2 / 20, 4 / 20, 6 / 20, 8 / 20])
