@@ -11,19 +11,30 @@ import sys
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; True is none."""
-    return isinstance(value, int) and not isinstance(value, bool)
+    return type(value) is int
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether this is a number that a float can hold: neither True nor infinite nor NaN."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    """Whether this is a number that a float can hold: neither True nor infinite nor NaN.
+
+    By its exact class: another could be one number where it is checked, and another where it is used.
+    """
+    if type(value) in (int, float) or _is_float64(value):
+        return abs(cast("float", value)) <= sys.float_info.max
+    return False
+
+
+def _is_float64(value: object) -> bool:
+    """Whether this is numpy's float, which is not imported for it."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and type(value) is numpy.float64
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
@@ -63,8 +74,8 @@ def number(
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:
-    """One of a few words."""
-    if value not in known:
+    """One of a few words, compared as texts are."""
+    if not isinstance(value, str) or type(value).__eq__ is not str.__eq__ or str.__str__(value) not in known:
         words = " or ".join(f'"{word}"' for word in known)
         raise error(f"{what} must be {words}, not {said(value)}.")
 

@@ -196,7 +196,7 @@ def _judged(
 
     _check_table(table)
     check_budget(budget)
-    table.schema.ready()
+    table.schema.ready(public=table.public)
     check_delta(budget, table.declared_size)
     check_seed(seed)
     if isinstance(mechanism, Prepared):

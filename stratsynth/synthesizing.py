@@ -9,12 +9,14 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.registry import refuse_public
 from stratsynth.checks import is_texts, number
 from stratsynth.data.table import open_table
 from stratsynth.errors import NotPrivateWarning, SchemaError, UsageError
 from stratsynth.fitting import fit
 from stratsynth.mechanisms import Mechanism, as_mechanism
 from stratsynth.schema import Schema
+from stratsynth.schema.schema import NOBODY
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Stratified, stratify
 from stratsynth.weights import Weights
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Data, Source
     from stratsynth.release import Release
 
-NOBODY = "nobody: the data were declared public"
-"""Who has reviewed a schema that was drafted from public rows, as the certificate repeats it."""
 LOUD = "NOT PRIVATE: the data were declared public, {0}nothing is charged, and what is made may show single records."
 DRAFTED = "the schema came from the rows, "
 
@@ -90,6 +90,8 @@ def synthesize(
     how = None if mechanism is None else as_mechanism(mechanism)
     source = open_source(data)
     if public:
+        if source.path is not None:
+            refuse_public(source.path)
         warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
         schema, declared_size = _looked_at(source, schema, declared_size)
     assert schema is not None  # noqa: S101 - private data without one were refused

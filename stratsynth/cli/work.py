@@ -124,8 +124,10 @@ def sample_release(
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
     """The rows as another file spells them; what the two do not share is noted."""
+    from stratsynth.accounting.registry import refuse_public
     from stratsynth.release.coding import recoded
 
+    refuse_public(like)  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
     for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
         if names:

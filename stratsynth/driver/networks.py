@@ -65,7 +65,8 @@ def losses(query: NetworkLosses, rows: PathRows, which: Which) -> list[Ints]:
         found = np.zeros(len(whole))
         for residual in residuals_of(query, rows, which, logits):
             found += residual * residual / 2
-    units: Ints = np.trunc(np.clip(found / query.clip, 0, 1) * GRID).astype(np.int64)
+    share = np.clip(found / query.clip, 0, 1)
+    units: Ints = np.trunc(np.where(np.isnan(share), 0.0, share) * GRID).astype(np.int64)
     return [np.array([units.sum()])]
 
 

@@ -104,7 +104,7 @@ class Term:
         positive = {"smooth_largest", "geometric_mean"}
         least = 1e-6 if self.kind in positive else -1e6
         number("choose: a term's parameter", self.parameter, least=least, most=1e6, error=MechanismError)
-        if self.sign not in (1, -1) or not isinstance(self.hinge, bool):
+        if type(self.sign) is not int or self.sign not in (1, -1) or not isinstance(self.hinge, bool):
             raise MechanismError("choose: a term's sign is 1 or -1, and its hinge true or false.")
 
     @property

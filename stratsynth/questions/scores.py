@@ -197,7 +197,7 @@ class Peak(Score):
             raise MechanismError("choose: one offset for each row of slopes.")
         if not (np.isfinite(self.slopes).all() and np.isfinite(self.offsets).all() and np.any(self.slopes)):
             raise MechanismError("choose: slopes and offsets must be finite, and not all slopes 0.")
-        if self.sign not in (1, -1):
+        if type(self.sign) is not int or self.sign not in (1, -1):
             raise MechanismError("choose: sign is 1 or -1.")
 
     @property

@@ -25,6 +25,8 @@ from stratsynth.schema.weight import ONE, RowWeight
 
 PUBLIC = "public"
 PRIVATE = "private data"
+NOBODY = "nobody: the data were declared public"
+"""What `reviewed_by` says of a draft of rows that were declared public: it is good for such rows alone."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,9 +189,13 @@ class Schema:
             said["row_weight"] = self.row_weight.most
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 
-    def ready(self) -> None:
-        """Refuse a draft that nobody has reviewed: to be called before anything is spent."""
-        if self.origin == PRIVATE and self.reviewed_by is None:
+    def ready(self, *, public: bool = False) -> None:
+        """Refuse a draft that nobody has reviewed: to be called before anything is spent.
+
+        That nobody had to, as the rows were declared `public`, holds for such rows alone.
+        """
+        nobody = self.reviewed_by is None or (self.reviewed_by == NOBODY and not public)
+        if self.origin == PRIVATE and nobody:
             raise SchemaError(
                 "this schema was drafted from private data; check that its levels and bounds are public "
                 "knowledge, then set reviewed_by to your name"
@@ -225,6 +231,8 @@ class Schema:
             by: Who says that levels, bounds and bins are public knowledge.
             columns: What the review changed, or added.
         """
+        if not isinstance(by, str) or not by.strip() or by == NOBODY:
+            raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
         return replace(self, reviewed_by=by, columns={**self.columns, **(columns or {})})
 
     def to_toml(self) -> str:

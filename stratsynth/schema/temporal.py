@@ -11,7 +11,7 @@ import datetime as dt
 import math
 import re
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any
 
 from stratsynth.checks import is_number, said
@@ -122,6 +122,8 @@ class Temporal(Numeric):
             checks.refuse(f"bounds of a {self.kind} lie within {span}")
 
 
+EXACT = Context(prec=400)
+"""Of our own, so that nobody's settings of decimals decide what a text means."""
 _FIRST = (dt.date.min - _EPOCH.date()).days * _DAY
 _LAST = (dt.date.max - _EPOCH.date()).days * _DAY + _DAY
 
@@ -172,8 +174,11 @@ def _hours(hours: str, minutes: str, seconds: str | None, fraction: str | None) 
 
 def _duration(text: str) -> int | None:
     if number(text) is not None:
-        exact = Decimal(text) * UNITS["second"]
-        return math.floor(exact) if abs(exact) < 2**63 else None
+        try:
+            exact = EXACT.multiply(EXACT.create_decimal(text), UNITS["second"])
+        except ArithmeticError:  # an exponent beyond all that decimals have: no text may raise
+            return None
+        return math.floor(exact) if exact.copy_abs() < 2**63 else None
     match = _DAYS.fullmatch(text)
     if match is None or (match[1] is None and match[3] is None):
         return None

@@ -135,7 +135,7 @@ def _unit(text: str) -> str | None:
     zeros = int(exponent) + len(number) - len(kept)
     if not kept:
         return "0"
-    if abs(found) >= _EXACT and set(text) & set(".eE"):
+    if found.copy_abs() >= _EXACT and set(text) & set(".eE"):
         return None
     short = zeros >= 0 and len(kept) + zeros <= 18
     return "-" * sign + (kept + "0" * zeros if short else f"{kept}e{zeros}")

@@ -140,11 +140,11 @@ def test_shuffled_batches_claimed_as_poisson_are_caught():
         assert (abs(spread - 1) < 5 * (2 / 2000) ** 0.5) == poisson
 
 
-@pytest.mark.parametrize("runs", [1000, pytest.param(8000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("runs", [4000, pytest.param(16_000, marks=pytest.mark.slow)])
 def test_the_audit_of_a_sampled_step_holds_and_its_controls_are_caught(runs):
     """Both sums of a step together, as an attacker who knows all other records sees them."""
     how = DPFermi(groups=["GROUP"], iterations=STEPS, sampling=RATE, clip=0.1)
-    report = audit_mechanism(how, world=WORLD, budget=Budget(3, 1e-6), runs=runs, seconds=60, tables=0, neighbours=20)
+    report = audit_mechanism(how, world=WORLD, budget=Budget(3, 1e-6), runs=runs, seconds=60, tables=0, neighbours=60)
     (found,) = report.audits
     assert not found.alarm
     assert found.controls[0].state == "caught", found

@@ -48,7 +48,7 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
     record = certificate.get("record")
     lines = [
-        *(f"*** {notice['text']} ***" for notice in certificate.get("notices", ())),
+        *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
@@ -72,6 +72,11 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
 
 def _guarantee(guarantee: Mapping[str, Any]) -> str:
     return f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in {guarantee['currency']},"
+
+
+def _noticed(text: str) -> str:
+    """Lines that stand out."""
+    return textwrap.fill(f"*** {text} ***", 110, subsequent_indent=" " * 4, break_long_words=False)
 
 
 def _folded(head: str, line: str) -> str:

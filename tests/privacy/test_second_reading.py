@@ -1,0 +1,126 @@
+"""What a second reading of the privacy argument found: each of these let one record, or one object, do too much."""
+
+import decimal
+
+import numpy as np
+import pandas as pd
+import pytest
+from stratsynth.adapters import MST
+
+import stratsynth as ss
+from helpers import small
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.private import check_again
+from stratsynth.errors import MechanismError, SchemaError, UsageError
+from stratsynth.questions import Choose, Coded, Columns, Gradients, Peak, Total
+from stratsynth.schema import Unit
+from stratsynth.schema.codec import encode
+from stratsynth.schema.temporal import Temporal
+from stratsynth.schema.values import _unit
+
+ODD = [
+    "0e99999999999999999999",
+    "1e-99999999999999999999",
+    "1e9999999",
+    "-70.5e604248298812503",
+    "1e400",
+    "-0e7",
+    "9" * 60,
+]
+
+
+@pytest.mark.parametrize("precision", [28, 3])
+@pytest.mark.parametrize("text", ODD)
+def test_no_text_of_one_record_fails_a_fit(text, precision):
+    """Numbers with exponents beyond all decimals mean something or nothing, whatever the caller's decimals."""
+    schema = ss.Schema({"T": Temporal(kind="duration", lower=0, upper=100), "X": ss.Numeric(lower=0, upper=1, bins=2)})
+    frame = pd.DataFrame({"T": ["5", text, "7"], "X": ["0.5", text, "0.25"]})
+    with decimal.localcontext(prec=precision):
+        import pyarrow as pa
+
+        encode(schema, pa.Table.from_pandas(frame, preserve_index=False))
+        _unit(text)
+
+
+def test_a_unit_of_any_text_is_kept_apart_or_left_out():
+    schema = ss.Schema(dict(small.SCHEMA.columns), unit=Unit(column="P", max_rows=2))
+    for odd in ODD:
+        frame = small.people(30).assign(P=[odd, *(str(i) for i in range(29))])
+        release = ss.fit("independent", ss.open_table(frame, schema=schema, declared_size=30), ss.Budget(1, 1e-9))
+        assert release.certificate["unit"] == {"column": "P", "max_rows": 2}
+
+
+class Sly(float):
+    """One number where it is compared, another where it is added up."""
+
+    def as_integer_ratio(self):
+        return (1, 10**9)
+
+
+class Yes(int):
+    """Equal to whatever it is compared with."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other):
+        return True
+
+
+SCHEMA = ss.Schema({
+    "G": ss.Categorical(levels=("a", "b")), "X": ss.Numeric(lower=-1, upper=1, bins=2),
+    "Y": ss.Numeric(lower=-1, upper=1, bins=2),
+})  # fmt: skip
+SUM, ONE = Columns(("X",), (0.0,), (1.0,), 1.0), np.ones(1)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Choose((Peak(SUM, ONE[None], ONE),), Sly(0.1)),
+        Choose((Peak(SUM, ONE[None], ONE, Yes(5)),), 0.1),
+        Total(SUM, Sly(0.1)),
+        Total(Columns(("X",), (0.0,), (1.0,), Sly(1.0)), 0.1),
+        Total(Gradients(Coded(("X",)), "Y", "linear", np.zeros((1, 2)), Sly(1.0)), 0.1),
+    ],
+)
+def test_numbers_are_told_by_their_exact_class(question):
+    with pytest.raises(MechanismError):
+        question.check(SCHEMA)
+
+
+def test_numpys_own_floats_are_numbers():
+    Total(Columns(("X",), (0.0,), (1.0,), np.float64(1.0)), np.float64(0.1)).check(SCHEMA)
+
+
+def test_a_question_is_checked_again_before_it_is_charged():
+    """An array can be retyped while other strata's programs run."""
+    parts = np.ones(2)
+    query = Gradients(Coded(("X",)), "Y", "linear", np.zeros((1, 2)), 1.0, ("G",), parts)
+    asked = Asked((), SCHEMA, Total(query, 0.1))
+    check_again([asked])
+    query.parts.dtype = np.int64
+    with pytest.raises(MechanismError, match="from 0 to 1"):
+        check_again([asked])
+
+
+def test_a_schema_that_nobody_reviewed_is_good_for_public_rows_alone():
+    people = small.people(60)
+    with pytest.warns(ss.errors.NotPrivateWarning):
+        release = ss.synthesize(people, epsilon=1, public=True)
+    schema = release.model.schema
+    table = ss.open_table(people, schema=schema, declared_size=60)
+    with pytest.raises(SchemaError, match="reviewed_by"):
+        ss.fit(MST(), table, ss.Budget(1, 1e-9))
+    for name in (" ", "", None, schema.reviewed_by):
+        with pytest.raises(SchemaError, match="who has reviewed"):
+            schema.reviewed(name)
+    assert (
+        ss.open_table(people, schema=schema.reviewed("A. Person"), declared_size=60).schema.reviewed_by == "A. Person"
+    )
+
+
+def test_a_file_with_an_account_is_refused_before_it_is_drafted_from(tmp_path):
+    small.people(40).to_csv(tmp_path / "people.csv", index=False)
+    (tmp_path / "people.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match="has an account"):
+        ss.synthesize(tmp_path / "people.csv", epsilon=1, public=True)
