@@ -24,5 +24,8 @@ def picture(curve: pd.DataFrame, bound: pd.DataFrame, path: Path) -> None:
     right.set(title="The tables of the lower bound")
     for panel in (left, right):
         panel.set(xscale="log", yscale="log", xlabel="epsilon n")
+        marked = sorted({float(x) for line in panel.get_lines() for x in line.get_xdata()})
+        panel.set_xticks(marked, [f"{x:,.0f}" for x in marked])
+        panel.set_xticks([], minor=True)
         panel.legend(fontsize=7)
     figure.savefig(path, dpi=120)
