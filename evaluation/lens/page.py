@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.tables import GROUP, STAMP
 
 from stratsynth.report.cells import drawn, figure
 from stratsynth.report.cells import words as text_cell
-from stratsynth.report.numbers import Numbers, several
+from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
@@ -127,8 +127,8 @@ def text(scores: LensScores) -> str:
     for row in frame.to_dict("records"):
         who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
         rows.append([
-            *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", shown(row["value"]),
-            *(shown(row[part]) for part in parts), str(row["status"]),
+            *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", short(row["value"]),
+            *(short(row[part]) for part in parts), str(row["status"]),
         ])  # fmt: skip
     lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *remedies(facts["measure"])]
     return "\n".join(lines)
