@@ -51,6 +51,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None, object, object]:
+    forget_accounts()  # before fixtures of a module or session too, whatever test ran before in this process
     return (yield from without_network(item))
 
 
@@ -82,7 +83,12 @@ def refuse_all_but_the_installed_wheel() -> None:
 
 @pytest.fixture(autouse=True)
 def accounts_of_its_own() -> None:
-    """Each test is a process of its own to the accounts in memory, which know equal data again."""
+    """Nor does what fixtures of the module spent count in the first test that asks for them, and in no other."""
+    forget_accounts()
+
+
+def forget_accounts() -> None:
+    """Make each test a process of its own to the accounts in memory, which know equal data again."""
     from stratsynth.accounting import process
 
     process._ACCOUNTS.clear()
