@@ -75,7 +75,7 @@ def clip_at(r: float, g: float) -> float:
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
     """sd: the noise in a mean of n records, each of which moves the sum by at most tau, or 2 tau if exchanged."""
-    return (2 if neighbours == Neighbours.REPLACE else 1) * tau / (n * math.sqrt(2 * rho))
+    return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:

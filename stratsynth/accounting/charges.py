@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.strata import Partition, Stratum, StratumPath
 
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
@@ -93,7 +93,7 @@ class _Split:
 class _Node:
     """What was charged at one path, and below it: for each set of columns, the splits by them."""
 
-    own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(Neighbours, Fraction(0)))
+    own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(PRICED, Fraction(0)))
     by: dict[tuple[str, ...], list[_Split]] = field(default_factory=dict)
 
     @property
@@ -105,7 +105,7 @@ class _Node:
         node = self
         for stratum in charge.path:
             node = node._below(stratum)
-        for notion in Neighbours:
+        for notion in PRICED:
             node.own[notion] += times * Fraction(charge.amount) * charge.factor(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
@@ -154,7 +154,7 @@ class Spending:
 
     def __init__(self, neighbours: Neighbours, charges: Iterable[Charge] = ()) -> None:
         """Start from some charges, made for the declared neighbours."""
-        self.neighbours = neighbours
+        self.neighbours = neighbours.priced
         self.charges: list[Charge] = []
         self._root = _Node()
         self.add(charges)

@@ -55,7 +55,9 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     if first != (kind == "ledger"):
         raise ValueError(kind)
     if kind == "ledger":
-        Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"))
+        budget = Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"), public=line.get("public", ()))
+        if (budget.neighbours == Neighbours.ATTRIBUTE) != bool(budget.public):
+            raise ValueError(kind)
         if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
@@ -133,7 +135,8 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 
 def _budget(budget: Budget) -> dict[str, Any]:
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit}
+    public = {"public": list(budget.public)} if budget.public else {}
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:

@@ -17,6 +17,7 @@ from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
+from stratsynth.questions.handler import PublicColumns
 from stratsynth.schema import Numeric
 from stratsynth.strata import Stratum, StratumPath, within
 
@@ -57,6 +58,14 @@ class MemoryRows:
             chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
             found.append(exact_sums(query, rows, chosen))
         return found
+
+    def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
+        """Copies, in the order of the rows within the path's slice."""
+        rows = self._at(path)._rows  # noqa: SLF001
+        return PublicColumns(
+            rows.size, {c: rows.codes[c].copy() for c in names},
+            {c: rows.numbers[c].copy() for c in names if c in rows.numbers},
+        )  # fmt: skip
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
         """A copy, so that nobody can write in the rows."""

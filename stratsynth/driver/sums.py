@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import confusions, fairness, grouped, mitigation, models, networks
+from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
@@ -91,6 +92,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Confusions: confusions.confusions,
     GroupLosses: grouped.group_losses,
     FairGradients: fairness.fair_gradients,
+    AttributeGradients: attribute.attribute_gradients,
     Curvature: models.curvature,
     Mitigated: mitigation.mitigated,
     NetworkGradients: networks.gradients,

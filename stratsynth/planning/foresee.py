@@ -107,6 +107,8 @@ class Plan:
     """About how long the fit will take on one core, right within a factor of a few."""
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
+    public_columns: tuple[str, ...] = ()
+    """For neighbours `attribute`: the columns that are not protected."""
 
     def __repr__(self) -> str:
         """The mechanism, the budget and the number of strata."""
@@ -149,6 +151,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     prepared = prepare(mechanism, schema, budget, declared_size)
+    budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
     allot, spending = account.allot, account.spending
@@ -174,13 +177,14 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         if layout
         else {"small": "keep", "threshold": None},
         {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and layout.own_budgets else None,
-        ("declared_size", *mechanism.unprotected),
+        tuple(prepared.unprotected),
         account.budget.unit,
         by_kind(spending.charges),
         bool(paths[0]) and _pooled(answers.seen, paths[0]),
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
         rows_megabytes=megabytes(prepared),
+        public_columns=budget.public,
     )
 
 

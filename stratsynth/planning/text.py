@@ -9,6 +9,8 @@ from typing import Any
 from stratsynth.display import panel
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.release.notices import open_columns
+from stratsynth.release.page import words
 from stratsynth.release.page.summary import price_lines
 
 INDENT = 11 * " "
@@ -16,8 +18,9 @@ INDENT = 11 * " "
 
 def describe(plan: Plan) -> str:
     """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
-    price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
+    price = {k: words.price(plan.neighbours, v) for k, v in plan.prices.items()}
     lines = [
+        *(textwrap.fill(f"*** {text} ***", 100, subsequent_indent=INDENT) for text in open_columns(plan.public_columns)),
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
         *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),

@@ -253,7 +253,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
     Always twice, whatever the terms, so that the price of another notion of neighbour depends on no answer.
     """
     most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
-    return 2 * most if neighbours == Neighbours.REPLACE else most
+    return most if neighbours == Neighbours.ADD_REMOVE else 2 * most
 
 
 @lru_cache(maxsize=64)

@@ -130,7 +130,7 @@ class Distance(Score, Digested):
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells:
         twice the sum, but the largest cell still moves by no more than one weight.
         """
-        both = neighbours == Neighbours.REPLACE and self.norm == "l1"
+        both = neighbours != Neighbours.ADD_REMOVE and self.norm == "l1"
         return schema.row_weight.most * (2 if both else 1)
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
@@ -110,14 +110,14 @@ class Total(Question):
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
-            return (Charge(path, "total", 1.0, dict.fromkeys(Neighbours, 1.0), details, self.currency),)
+            return (Charge(path, "total", 1.0, dict.fromkeys(PRICED, 1.0), details, self.currency),)
         scales = self.scales(schema, neighbours)
         return tuple(
             Charge(
                 path,
                 "total",
                 share,
-                {n: schema.row_weight.most * b.sensitivity(n) for n in Neighbours},
+                {n: schema.row_weight.most * b.sensitivity(n) for n in PRICED},
                 {"scale" if self.currency == Currency.PURE else "sigma": scale / GRID * b.clip},
                 self.currency,
             )

@@ -86,6 +86,7 @@ def certificate(
         "unit": _unit(table),
         **({"record": table.record} if table.record is not None else {}),
         "neighbours": str(budget.neighbours),
+        **({"public_columns": list(budget.public)} if budget.public else {}),
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
@@ -99,7 +100,7 @@ def certificate(
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
         "weights": _weights(table, layout),
-        "unprotected": [*(["declared_size"] * (table.declared_size is not None)), *prepared.mechanism.unprotected],
+        "unprotected": prepared.unprotected,
         "schema": {
             "sha256": table.schema.sha256,
             "origin": table.schema.origin,

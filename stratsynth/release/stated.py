@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import MOST_EPSILON, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.zcdp import epsilon_of
@@ -72,7 +72,10 @@ def _read(record: Mapping[str, Any]) -> Stated:
     elif not math.isclose(cut, delta * TRUNCATION_SHARE, rel_tol=1e-6):
         raise ValueError(f"its truncation_delta is not {TRUNCATION_SHARE:g} of its delta")
     unit, rows = (unit, 1) if isinstance(unit, str) else (unit["column"], unit["max_rows"])
-    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows)
+    public = record.get("public_columns", ())
+    if (record["neighbours"] == Neighbours.ATTRIBUTE) != bool(public):
+        raise ValueError("its public columns do not go with its neighbours")
+    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows, public)
     amount = guarantee.get("reserved", guarantee[currency.unit])
     if not is_number(amount) or not amount > 0:
         raise ValueError(f"its {currency.unit} is no positive number")
@@ -91,7 +94,7 @@ def _read(record: Mapping[str, Any]) -> Stated:
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
     charge = Charge.from_dict(record, currency)
-    figures = [charge.amount, *(charge.sensitivity[notion] for notion in Neighbours)]
+    figures = [charge.amount, *(charge.sensitivity[notion] for notion in PRICED)]
     if not all(is_number(figure) and figure > 0 for figure in figures) or not isinstance(charge.kind, str):
         raise ValueError("a charge's amount or sensitivity is no positive number")
     return charge

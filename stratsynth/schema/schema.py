@@ -127,6 +127,11 @@ class Schema:
         return tuple(self.columns)
 
     @property
+    def public(self) -> tuple[str, ...]:
+        """The columns that need no protection under neighbours = "attribute"."""
+        return tuple(name for name, column in self.columns.items() if column.public)
+
+    @property
     def oneways(self) -> tuple[tuple[str], ...]:
         """Every clique of one column."""
         return tuple((name,) for name in self.columns)

@@ -133,7 +133,8 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
     rows = [
-        [text(step), drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price), _price(price)]
+        [text(step), drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
+         Cell(words.price(certificate["neighbours"], price), price)]
         for step, price in prices
     ]
     table = Table(
@@ -159,10 +160,6 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
             )
         ],
     )  # fmt: skip
-
-
-def _price(price: float | None) -> Cell:
-    return Cell("unknown" if price is None else f"{price:.4g}", price)
 
 
 def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:

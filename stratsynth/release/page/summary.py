@@ -45,7 +45,7 @@ def _damage() -> Iterator[None]:
 
 def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
-    prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
+    prices = {step: words.price(certificate["neighbours"], price) for step, price in certificate["prices"].items()}
     record = certificate.get("record")
     lines = [
         *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
@@ -101,6 +101,7 @@ def price_lines(
 ) -> list[str]:
     """What each step that a record, or unit, can take would cost, and what makes the difference."""
     words = {
+        "attribute": "its protected columns change",
         "add-remove": f"one {what} is added or removed",
         "move": "its group changes",
         "replace-within-group": "its other values change",

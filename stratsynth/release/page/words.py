@@ -87,12 +87,15 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
     least = f", but for a chance of at most {chance(delta)}" if delta else ""
     exchanged = certificate["neighbours"] == "replace"
+    named = ", ".join(certificate.get("public_columns", ()))
     physical = (
         [f"A record is {certificate['record']}: what stands on several lines is protected line by line only."]
         if "record" in certificate
         else []
     )
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
+    if named:
+        compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
     return [
         (
             f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
@@ -119,6 +122,7 @@ def chance(delta: float) -> str:
 
 
 STEPS = {
+    "attribute": "it says one thing or another in the protected columns",
     "add-remove": "it is there or not",
     "move": "it is in one group or another",
     "replace-within-group": "it says one thing or another, but for its group",
@@ -129,6 +133,13 @@ STEPS = {
 def prices(certificate: Mapping[str, Any]) -> list[tuple[str, float | None]]:
     """What the release lets out about each kind of difference, as epsilon."""
     return [(STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
+
+
+def price(neighbours: str, epsilon: float | None) -> str:
+    """One price: nobody has worked it out where it is None, or it is none at all."""
+    if epsilon is None:
+        return "not protected" if neighbours == "attribute" else "unknown"
+    return f"{epsilon:.4g}"
 
 
 def strata(certificate: Mapping[str, Any]) -> str:
@@ -202,7 +213,7 @@ def account(certificate: Mapping[str, Any]) -> str:
 
 def unprotected(certificate: Mapping[str, Any]) -> list[str]:
     """What was disclosed without noise."""
-    return list(disclosed(certificate["unprotected"]).values())
+    return list(disclosed(certificate).values())
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
