@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
+
 @dataclass(frozen=True, kw_only=True)
 class DPFermi(Mechanism[Regression]):
     """A logistic or softmax classifier with a penalty on what its predictions tell of a sensitive attribute."""
@@ -138,8 +139,8 @@ class DPFermi(Mechanism[Regression]):
         if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
             raise Unsupported(
                 f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
-                f'schema\'s public columns are not protected; neighbours = "{budget.neighbours}" protects all. Set it, or '
-                'take protect = "all".'
+                f'public columns are not protected; neighbours = "{budget.neighbours}" protects all. Set it, or take '
+                'protect = "all".'
             )
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 

@@ -84,12 +84,10 @@ class OpenRows:
             weights = (COUNTING, 1 - COUNTING) * models
         by_group = slopes.reshape(models, task.groups, task.given, task.classes)
         query = AttributeGradients(
-            task.design, task.target, task.link, theta, self._clip(by_group), task.settings.groups,
+            task.design, task.target, task.link, theta, self._clip(by_group), tuple(task.settings.groups),
             task.by[len(task.settings.groups) :], slopes,
         )  # fmt: skip
-        answer: tuple[NoisySum, ...] = yield from total(
-            query, noise=allot.noise, rate=allot.rate, weights=weights
-        )
+        answer: tuple[NoisySum, ...] = yield from total(query, noise=allot.noise, rate=self.rate, weights=weights)
         gradients, sums = self._public(theta, by_group.mean(axis=1))
         found = []
         for model in range(models):

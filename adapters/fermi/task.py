@@ -156,8 +156,8 @@ def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> 
             raise Unsupported(f"{who} hands features out as they are, so {name} cannot be one and be protected too.")
         if not schema.column(name).public:
             raise Unsupported(
-                f"{who} hands features and target out as they are, and {name} is not declared public: set public = true "
-                'for it in the schema, leave it out of the features, or take protect = "all".'
+                f"{who} hands features and target out as they are, and {name} is not declared public: set public = "
+                'true for it in the schema, leave it out of the features, or take protect = "all".'
             )
     for name in settings.groups:
         if schema.column(name).public:

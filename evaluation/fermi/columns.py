@@ -21,6 +21,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.sums import exact_sums
+from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.questions import NoisySum, Total
 from stratsynth.questions.total import GRID
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.models import Predictor
+    from numpy.random import Generator
+
     from stratsynth.questions import Program
     from stratsynth.schema import Schema
 
@@ -52,7 +55,9 @@ class SideBySide(Protocol):
     def task(self, public: Public) -> Any:
         """What public facts decide."""
 
-    def side_by_side(self, public: Public, allot: Allotment, penalties: Sequence[float]) -> Program[list[Any]]:
+    def side_by_side(
+        self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
+    ) -> Program[list[Any]]:
         """One model for each penalty."""
 
 
@@ -74,7 +79,12 @@ def fitted(
         delta: Of every column's budget.
         settings: Of `fermi`; `penalty` comes from the columns.
         seed: Of samples and noise.
+
+    Raises:
+        UsageError: Settings that protect the sensitive attribute alone.
     """
+    if settings.get("protect", "all") != "all":
+        raise UsageError('fermi side by side: the rows are public here, so protect = "all" is all there is to compare.')
     rows = load_rows(schema, open_source(train))
     found: dict[int, Predictor] = {}
     rng = np.random.default_rng(seed)

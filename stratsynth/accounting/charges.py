@@ -149,12 +149,20 @@ def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 
+DECLARED = {
+    Neighbours.ADD_REMOVE: "add-remove",
+    Neighbours.REPLACE: "replace",
+    Neighbours.ATTRIBUTE: "replace-within-group",
+}
+"""The step that each notion is about. Strata are of public columns where an attribute changes, so nobody moves."""
+
+
 class Spending:
     """The charges of one fit, and what they come to."""
 
     def __init__(self, neighbours: Neighbours, charges: Iterable[Charge] = ()) -> None:
         """Start from some charges, made for the declared neighbours."""
-        self.neighbours = neighbours.priced
+        self.neighbours = neighbours
         self.charges: list[Charge] = []
         self._root = _Node()
         self.add(charges)
@@ -163,17 +171,17 @@ class Spending:
         """Record charges; what they cost is known afterwards."""
         for charge in charges:
             self.charges.append(charge)
-            self._root.add(charge, self.neighbours)
+            self._root.add(charge, self.neighbours.priced)
 
     def withdraw(self, charges: Sequence[Charge]) -> None:
         """Take back the charges added last, which were refused before anything was read for them."""
         del self.charges[len(self.charges) - len(charges) :]
         for charge in charges:
-            self._root.add(charge, self.neighbours, times=-1)
+            self._root.add(charge, self.neighbours.priced, times=-1)
 
     def spent(self) -> Fraction:
         """What has been spent for the declared neighbours."""
-        return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
+        return self.step(DECLARED[self.neighbours])
 
     def spent_on(self, stratum: Stratum) -> Fraction:
         """What a record of one stratum has cost, if it is added or removed: asked of everybody, and there."""

@@ -23,7 +23,7 @@ APART = (
     " Keep to the neighbours, and to the public columns, that these data were first fitted with; what is released "
     "under others needs an account of its own, whose guarantees do not cover this one's."
 )
-"""The remedy where guarantees do not add up. One that takes a column for public says nothing of those who protect it."""
+"""The remedy where guarantees do not add up: one that takes a column for public says nothing of what it holds."""
 _LOCK = threading.RLock()
 """Whoever looks whether a reservation fits must be the next to make one."""
 

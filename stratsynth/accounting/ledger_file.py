@@ -143,7 +143,11 @@ class FileLedger:
             raise LedgerError(EMPTIED.format(path=self.path))
         data = self._fingerprint(key_of(self.path, new=new))
         if new:
-            facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
+            facts: dict[str, Any] = {
+                "cap_epsilon": self._cap,
+                "delta": budget.delta,
+                "neighbours": str(budget.neighbours),
+            }
             facts |= {} if budget.unit == "record" else {"unit": budget.unit}
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}

@@ -107,7 +107,7 @@ def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[
     if worst is not None:
         return _at_most(spending, allot, worst)
     unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
-    dearest = 1 if spending.neighbours == Neighbours.REPLACE else DEAREST[allot.currency]
+    dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
     return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
 
 
@@ -118,7 +118,7 @@ def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fr
     may cost more than the allotment.
     """
     cap = Fraction(allot.amount)
-    if spending.neighbours == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
+    if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
         return dict.fromkeys(STEPS, cap)
     strata = worst.only_strata and all(len(charge.path) == 1 for charge in spending.charges)
     times = {"add-remove": 1, "move": 2 if strata else worst.factor}

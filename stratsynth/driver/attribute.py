@@ -29,8 +29,8 @@ def attribute_gradients(query: AttributeGradients, rows: PathRows, which: Which)
     x = whole.astype(np.float64)
     cell = cells_of(query, rows, which)
     models, groups = len(query.thetas), rows.schema.cells(query.groups)
-    make = _logistic if query.link == "logistic" else _softmax
-    residuals, units = make(logits_of(x, query), models, _contrasts(query, groups)[:, cell])
+    logits, contrasts = logits_of(x, query), _contrasts(query, groups)[:, cell]
+    residuals, units = _logistic(logits, contrasts) if query.link == "logistic" else _softmax(logits, contrasts)
     axes = residuals.shape[0]
     c = into_ball(
         residuals.reshape(axes, -1) * (GRID // design.UNIT) / query.clip, np.tile(reach, models)
@@ -48,7 +48,7 @@ def _contrasts(query: AttributeGradients, groups: int) -> Floats:
     return found.reshape(len(slopes), -1, slopes.shape[-1])
 
 
-def _logistic(logits: Floats, models: int, contrasts: Floats) -> tuple[Floats, Ints]:
+def _logistic(logits: Floats, contrasts: Floats) -> tuple[Floats, Ints]:
     """Derivatives by the logit, and F in units of 1 / GRID, which are GRID together."""
     p = chance_of(logits)
     second = np.trunc(p * GRID).astype(np.int64)
@@ -56,9 +56,9 @@ def _logistic(logits: Floats, models: int, contrasts: Floats) -> tuple[Floats, I
     return residuals[None], np.stack([GRID - second, second])
 
 
-def _softmax(logits: Floats, models: int, contrasts: Floats) -> tuple[Floats, Ints]:
+def _softmax(logits: Floats, contrasts: Floats) -> tuple[Floats, Ints]:
     """Derivatives by the logits, axes class, model and row; F in whole units, at most GRID together."""
-    p, units = chances_of(logits, models)
+    p, units = chances_of(logits, len(contrasts))
     steep = np.moveaxis(contrasts, 2, 0)
     mean = np.zeros_like(p[0])
     for share, slope in zip(p, steep, strict=True):

@@ -22,7 +22,9 @@ from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import exact_log
 
-Linear = Glm | Gradients | Losses | Curvature | Confusions | GroupLosses | FairGradients | AttributeGradients | Mitigated
+Linear = (
+    Glm | Gradients | Losses | Curvature | Confusions | GroupLosses | FairGradients | AttributeGradients | Mitigated
+)
 """What has coefficients by feature."""
 HALF = 1 << 15
 """The square root of GRID: the clip of a vector whose products with itself are summed."""

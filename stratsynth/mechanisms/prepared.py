@@ -56,8 +56,8 @@ class Prepared:
             if PublicRows in self.mechanism.needs:
                 raise Unsupported(
                     f"{self.mechanism.name} takes public columns as they are, which neighbours = "
-                    f'"{self.budget.neighbours}" protects. Set neighbours = "attribute", and public = true in the schema '
-                    "for the columns that need no protection."
+                    f'"{self.budget.neighbours}" protects. Set neighbours = "attribute", and public = true in the '
+                    "schema for the columns that need no protection."
                 )
             return
         strata = () if self.strata is None else self.strata.strata

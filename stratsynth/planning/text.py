@@ -20,7 +20,10 @@ def describe(plan: Plan) -> str:
     """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
     price = {k: words.price(plan.neighbours, v) for k, v in plan.prices.items()}
     lines = [
-        *(textwrap.fill(f"*** {text} ***", 100, subsequent_indent=INDENT) for text in open_columns(plan.public_columns)),
+        *(
+            textwrap.fill(f"*** {text} ***", 100, subsequent_indent=INDENT)
+            for text in open_columns(plan.public_columns)
+        ),
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
         *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),

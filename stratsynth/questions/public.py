@@ -25,7 +25,7 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
 from stratsynth.questions.base import Answer, Program, Question, check_clique
-from stratsynth.questions.handler import PublicColumns, Exact, Handler, Kept, Seen, Setting, Wanted
+from stratsynth.questions.handler import Exact, Handler, Kept, PublicColumns, Seen, Setting, Wanted
 from stratsynth.schema import Numeric
 from stratsynth.strata import StratumPath
 

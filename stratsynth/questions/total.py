@@ -229,15 +229,16 @@ class TotalHandler(Handler[Total]):
     def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Each block's difference at the noise it got."""
         blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.most
-        return sum((self._block_cost(question, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
+        return sum((self._block_cost(question, at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
-    def _block_cost(self, question: Total, here: Ints, there: Ints, part: NoisySum) -> Fraction:
+    def _block_cost(self, question: Total, at: Setting, here: Ints, there: Ints, part: NoisySum) -> Fraction:
         noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
         if question.currency == Currency.PURE:
             steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
             return Fraction(steps) * Fraction(math.sqrt(2)) / noise
-        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip
-            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2
+        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip; exchanged, to two
+            clips = 1 if at.neighbours == Neighbours.ADD_REMOVE else 4
+            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2 / clips
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, question: Total, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:

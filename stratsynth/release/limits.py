@@ -64,7 +64,14 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
             f"{', '.join(named)}: the release may show them as they are, record by record. Only what the other columns "
             "say of a record is protected, and not whether it is there."
         )
-    said = (OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns")
+        if "record" in certificate:
+            found["Public columns"] += (
+                " A line of the file that cannot be read as a record is left out, also where a stray quote in a "
+                "protected value is why; Parquet has no such lines."
+            )
+    said = (
+        OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"
+    )
     return found | dict(said)
 
 

@@ -70,10 +70,27 @@ def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
     if schema.sha256 == schema_of(record):
         notes.checked.append("model/schema.toml is the schema that the certificate states.")
         _strata(schema, record, stated, notes)
+        _public(schema, record, stated, notes)
     else:
         notes.findings.append(
             "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
         )
+
+
+def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Where some columns alone are protected: which are not, as the schema has it, and that a reader is told first."""
+    named = stated.budget.public
+    if not named:
+        return
+    before = len(notes.findings)
+    if set(named) != set(schema.public):
+        notes.findings.append("certificate.json's public columns are not those of its schema.")
+    if not {name for charge in stated.spending.charges for s in charge.path for name in s.columns} <= set(named):
+        notes.findings.append("Charges were made in strata of a protected column, between which an attribute moves.")
+    if next((notice["kind"] for notice in record.get("notices", ())), "") != "public_columns":
+        notes.findings.append("certificate.json does not say first which columns are not protected.")
+    if len(notes.findings) == before:
+        notes.checked.append(f"NOT PROTECTED are the columns {', '.join(named)}, as the schema declares.")
 
 
 def _strata(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:

@@ -138,7 +138,7 @@ def test_the_price_is_that_of_one_subsampled_gaussian_for_both_gradients():
         ({"target": "Y"}, "categorical"),
         ({"target": "W"}, "not in the schema"),
         ({"criterion": "fair"}, "criterion"),
-        ({"protect": "sensitive"}, "no ledger or certificate"),
+        ({"protect": "sensitive"}, 'neighbours = "attribute"'),
         ({"penalty": -1}, "penalty"),
         ({"clip": 0}, "clip"),
         ({"sampling": 1.5}, "sampling"),

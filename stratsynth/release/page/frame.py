@@ -133,8 +133,11 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
     rows = [
-        [text(step), drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
-         Cell(words.price(certificate["neighbours"], price), price)]
+        [
+            text(step),
+            drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
+            Cell(words.price(certificate["neighbours"], price), price),
+        ]
         for step, price in prices
     ]
     table = Table(
