@@ -192,6 +192,7 @@ class Recipe:
         with fitted(
             self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
         ) as release:
+            release = release.called(self.release.title, self.release.publisher)
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 

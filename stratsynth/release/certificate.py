@@ -37,7 +37,8 @@ KEYS = (
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
-`dearest`, the dearest course of an adaptive mechanism; and, on disk, `files`, the hashes of all other files."""
+`dearest`, the dearest course of an adaptive mechanism; `called`, the release's title and publisher; and, on disk,
+`files`, the hashes of all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,

@@ -33,7 +33,7 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 _KINDS: dict[str, type[Categorical | Numeric]] = {
     "categorical": Categorical, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
 }  # fmt: skip
-_IMPLIED = {"kind", "integer"}
+IMPLIED = {"kind", "integer"}
 """Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
 _BOUNDS = ("lower", "upper", "edges", "spikes")
 """What dates and times are written in, instead of numbers."""
@@ -152,7 +152,7 @@ def _keys(column: Column) -> dict[str, Any]:
     keys: dict[str, Any] = {"kind": kind}
     for key in fields(column):
         value = getattr(column, key.name)
-        if value in (key.default, {}) or (temporal and key.name in _IMPLIED):
+        if value in (key.default, {}) or (temporal and key.name in IMPLIED):
             continue
         if isinstance(column, Temporal) and kind != "duration" and key.name in _BOUNDS:
             keys[key.name] = [column.spell(v) for v in value] if isinstance(value, tuple) else column.spell(value)
@@ -177,7 +177,7 @@ def _column(name: str, keys: object) -> Column:
             names = ", ".join(f'"{name}"' for name in _KINDS)
             raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
         made = _KINDS[kind]
-        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in _IMPLIED])
+        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED])
         _present(given, ("levels",) if made is Categorical else ("lower", "upper"))
         if made is Temporal:
             _refuse_numbers(kind, given)

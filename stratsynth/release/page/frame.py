@@ -70,7 +70,7 @@ def release_page(
     ]
     return render(
         Page(
-            title=called.title,
+            title=str(certificate.get("called", {}).get("title", called.title)),
             subtitle=_subtitle(certificate),
             lead=_lead(certificate, sized, names, called),
             sections=sections,

@@ -50,6 +50,7 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     lines = [
         *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
+        *(_folded(key.title(), text) for key, text in certificate.get("called", {}).items()),
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
         f"Record        {record}" if record is not None else "",

@@ -219,12 +219,13 @@ def unprotected(certificate: Mapping[str, Any]) -> list[str]:
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
     """How to cite the release, the software and the method."""
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
-    by = certificate["strata"]["by"]
+    by, called = certificate["strata"]["by"], certificate.get("called", {})
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
     found = [
         (
-            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], {CALLED[returns].cited}. "
+            f"{called.get('publisher', '[Publisher]')} ({certificate['created'][:4]}). "
+            f"{called.get('title', '[Title of the data]')}, {CALLED[returns].cited}. "
             f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
             f"{unit(certificate)}); mechanism {mechanism}{strata_}; schema sha256 "
             f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"
