@@ -74,6 +74,20 @@ def test_a_network_learns_what_no_line_tells_apart(mitigation):
     assert model.facts["described"]["Model"].startswith("network of 6 hidden units")
 
 
+@pytest.mark.parametrize("model", ["logistic", "network"])
+def test_gamma2_evens_distances_from_the_boundary(model):
+    """Towards each other, as far as the loss lets them."""
+    frame, apart = people(2000, share=0.3), []
+    frame["D"] = np.where((frame.G == "b") & (frame.X < 0.9), "no", frame.D)
+    for gamma in (0.0, 1.0):
+        settings = {"gamma1": 0.0, "gamma2": gamma} if gamma else {"mitigation": "none"}
+        how = made(model=model, hidden=4, features=["G", "X"], iterations=200, **settings)
+        fitted, _ = exactly(how, frame, budget=BUDGET)
+        near = 1 - (fitted.predictor().probabilities(fitted.shown(frame)) ** 2).sum(axis=1)
+        apart.append(abs(near[frame.G == "a"].mean() - near[frame.G == "b"].mean()))
+    assert apart[1] < 0.9 * apart[0]
+
+
 def test_a_network_without_mitigation_is_gradient_descent_by_hand():
     from stratsynth.data.load import load_rows
     from stratsynth.data.sources import open_source
