@@ -12,6 +12,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 from stratsynth.adapters.predictors import Regression
+from stratsynth.adapters.predictors.network import Network
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.checks import is_list
@@ -91,15 +92,19 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)
 
     @property
-    def _model(self) -> Regression:
+    def _model(self) -> Regression | Network:
         model = self.release_.model
-        assert isinstance(model, Regression)  # noqa: S101 - what the mechanisms of these estimators return
+        assert isinstance(model, Regression | Network)  # noqa: S101 - what the mechanisms of these estimators return
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Coefficients in the unit of the features, one row a linear predictor, and intercepts."""
+        assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
+        return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
+
+    def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From coefficients of scaled features, a constant first, to those of features in their own unit."""
         low, high = self._bounds(features)
-        theta = self._model.theta.reshape(1 + features, -1)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
