@@ -107,6 +107,8 @@ class Plan:
     """About how long the fit will take on one core, right within a factor of a few."""
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
+    code_lists: tuple[dict[str, Any], ...] = ()
+    """At which level code lists will be counted, and why."""
 
     def __repr__(self) -> str:
         """The mechanism, the budget and the number of strata."""
@@ -181,6 +183,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
         rows_megabytes=megabytes(prepared),
+        code_lists=tuple(each.to_dict() for each in prepared.code_lists),
     )
 
 
