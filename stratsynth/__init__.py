@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
-    from stratsynth.schema import Categorical, Numeric, Schema, Temporal
+    from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import Stratified
     from stratsynth.synthesizing import synthesize
@@ -50,6 +50,7 @@ _HOME = {
     "Categorical": "schema",
     "Groups": "strata.groups",
     "Neighbours": "accounting.budget",
+    "Nested": "schema",
     "Numeric": "schema",
     "Recipe": "recipes.recipe",
     "Release": "release",
@@ -72,6 +73,7 @@ __all__ = [
     "Categorical",
     "Groups",
     "Neighbours",
+    "Nested",
     "Numeric",
     "Recipe",
     "Release",

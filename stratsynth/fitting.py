@@ -126,6 +126,7 @@ def fitted(
         rehearsal = rehearse(prepared)
         check_effort(seconds(prepared, rehearsal))
         foretold(rehearsal)
+    table = table.counted_by(prepared.public.schema)
     account = table.ledger.open(request)
     try:
         answers = PrivateAnswers(table.backend.rows, account, source)
@@ -201,7 +202,7 @@ def _judged(
     check_seed(seed)
     if isinstance(mechanism, Prepared):
         prepared, facts = mechanism, mechanism.public
-        if (facts.schema, facts.size, prepared.budget) != (
+        if (prepared.declared or facts.schema, facts.size, prepared.budget) != (
             table.schema, table.declared_size, protecting(budget, table.schema)
         ):  # fmt: skip
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")

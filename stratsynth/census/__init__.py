@@ -104,6 +104,15 @@ def weights(by: Sequence[str] = ("SEX", "RAC1P")) -> Weights:
     return Weights.public(shares(by), citation=CITATION)
 
 
+def __getattr__(name: str) -> object:
+    """`census.acs`, the files of the survey itself: imported when it is first used."""
+    if name == "acs":
+        from importlib import import_module
+
+        return import_module("stratsynth.census.acs")
+    raise AttributeError(f"module 'stratsynth.census' has no attribute {name!r}")
+
+
 def _frame(rows: int, seed: int, start: int) -> pd.DataFrame:
     from stratsynth.census import people
 

@@ -6,7 +6,7 @@ A backend is one file and one line in `ENGINES`. It serves every kind of questio
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.data.fingerprint import fingerprint
@@ -29,6 +29,9 @@ class Backend(Protocol):
     def fingerprint(self, key: bytes) -> str:
         """Which data these are, under a key that is never published."""
 
+    def counted_by(self, schema: Schema) -> Backend:
+        """The same data, read by another schema."""
+
     def rows(self) -> Rows:
         """The rows; called by the driver, after its first charge."""
 
@@ -46,6 +49,10 @@ class Memory:
     def fingerprint(self, key: bytes) -> str:
         """Of the source's content."""
         return fingerprint(self.source, key)
+
+    def counted_by(self, schema: Schema) -> Memory:
+        """The same source."""
+        return replace(self, schema=schema)
 
     def rows(self) -> Rows:
         """Read and encoded."""

@@ -5,7 +5,7 @@ Opening a table reads its header and nothing else. Rows are read by the driver, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,12 @@ class PrivateTable:
     def record(self) -> str | None:
         """What one record is, in words, where the kind of file leaves that open."""
         return None if self.source is None else self.source.record
+
+    def counted_by(self, schema: Schema) -> PrivateTable:
+        """The same table, its rows read by another schema of the same columns: code lists in groups, say."""
+        if schema is self.schema:
+            return self
+        return replace(self, schema=schema, backend=self.backend.counted_by(schema))
 
     def __repr__(self) -> str:
         """Public facts alone: notebooks keep what they show."""

@@ -18,6 +18,7 @@ from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
+from stratsynth.mechanisms.nesting import CodeList, settle
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
@@ -39,6 +40,10 @@ class Prepared:
     """What protects the schema's unit, as `protecting` made it."""
     allot: Allotment
     """What the mechanism may spend on one row."""
+    declared: Schema | None = None
+    """The schema as it was given, where the fit counts code lists of it in groups; None: `public` has it."""
+    code_lists: tuple[CodeList, ...] = ()
+    """At which level code lists are counted."""
 
     def __post_init__(self) -> None:
         """Refuse an allotment beyond the budget, and strata that nobody could name: however this was made."""
@@ -141,7 +146,11 @@ def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, dec
     check_delta(budget, declared_size)
     public = Public(schema, declared_size, budget.neighbours.priced)
     allot = mechanism.price(public, budget)
-    return Prepared(mechanism, public, budget, allot)
+    counted, lists = settle(mechanism, public, budget, allot)
+    if counted is schema:
+        return Prepared(mechanism, public, budget, allot, code_lists=lists)
+    public = Public(counted, declared_size, budget.neighbours)
+    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists)
 
 
 def check_budget(budget: object) -> None:

@@ -109,6 +109,8 @@ class Plan:
     """About how much memory the rows will take."""
     public_columns: tuple[str, ...] = ()
     """For neighbours `attribute`: the columns that are not protected."""
+    code_lists: tuple[dict[str, Any], ...] = ()
+    """At which level code lists will be counted, and why."""
 
     def __repr__(self) -> str:
         """The mechanism, the budget and the number of strata."""
@@ -185,6 +187,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         seconds=check_effort(seconds(prepared, found)),
         rows_megabytes=megabytes(prepared),
         public_columns=budget.public,
+        code_lists=tuple(each.to_dict() for each in prepared.code_lists),
     )
 
 

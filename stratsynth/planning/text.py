@@ -7,6 +7,7 @@ import textwrap
 from typing import Any
 
 from stratsynth.display import panel
+from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
 from stratsynth.release.notices import open_columns
@@ -30,6 +31,7 @@ def describe(plan: Plan) -> str:
         *_account(plan.account),
         *_weights(plan),
         *_small(plan),
+        *_code_lists(plan),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows",
         f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
         "",
@@ -53,6 +55,12 @@ def describe(plan: Plan) -> str:
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _code_lists(plan: Plan) -> list[str]:
+    """At which level code lists will be counted."""
+    lines = [line for each in plan.code_lists for line in textwrap.wrap(described(each), 100)]
+    return [f"{head:10} {line}" for head, line in zip(["Codes", *[""] * len(lines)], lines, strict=False)]
 
 
 def _unknown(plan: Plan) -> list[str]:

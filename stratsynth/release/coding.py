@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
-from stratsynth.schema import Categorical, Numeric, Schema, Temporal, values
+from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, values
 from stratsynth.schema.codec import encode_categorical
 from stratsynth.schema.text import MISSING, meaning, number
 
@@ -71,6 +71,8 @@ def _column(column: Column, data: pa.ChunkedArray, texts: Texts) -> pa.ChunkedAr
     null = np.asarray(data.is_null())
     own = column.not_applicable
     nothing = own if own is not None and own in texts else _null(column, texts)
+    if isinstance(column, Nested):
+        return _column(column.single, data, texts)
     if isinstance(column, Categorical):
         codes = np.where(null, -1, encode_categorical(column, data))
         spelling = pa.array([*(_level(column, level, texts) for level in column.all_levels), nothing], pa.string())

@@ -13,12 +13,12 @@ from typing import Any
 from stratsynth.checks import is_number
 from stratsynth.release.declared import Comparison
 
-DECLARED, NOTICES, SMALL = "declared_and_measured", "notices", "small_groups"
+DECLARED, NOTICES, SMALL, LISTS = "declared_and_measured", "notices", "small_groups", "code_lists"
 
 
 def malformed(record: Mapping[str, Any]) -> str | None:
     """The key whose value is none; None where all are sound or absent."""
-    checks = {DECLARED: _is_comparison, NOTICES: _is_notice, SMALL: _is_group}
+    checks = {DECLARED: _is_comparison, NOTICES: _is_notice, SMALL: _is_group, LISTS: _is_list}
     for key, is_sound in checks.items():
         found = record.get(key, [])
         if not isinstance(found, list) or not all(isinstance(item, dict) and is_sound(item) for item in found):
@@ -32,6 +32,15 @@ def _is_comparison(item: Mapping[str, Any]) -> bool:
         item.keys() == {field.name for field in fields(Comparison)}
         and all(is_number(item[key]) or (item[key] is None and key in ("declared", "z")) for key in figures)
         and all(isinstance(item[key], str) for key in item.keys() - set(figures))
+    )
+
+
+def _is_list(item: Mapping[str, Any]) -> bool:
+    numbers, texts = ("codes", "levels", "records", "noise"), ("column", "drawn", "source", "why")
+    return (
+        item.keys() == {*numbers, *texts}
+        and all(is_number(item[key]) or (item[key] is None and key in ("records", "noise")) for key in numbers)
+        and all(isinstance(item[key], str) or (item[key] is None and key == "source") for key in texts)
     )
 
 

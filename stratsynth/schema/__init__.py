@@ -4,8 +4,9 @@ Reading rows against a schema is in `stratsynth.schema.codec`, which is imported
 """
 
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Schema, Unit
 from stratsynth.schema.temporal import Temporal
 
-__all__ = ["Categorical", "Column", "Numeric", "Rule", "Schema", "Temporal", "Unit"]
+__all__ = ["Categorical", "Column", "Nested", "Numeric", "Rule", "Schema", "Temporal", "Unit"]

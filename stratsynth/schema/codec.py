@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.schema import values
 from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import MISSING
@@ -99,9 +101,14 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = ()) -> Coded
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
     """The code of each row; -1 where the row is to be left out."""
+    if isinstance(column, Nested):
+        return np.array([*column.places, -1], np.int32)[encode_categorical(column.single, data)]
     codes = values.codes(column, data)
     if column.outside is not None:
         codes[codes < 0] = column.codes[column.outside]
+    elif column.not_applicable is not None:  # as for numbers: files say so by leaving the field empty
+        null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
+        codes[null] = column.codes[column.not_applicable]
     return codes
 
 
@@ -141,7 +148,7 @@ def decode(schema: Schema, codes: Mapping[str, ArrayLike], rng: Generator) -> pa
         if coded.size and not 0 <= coded.min() <= coded.max() < column.size:
             raise SchemaError(f"codes of column {name} must lie from 0 to {column.size - 1}")
         coded = coded.astype(np.int64)
-        array = _categories(column, coded) if isinstance(column, Categorical) else _draw(column, coded, rng)
+        array = _categories(column, coded, rng) if isinstance(column, Categorical) else _draw(column, coded, rng)
         arrays.append(array)
         labels = {b"labels": json.dumps(dict(column.labels)).encode()} if column.labels else None
         fields.append(pa.field(name, array.type, nullable=_has_null(column), metadata=labels))
@@ -169,13 +176,29 @@ def _series(data: pa.ChunkedArray, field: pa.Field) -> pd.Series[Any]:
     return series
 
 
-def _categories(column: Categorical, codes: NDArray[np.int64]) -> pa.Array:
+def _categories(column: Categorical, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
+    """The text or number of each category; of one that is a group of codes, a code of the group."""
+    if isinstance(column, Nested):
+        return _categories(column.single, _codes_within(column, codes, rng), rng)
     if column.dtype == "category":
         null = codes >= len(column.levels)  # "missing", where the schema added it
         return pa.DictionaryArray.from_arrays(
             pa.array(codes.astype(np.int32), mask=null), pa.array(column.levels, pa.string()), ordered=column.ordered
         )
     return pa.array(column.values, _ARROW[column.dtype]).take(pa.array(codes))
+
+
+def _codes_within(column: Nested, codes: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+    """For each category one of its codes, drawn by their shares, as a place in `single`."""
+    places, within = np.array(column.places), np.array(column.within)
+    found = np.empty(len(codes), np.int64)
+    order = np.argsort(codes, kind="stable")
+    ends = np.searchsorted(codes[order], np.arange(column.size + 1))
+    for level, (first, last) in enumerate(pairwise(ends)):
+        if first < last:
+            own = np.flatnonzero(places == level)
+            found[order[first:last]] = rng.choice(own, size=last - first, p=within[own]) if len(own) > 1 else own[0]
+    return found
 
 
 def _draw(column: Numeric, codes: NDArray[np.int64], rng: Generator) -> pa.Array:
@@ -252,6 +275,8 @@ def _rounded(
 
 def _has_null(column: Column) -> bool:
     """Whether some level comes back as null."""
+    if isinstance(column, Nested):
+        return None in column.single.values
     if isinstance(column, Categorical):
         return None in column.values
     if column.dtype == "string":

@@ -35,12 +35,14 @@ class Categorical:
     """What levels mean, for readers; any level may be left without a label."""
 
     not_applicable: str | None = None
-    """The level that says the question does not apply to this record; None when there is none."""
+    """The level that says the question does not apply to this record; None when there is none. Null is this level,
+    unless `outside` says otherwise."""
 
     outside: str | None = None
     """The level that null, and any value outside the levels, becomes.
 
-    "missing" adds a level of that name when there is none. None leaves the whole row out.
+    "missing" adds a level of that name when there is none. None leaves the whole row out, but for null where
+    `not_applicable` is declared.
     """
 
     dtype: str = "string"
@@ -65,7 +67,7 @@ class Categorical:
             checks.refuse(f"not_applicable must be one of the levels{checks.hint(self.not_applicable, self.levels)}")
         if self.outside not in (None, MISSING, *self.levels):
             checks.refuse(f'outside must be "missing" or one of the levels{checks.hint(self.outside, self.levels)}')
-        object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
+        object.__setattr__(self, "labels", checks.labels(self.labels, self._named))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
         checks.flag("ordered", self.ordered)
         checks.flag("public", self.public)
@@ -84,6 +86,11 @@ class Categorical:
         """The categories of a contingency table: the levels, then "missing" when `outside` adds it."""
         added = self.outside == MISSING and MISSING not in self.levels
         return (*self.levels, MISSING) if added else self.levels
+
+    @property
+    def _named(self) -> tuple[str, ...]:
+        """What labels may name."""
+        return self.all_levels
 
     @property
     def size(self) -> int:

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from stratsynth.schema import bins
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.text import MISSING
 
 
@@ -26,6 +27,8 @@ def narrow(column: Column, levels: Collection[str]) -> Column:
     if isinstance(column, Categorical):
         added = () if MISSING in column.levels else (MISSING,)
         listed = tuple(level for level in kept if level not in added)
+        if isinstance(column, Nested):
+            return column.keep(listed)
         outside = column.outside if column.outside in kept else None
         return replace(column, levels=listed, labels=labels, not_applicable=own, outside=outside)
     numbers = [code for code in map(column.codes.__getitem__, kept) if code < len(column.extents)]

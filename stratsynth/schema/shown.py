@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.display import panel
 from stratsynth.schema.columns import Categorical
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.temporal import Temporal
 
 if TYPE_CHECKING:
@@ -26,6 +27,8 @@ def schema_html(schema: Schema) -> str:
 
 
 def _kind(column: Column) -> str:
+    if isinstance(column, Nested):
+        return f"codes in groups, {len(column.single.levels)} codes" if column.members else "codes"
     if isinstance(column, Categorical):
         return "ordered categories" if column.ordered else "categories"
     if isinstance(column, Temporal):

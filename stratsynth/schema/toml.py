@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.files.reading import read_bytes
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.temporal import KINDS, Temporal
 from stratsynth.schema.weight import ONE, RowWeight
@@ -31,7 +32,7 @@ _TEXTS = re.compile(r'"""[\s\S]*?"""|\'\'\'[\s\S]*?\'\'\'|"(?:[^"\\\n]|\\.)*"|\'
 _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 
 _KINDS: dict[str, type[Categorical | Numeric]] = {
-    "categorical": Categorical, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
+    "categorical": Categorical, "nested": Nested, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
 }  # fmt: skip
 IMPLIED = {"kind", "integer"}
 """Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
@@ -157,11 +158,13 @@ def _keys(column: Column) -> dict[str, Any]:
         if isinstance(column, Temporal) and kind != "duration" and key.name in _BOUNDS:
             keys[key.name] = [column.spell(v) for v in value] if isinstance(value, tuple) else column.spell(value)
         else:
-            keys[key.name] = dict(value) if isinstance(value, dict) else _plain(value)
+            keys[key.name] = _plain(value)
     return keys
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
@@ -178,7 +181,7 @@ def _column(name: str, keys: object) -> Column:
             raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
         made = _KINDS[kind]
         _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED])
-        _present(given, ("levels",) if made is Categorical else ("lower", "upper"))
+        _present(given, ("levels",) if issubclass(made, Categorical) else ("lower", "upper"))
         if made is Temporal:
             _refuse_numbers(kind, given)
             return Temporal(kind=kind, **given)

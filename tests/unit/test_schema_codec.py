@@ -213,3 +213,11 @@ def test_the_same_seed_draws_the_same_table():
     draw = lambda seed: decode(schema, {"x": [3] * 5}, np.random.default_rng(seed))  # noqa: E731
     assert draw(1).equals(draw(1))
     assert not draw(1).equals(draw(2))
+
+
+@pytest.mark.parametrize("null", [pa.array([None, "1", "x"]), pa.array([float("nan"), 1.0, 7.0])])
+def test_null_does_not_apply_where_that_is_a_level(null):
+    column = Categorical(levels=("N", "1"), not_applicable="N")
+    assert encode(Schema({"A": column}), pa.table({"A": null})).codes["A"].tolist() == [0, 1]
+    other = Categorical(levels=("N", "1"), not_applicable="N", outside="missing")
+    assert encode(Schema({"A": other}), pa.table({"A": null})).codes["A"].tolist() == [2, 1, 2]

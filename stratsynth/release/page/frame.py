@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from stratsynth.mechanisms.nesting import described
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
@@ -245,6 +246,7 @@ def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping
         ("Schema", f"sha256 {certificate['schema']['sha256']}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
     ]  # fmt: skip
+    facts += [("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ())]
     if moved is not None:
         facts.insert(1, ("Rules", f"Combinations that cannot occur: {rules_line(moved)}."))
     return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])

@@ -12,6 +12,7 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.prices import by_kind
 from stratsynth.errors import ReleaseError
+from stratsynth.mechanisms.nesting import described
 from stratsynth.release import limits
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
@@ -60,6 +61,7 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         f"Strata        {_strata(certificate['strata'])}",
         _folded("Weights", _weights(certificate["weights"])),
         f"Measured      {measured}" if (measured := measured_line(certificate)) else "",
+        *(_folded("Code list", described(each)) for each in certificate.get("code_lists", ())),
         f"Account       {_account(ledger)}",
         limits.in_short(certificate) if brief else "",
         f"Schema        {_schema(certificate['schema'])}",

@@ -1,0 +1,22 @@
+"""The American Community Survey's public-use person records, 2014 to 2024: schemas, loading, public group shares.
+
+    from stratsynth.census import acs
+
+    schema = acs.schema(task="ACSEmployment", year=2018)             # a task of folktables
+    schema = acs.schema(["AGEP", "SEX", "OCCP"], year=2024)          # or any columns
+    acs.load("ny.parquet", state="NY", year=2018)                    # the Bureau's file, verified
+    shares = acs.shares("earlier.csv", ["SEX", "RAC1P"], year=2017)  # weighted by PWGTP
+
+What a column means is in `columns.toml`, code lists are in `codes.toml`, structural rules in `rules.toml`, tasks in
+`tasks.toml`. All of it is public; nothing is read from private rows.
+"""
+
+from __future__ import annotations
+
+from stratsynth.census.acs.catalogue import tasks
+from stratsynth.census.acs.check import Checked, check
+from stratsynth.census.acs.load import Loaded, load
+from stratsynth.census.acs.make import Made, make, schema
+from stratsynth.census.acs.shares import Shares, shares
+
+__all__ = ["Checked", "Loaded", "Made", "Shares", "check", "load", "make", "schema", "shares", "tasks"]

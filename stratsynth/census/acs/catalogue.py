@@ -1,0 +1,211 @@
+"""What is known of the columns of the person records: read from the tables beside this file, one entry a meaning."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from stratsynth.checks import whole
+from stratsynth.errors import UsageError, nearest
+
+FIRST, LAST = 2014, 2024
+"""The survey years that are known."""
+_FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A column with one meaning, in some years."""
+
+    name: str
+    years: tuple[int, int]
+    """The first and the last year in which it means this."""
+    about: str = ""
+    absent: str = ""
+    """Who has no value; the level is N. Empty where everybody has one."""
+    instead: str = ""
+    """The column that has its meaning in other years."""
+    levels: tuple[tuple[str, str], ...] = ()
+    """Codes and what they mean, in order."""
+    number: Mapping[str, Any] | None = None
+    """The keys of a numeric column."""
+    codes: str = ""
+    """The name of its code list."""
+    refused: str = ""
+    """Why it is no column of a release, and what to do instead."""
+
+    def valid(self, year: int) -> bool:
+        """Whether it is of that year."""
+        return self.years[0] <= year <= self.years[1]
+
+
+@dataclass(frozen=True)
+class CodeList:
+    """The codes of a column in some years, and what the list stands on."""
+
+    years: tuple[int, int]
+    source: str
+    codes: tuple[str, ...]
+    state: str = ""
+    """The state that it is of; empty for one of all states."""
+
+
+@dataclass(frozen=True)
+class Codes:
+    """How the codes of a column are spelt and go together, and the lists of them."""
+
+    digits: int
+    groups: tuple[int | tuple[tuple[str, str], ...], ...]
+    """From fine to coarse: a number of leading digits, or the first code of each group and its name."""
+    lists: tuple[CodeList, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A prediction task of folktables."""
+
+    name: str
+    about: str
+    features: tuple[str, ...]
+    """The columns to predict from, by their names of 2018."""
+    target: str
+    """The column that is predicted."""
+    positive: str
+    """Which of its values are the positive class."""
+    group: str
+    """The column of the groups that are compared."""
+    keep: tuple[str, ...]
+    """Conditions that a record has to meet."""
+
+
+@dataclass(frozen=True)
+class RuleText:
+    """A structural rule as written."""
+
+    when: Mapping[str, Any]
+    never: Mapping[str, Any]
+    held: tuple[str, ...]
+    """The public-use files without a record that breaks it."""
+
+
+def check_year(year: int) -> int:
+    """A survey year that is known."""
+    whole("census: year", year, FIRST, LAST)
+    return year
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """Every entry, in the order of schemas."""
+    return tuple(_entry(each) for each in _read("columns.toml")["column"])
+
+
+def entry(name: str, year: int) -> Entry:
+    """What a column means in a year.
+
+    Raises:
+        UsageError: One that is not known, is of other years, or is none of a release; with the remedy.
+    """
+    same = [each for each in entries() if each.name == name]
+    if not same:
+        known = dict.fromkeys(each.name for each in entries() if not each.refused)
+        raise UsageError(
+            f"census: no column {name!r} is known{nearest(name, known)}; declare it in the schema by hand."
+        )
+    for each in same:
+        if each.refused:
+            raise UsageError(f"census: {name} {each.refused}.")
+        if each.valid(year):
+            return each
+    raise UsageError(f"census: {other_year(same[0], year)}")
+
+
+def other_year(found: Entry, year: int) -> str:
+    """What to say of a column that is of other years."""
+    own = [f"{a} to {b}" for a, b in (each.years for each in entries() if each.name == found.name)]
+    remedy = f"; in {year} it is {found.instead}" if found.instead else ""
+    return f"{found.name} is a column of {' and '.join(own)}, not of {year}{remedy}."
+
+
+def in_year(name: str, year: int) -> str:
+    """The name that a column has in a year: its own, or that of the one which replaced it."""
+    for each in entries():
+        if each.name == name and not each.valid(year) and each.instead:
+            other = [e for e in entries() if e.name == each.instead and e.valid(year)]
+            return other[0].name if other else name
+    return name
+
+
+@cache
+def code_lists() -> Mapping[str, Codes]:
+    """The long code lists by column, but that of the states."""
+    found = _read("codes.toml")
+    return {name: _codes(keys) for name, keys in found.items() if name != "states"}
+
+
+@cache
+def states() -> Mapping[str, tuple[str, str]]:
+    """Code and name of each state by its two letters."""
+    lines = (line.split(" ", 2) for line in _read("codes.toml")["states"]["names"].strip().splitlines())
+    return {letters: (code, name) for code, letters, name in lines}
+
+
+def state_of(letters: object) -> tuple[str, str]:
+    """Code and name of a state."""
+    if not isinstance(letters, str) or letters.upper() not in states():
+        hint = nearest(str(letters).upper(), states())
+        raise UsageError(f"census: {letters!r} is no state by its two letters, such as PA{hint}.")
+    return states()[letters.upper()]
+
+
+@cache
+def tasks() -> Mapping[str, Task]:
+    """The tasks by name."""
+    return {
+        name: Task(name, keys["about"], tuple(keys["features"]), keys["target"], keys["positive"], keys["group"],
+                   tuple(keys["keep"]))
+        for name, keys in _read("tasks.toml").items()
+    }  # fmt: skip
+
+
+def task(name: str) -> Task:
+    """A task by its name."""
+    if name not in tasks():
+        raise UsageError(
+            f"census: there is no task {name!r}{nearest(str(name), tasks())}; there are {', '.join(tasks())}."
+        )
+    return tasks()[name]
+
+
+@cache
+def rules() -> tuple[RuleText, ...]:
+    """Every rule."""
+    return tuple(RuleText(r["when"], r["never"], tuple(r.get("held", ()))) for r in _read("rules.toml")["rule"])
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads((_FOLDER / name).read_text(encoding="utf-8"))
+
+
+def _years(text: str | None) -> tuple[int, int]:
+    first, last = (FIRST, LAST) if text is None else map(int, text.split("-"))
+    return first, last
+
+
+def _entry(keys: Mapping[str, Any]) -> Entry:
+    lines = [line.partition(" ") for line in keys.get("levels", "").strip().splitlines()]
+    plain = {key: value for key, value in keys.items() if key not in ("years", "levels")}
+    return Entry(years=_years(keys.get("years")), levels=tuple((code, said) for code, _, said in lines), **plain)
+
+
+def _codes(keys: Mapping[str, Any]) -> Codes:
+    groups = tuple(each if isinstance(each, int) else tuple((a, b) for a, b in each) for each in keys["groups"])
+    lists = tuple(
+        CodeList(_years(each["years"]), each["source"], tuple(each["codes"].split()), each.get("state", ""))
+        for each in keys.get("list", ())
+    )
+    return Codes(keys["digits"], groups, lists)

@@ -1,0 +1,67 @@
+"""INTERNAL: whether a file fits a schema and a year, and how many records break each structural rule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratsynth.census.acs.catalogue import check_year
+from stratsynth.census.acs.header import Verdict, judge
+from stratsynth.census.acs.rules import broken, described
+
+if TYPE_CHECKING:
+    from stratsynth.data.sources import Data
+    from stratsynth.schema import Schema
+
+STAMP = "INTERNAL: computed from the data without a charge; not for publication."
+
+
+@dataclass(frozen=True)
+class Checked:
+    """INTERNAL. What a file is, against a schema of a year."""
+
+    verdict: Verdict
+    """What the names of its columns say."""
+    rows: int
+    """Its records; 0 where columns are missing, as it was not read then."""
+    left_out: int
+    """Those with a value that the schema does not know."""
+    rules: tuple[tuple[str, int], ...]
+    """Each rule, and how many of the others break it."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether the columns are there, and no rule is broken."""
+        return not self.verdict and not any(count for _, count in self.rules)
+
+    def text(self) -> str:
+        """For a reader."""
+        lines = [STAMP, *self.verdict.missing, *self.verdict.other]
+        if self.verdict.unknown:
+            lines.append(f"Columns that are known of no year, and of no schema: {', '.join(self.verdict.unknown)}.")
+        if self.rows:
+            bad = [f"  {count:,} records: {rule}" for rule, count in self.rules if count]
+            lines.append(f"{self.rows:,} records, {self.left_out:,} with values that the schema does not know.")
+            lines += [f"{len(self.rules)} structural rules, {len(bad)} of them broken{':' if bad else '.'}", *bad]
+        return "\n".join(lines)
+
+
+def check(data: Data, schema: Schema, year: int) -> Checked:
+    """INTERNAL. Compare the header with the year, and count the records that break rules.
+
+    Args:
+        data: The file.
+        schema: Its schema.
+        year: The survey year that it is taken for.
+    """
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema.codec import encode
+
+    source = open_source(data)
+    verdict = judge(source.columns(), schema.names, check_year(year))
+    if verdict.missing:
+        return Checked(verdict, 0, 0, ())
+    table = source.read(schema.names)
+    coded = encode(schema, table)
+    counts = zip(map(described, schema.rules), broken(schema, coded), strict=True)
+    return Checked(verdict, table.num_rows, table.num_rows - coded.n, tuple(counts))

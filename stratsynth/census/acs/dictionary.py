@@ -1,0 +1,85 @@
+"""The Census Bureau's own data dictionary, PUMS_Data_Dictionary_YYYY.csv, which there is for 2017 and later."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+
+from stratsynth.checks import path as given_path
+from stratsynth.errors import UsageError
+from stratsynth.files.reading import read_bytes
+
+URL = "https://www2.census.gov/programs-surveys/acs/tech_docs/pums/data_dict/PUMS_Data_Dictionary_{year}.csv"
+"""Where the Bureau has it."""
+MOST = 16_000_000
+"""The largest dictionary that is read, in bytes: those there are have a third of a megabyte."""
+
+
+@dataclass(frozen=True)
+class Variable:
+    """What the dictionary says of one column."""
+
+    about: str
+    """Its description."""
+    coded: bool
+    """Whether its values are codes, and not amounts."""
+    absent: str
+    """Who has no value; empty where it does not say so."""
+    values: Mapping[str, str]
+    """Single values with their meaning, as the dictionary spells them, in its order."""
+    ranged: bool
+    """Whether it gives values from one to another too, so that `values` are not all."""
+
+
+def read(path: str | PathLike[str]) -> Mapping[str, Variable]:
+    """Every column of a dictionary by name; of one that housing and person records share, the person's.
+
+    Lines are `NAME,column,C or N,digits,description` and `VAL,column,C or N,digits,first,last,meaning`; b is blank.
+
+    Raises:
+        UsageError: A file that is not there, or is no such dictionary.
+    """
+    file = given_path("census: dictionary", path)
+    try:
+        text = read_bytes(file, MOST).decode("utf-8-sig")
+    except OSError:
+        raise UsageError(f"census: there is no dictionary {file}.") from None
+    except UnicodeDecodeError:
+        text = read_bytes(file, MOST).decode("cp1252", "replace")
+    lines = _lines(text, file)
+    found: dict[str, Variable] = {}
+    for number, line in enumerate(lines, start=1):
+        kind = line[0].strip().upper() if line else ""
+        if kind == "NAME" and len(line) >= 5:
+            found[line[1].strip()] = Variable(line[4].strip(), line[2].strip().upper() == "C", "", {}, ranged=False)
+        elif kind == "VAL" and len(line) >= 7 and line[1].strip() in found:
+            name = line[1].strip()
+            found[name] = _with(found[name], line[4].strip(), line[5].strip(), line[6].strip())
+        elif kind:
+            raise UsageError(
+                f"census: line {number} of {file.name} begins with neither NAME nor VAL; is it the Bureau's data "
+                f"dictionary as CSV? {URL.format(year='YYYY')}"
+            )
+    if not found:
+        raise UsageError(f"census: {file.name} names no column; the Bureau's is {URL.format(year='YYYY')}")
+    return found
+
+
+def _lines(text: str, file: Path) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO(text, newline="")))
+    except csv.Error:
+        raise UsageError(f"census: {file.name} is not a CSV file.") from None
+
+
+def _with(known: Variable, first: str, last: str, meaning: str) -> Variable:
+    """The variable with one more line."""
+    if first and set(first) == {"b"}:
+        return Variable(known.about, known.coded, meaning.removeprefix("N/A").strip(" ()"), known.values, known.ranged)
+    if first != last:
+        return Variable(known.about, known.coded, known.absent, known.values, ranged=True)
+    return Variable(known.about, known.coded, known.absent, {**known.values, first: meaning}, known.ranged)

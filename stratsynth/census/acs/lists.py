@@ -1,0 +1,131 @@
+"""Code lists: those of this package, of the Bureau's data dictionary, or of a table that a user hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from stratsynth.census.acs.catalogue import Entry, code_lists, state_of
+from stratsynth.census.acs.dictionary import URL, Variable
+from stratsynth.errors import UsageError
+from stratsynth.files.records import level, records
+from stratsynth.schema import Nested
+
+MANY = 40
+"""Lists of more codes than this, and all of codes.toml, can be measured in groups."""
+
+
+@dataclass(frozen=True)
+class Listed:
+    """The codes of one column."""
+
+    codes: Mapping[str, str]
+    """Codes and what they mean; an empty text where nobody says."""
+    source: str
+    """What the list stands on."""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    """The group of each code, where the table names one."""
+
+
+def listed(entry: Entry, year: int, state: str | None, given: Any, dictionary: Mapping[str, Variable] | None) -> Listed:
+    """The codes of a column: of a table that was given, else of the dictionary, else of this package.
+
+    Raises:
+        UsageError: None of them has them, with the remedy.
+    """
+    known, place = code_lists()[entry.codes], None if state is None else state_of(state)[0]
+    if given is not None:
+        return _from_table(entry.name, given, known.digits, place)
+    variable = None if dictionary is None else dictionary.get(entry.name)
+    if variable is not None and variable.values and not variable.ranged:
+        codes = {_padded(code, known.digits): meaning for code, meaning in variable.values.items()}
+        return Listed(codes, f"the data dictionary that was given: {variable.about}")
+    for each in known.lists:
+        if each.years[0] <= year <= each.years[1] and each.state in ("", place):
+            return Listed(dict.fromkeys(each.codes, ""), each.source)
+    raise UsageError(_lacking(entry, year, state, has_dictionary=dictionary is not None))
+
+
+def _lacking(entry: Entry, year: int, state: str | None, *, has_dictionary: bool) -> str:
+    """Which remedy there is."""
+    by_state, give = entry.codes in ("PUMA", "POWPUMA"), f"--codes {entry.name}=FILE"
+    where = f" of {state}" if by_state and state else ""
+    said = f"census: the codes of {entry.name}{where} in {year} are not in this package. "
+    if by_state:
+        name = "Give" if state else "Name the state (--state), and give"
+        such = ", such as the Bureau's file of tracts and areas, by STATEFP and PUMA5CE,"
+        return (
+            f"{said}{name} a public table of them{such if entry.name == 'PUMA' else ''} with {give}; or leave it out."
+        )
+    if has_dictionary:
+        return f"{said}The dictionary that was given has no list of them either: give one with {give}."
+    if year >= 2017:
+        url = URL.format(year=year)
+        return f"{said}Give the Bureau's data dictionary with --dictionary FILE ({url}), or leave the column out."
+    return f"{said}Give a public list of them with {give}, or leave the column out."
+
+
+def _from_table(name: str, given: Any, digits: int, state: str | None) -> Listed:
+    """Of a table with a column `code`, or of that name; `label` and `group` beside it; or the Bureau's of tracts."""
+    lines = records(f"census: codes of {name}", given)
+    key = next((k for k in ("code", name, "PUMA5CE") if k in lines[0]), None)
+    if key is None:
+        raise UsageError(f"census: the table of codes of {name} has neither a column `code` nor {name}.")
+    if key == "PUMA5CE":
+        if state is None or "STATEFP" not in lines[0]:
+            raise UsageError(
+                f"census: {name}: such a table is of all states; name one (--state), by its column STATEFP."
+            )
+        lines = [line for line in lines if _padded(level(line["STATEFP"]), 2) == state]
+        if not lines:
+            raise UsageError(f"census: the table of codes of {name} has none of state {state}.")
+    codes, groups = dict[str, str](), dict[str, str]()
+    for line in lines:
+        code = _padded(level(line[key]), digits)
+        codes.setdefault(code, str(line.get("label") or ""))
+        if line.get("group"):
+            groups[code] = str(line["group"])
+    if groups and len(groups) < len(codes):
+        raise UsageError(f"census: the table of codes of {name} names a group for some codes and not for others.")
+    codes = dict(sorted(codes.items()))
+    return Listed(codes, f"a public table that was given, {len(codes)} codes", groups)
+
+
+def _padded(code: str, digits: int) -> str:
+    return code.zfill(digits) if code.isdigit() else code
+
+
+def column(entry: Entry, found: Listed, shares: Mapping[str, float], source: str | None) -> Nested:
+    """The column of a code list, with the ways in which its codes go together."""
+    known = code_lists()[entry.codes]
+    groupings = (
+        [_named(found.groups)] if found.groups else [_grouping(each, list(found.codes)) for each in known.groups]
+    )
+    useful = [each for each in groupings if 1 < len(each) < len(found.codes)]
+    own = ("N",) if entry.absent else ()
+    labels = {code: label for code, label in found.codes.items() if label}
+    labels |= {"N": f"Not applicable: {entry.absent}"} if entry.absent else {}
+    return Nested(
+        levels=(*own, *found.codes), not_applicable="N" if entry.absent else None, labels=labels,
+        groupings=tuple(useful), shares=shares, source=source if shares else None,
+    )  # fmt: skip
+
+
+def _named(groups: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for code, group in groups.items():
+        found[group] = (*found.get(group, ()), code)
+    return found
+
+
+def _grouping(how: int | Sequence[tuple[str, str]], codes: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    """The codes by leading digits, or by where groups begin; a code before the first group is a group of its own."""
+
+    def name(code: str) -> str:
+        if isinstance(how, int):
+            return f"{code[:how]}{'x' * (len(code) - how)}"
+        before = [group for first, group in how if first <= code]
+        return before[-1] if before else f"{code} alone"
+
+    return _named({code: name(code) for code in codes})

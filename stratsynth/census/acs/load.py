@@ -1,0 +1,195 @@
+"""Loading: from the Bureau's file to a table of the wanted columns, after it was verified.
+
+Codes are kept as the file spells them, numbers as whole numbers, and what does not apply as null, which a schema's
+`not_applicable` reads. (folktables turns such values into 0, where 0 is a level of its own in some columns.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.census.acs.catalogue import entries, in_year, task
+from stratsynth.census.acs.header import Verdict, judge
+from stratsynth.census.acs.source import Fetch, StateFile
+from stratsynth.checks import path as given_path
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+ALWAYS = ("SERIALNO", "SPORDER", "PWGTP")
+"""Columns that are written unless others are named: who shares a household, and how many people a record stands for."""
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What was loaded, and from where."""
+
+    path: Path
+    """The Bureau's file."""
+    rows: int
+    """The records of the file."""
+    kept: int
+    """Those written: of a task, the ones that meet its conditions."""
+    columns: tuple[str, ...]
+    """The columns written."""
+
+
+def load(
+    out: str | PathLike[str],
+    *,
+    state: str,
+    year: int,
+    columns: Sequence[str] | None = None,
+    task: str | None = None,
+    source: str | PathLike[str] = "data",
+    horizon: str = "1-Year",
+    download: bool = False,
+    fetch: Fetch | None = None,
+) -> Loaded:
+    """Write a state's person records to a .parquet or .csv file, verified.
+
+    Args:
+        out: The file to write; whole or not at all.
+        state: The state's two letters.
+        year: The survey year.
+        columns: The columns to write; by default those that schemas know, with SERIALNO, SPORDER and PWGTP.
+        task: Instead, the columns and the rows of a task of folktables.
+        source: The Bureau's file, as CSV or zip, or a folder that holds it, also as folktables keeps it.
+        horizon: "1-Year" or "5-Year".
+        download: Whether to fetch the file into the folder where it is not there. Nothing else uses the network.
+        fetch: How, instead of HTTPS.
+
+    Raises:
+        UsageError: No file, a damaged one, or one of another state or year; with the remedy.
+    """
+    from stratsynth.data.sources import write_table
+
+    wanted, place = StateFile(state, year, horizon), given_path("census: the source", source)
+    try:
+        path = wanted.find(place)
+    except UsageError:
+        if not download or (place.exists() and not place.is_dir()):
+            raise
+        path = wanted.download(place, fetch)
+    names, header = _names(columns, task, year), _header(wanted, path)
+    verdict = judge(header, names or (), year)
+    _refuse(verdict, path, header)
+    chosen = names or tuple(name for name in header if name in _known(year) or name in ALWAYS)
+    asked = [] if task is None else _conditions(task, year)
+    table = _read(wanted, path, header, (*chosen, *(name for name, _, _ in asked)))
+    rows = table.num_rows
+    for name, sign, value in asked:
+        table = table.filter(_meets(table.column(name), sign, value))
+    table = table.select(list(chosen))
+    write_table(table, out)
+    return Loaded(path, rows, table.num_rows, chosen)
+
+
+def _names(columns: Sequence[str] | None, name: str | None, year: int) -> tuple[str, ...] | None:
+    if columns is not None and name is not None:
+        raise UsageError("census: give columns, or a task, or neither.")
+    if name is not None:
+        found = task(name)
+        return tuple(dict.fromkeys(in_year(each, year) for each in (*found.features, found.target, "PWGTP")))
+    if columns is None:
+        return None
+    if isinstance(columns, str) or not columns or len(set(columns)) < len(columns):
+        raise UsageError("census: columns is a list of different names, at least one.")
+    return tuple(columns)
+
+
+def _known(year: int) -> set[str]:
+    return {each.name for each in entries() if not each.refused and each.valid(year)}
+
+
+def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
+    """The names of the columns; the first lines say whether these are person records at all."""
+    from stratsynth.data.csvlines import header
+
+    with wanted.open(path) as file:
+        names = tuple(name.strip().strip('"') for name in header(file))
+    if "AGEP" not in names or len(set(names)) < len(names):
+        raise UsageError(
+            f"census: {path} is no file of person records: it has no column AGEP. The Bureau's is {wanted.url}"
+        )
+    return names
+
+
+def _refuse(verdict: Verdict, path: Path, header: Sequence[str]) -> None:
+    if verdict:
+        raise UsageError(f"census: {path}: {verdict.text()}")
+    if not {"ST", "STATE"} & {*header}:
+        raise UsageError(f"census: {path} has neither ST nor STATE, so nobody can tell which state it is of.")
+
+
+def _read(wanted: StateFile, path: Path, header: Sequence[str], names: Sequence[str]) -> pa.Table:
+    """The columns as text, whole numbers where the survey has numbers; the state and the year of every row compared."""
+    import pyarrow as pa
+    import pyarrow.csv as reader
+
+    numeric = {each.name for each in entries() if each.number is not None} | {"PWGTP", "SPORDER"}
+    place = "STATE" if "STATE" in header else "ST"
+    proofs = [place, *(["SERIALNO"] if "SERIALNO" in header else [])]
+    wide = list(dict.fromkeys((*names, *proofs)))
+    kinds = {name: pa.int64() if name in numeric else pa.string() for name in wide}
+    blanks = ["", " ", "b", "bb", "bbb", "bbbb"]
+    try:
+        with wanted.open(path) as file:
+            table = reader.read_csv(
+                file,
+                read_options=reader.ReadOptions(column_names=list(header), skip_rows=1),
+                convert_options=reader.ConvertOptions(
+                    include_columns=wide, column_types=kinds, null_values=blanks, strings_can_be_null=True
+                ),
+            )
+    except pa.ArrowInvalid:
+        raise UsageError(
+            f"census: {path} is damaged, or not as the Bureau writes it; get {wanted.url} again."
+        ) from None
+    if not table.num_rows:
+        raise UsageError(f"census: {path} holds no record; get {wanted.url} again.")
+    _same_state(wanted, path, table.column(place))
+    if "SERIALNO" in proofs:
+        _same_year(wanted, path, table.column("SERIALNO"))
+    return table
+
+
+def _same_state(wanted: StateFile, path: Path, found: Any) -> None:
+    other = {str(code) for code in found.unique().to_pylist()} - {wanted.code, wanted.code.lstrip("0")}
+    if other:
+        raise UsageError(
+            f"census: {path} is of state {', '.join(sorted(other)[:3])}, not {wanted.code} ({wanted.state.upper()}): "
+            f"{wanted.url} is the file of that."
+        )
+
+
+def _same_year(wanted: StateFile, path: Path, found: Any) -> None:
+    """Serial numbers of 2017 and later begin with the year of the interview."""
+    import pyarrow.compute as pc
+
+    first = wanted.year if wanted.horizon == "1-Year" else wanted.year - 4
+    long = found.filter(pc.equal(pc.utf8_length(found), 13))
+    years = {str(year) for year in pc.utf8_slice_codeunits(long, 0, 4).unique().to_pylist()}
+    other = {year for year in years if not (year.isdigit() and first <= int(year) <= wanted.year)}
+    if other:
+        raise UsageError(f"census: {path} holds records of {min(other)}, not of {wanted.year}; get {wanted.url}")
+
+
+def _conditions(name: str, year: int) -> list[tuple[str, str, float]]:
+    """A task's conditions: column, comparison, number."""
+    parts = (text.split() for text in task(name).keep)
+    return [(in_year(column, year), sign, float(value)) for column, sign, value in parts]
+
+
+def _meets(column: Any, sign: str, value: float) -> Any:
+    """Which rows meet a condition; one without a value does not."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    compare = {">": pc.greater, "<": pc.less, "<=": pc.less_equal, ">=": pc.greater_equal, "==": pc.equal}[sign]
+    return pc.fill_null(compare(column.cast(pa.float64()), value), fill_value=False)

@@ -1,0 +1,82 @@
+"""The structural rules that concern the columns of a schema, and how often records break rules."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.census.acs.catalogue import rules
+from stratsynth.schema import Categorical, Numeric, Rule, Schema
+
+if TYPE_CHECKING:
+    from stratsynth.schema.codec import Coded
+
+
+def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
+    """The rules whose columns a schema has, and how many of them were counted on no file."""
+    found, unchecked = list[Rule](), 0
+    for each in rules():
+        if not each.when.keys() <= schema.columns.keys():
+            continue
+        when = {name: _condition(schema, name, said) for name, said in each.when.items()}
+        never = {name: _condition(schema, name, said) for name, said in each.never.items() if name in schema.columns}
+        never = {name: said for name, said in never.items() if said}
+        if never and all(when.values()):
+            found.append(Rule(when=when, never=never))
+            unchecked += not each.held
+    return tuple(found), unchecked
+
+
+def broken(schema: Schema, rows: Coded) -> list[int]:
+    """INTERNAL. For each rule, how many rows break it."""
+    found = []
+    for rule in schema.rules:
+        bad = np.zeros(rows.n, bool)
+        for box in rule.cells(schema):
+            inside = np.ones(rows.n, bool)
+            for name, codes in box.items():
+                inside &= np.isin(rows.codes[name], list(codes))
+            bad |= inside
+        found.append(int(bad.sum()))
+    return found
+
+
+def _condition(schema: Schema, name: str, said: Any) -> Any:
+    """A condition as schemas have it: the words "codes" and "numbers", and spans of codes, written out."""
+    column = schema.column(name)
+    if isinstance(column, Numeric):
+        return f">= {column.lower:g}" if said == "numbers" else said
+    levels = _codes(column)
+    parts = [said] if isinstance(said, str) else said
+    found: list[str] = []
+    for part in parts:
+        if part == "codes":
+            found += levels
+        elif ".." in part:
+            first, _, last = part.partition("..")
+            found += [code for code in levels if code.isdigit() and int(first) <= int(code) <= int(last)]
+        else:
+            found += [part] if part in column.all_levels else []
+    return tuple(found)
+
+
+def _codes(column: Categorical) -> list[str]:
+    """Every level but not applicable."""
+    return [level for level in column.levels if level != column.not_applicable]
+
+
+def described(rule: Rule) -> str:
+    """A rule in a line."""
+
+    def said(conditions: Mapping[str, Any]) -> str:
+        return ", ".join(f"{name} {_short(levels)}" for name, levels in conditions.items())
+
+    return f"{said(rule.when)}: never {said(rule.never)}"
+
+
+def _short(levels: Any) -> str:
+    if isinstance(levels, str):
+        return levels
+    return " ".join(levels) if len(levels) <= 6 else f"{levels[0]} to {levels[-1]} ({len(levels)} levels)"

@@ -1,0 +1,166 @@
+"""The Bureau's file of a state and a year: what it is called, where it is looked for, and how it is fetched."""
+
+from __future__ import annotations
+
+import shutil
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from stratsynth.census.acs.catalogue import check_year, state_of
+from stratsynth.errors import UsageError
+from stratsynth.files.reading import open_regular
+from stratsynth.files.whole import new_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BASE = "https://www2.census.gov/programs-surveys/acs/data/pums"
+HORIZONS = ("1-Year", "5-Year")
+SECONDS = 60
+"""How long a server may keep silent."""
+Fetch = Callable[[str, IO[bytes]], None]
+"""Copies what an address holds to a file; raises OSError where it cannot."""
+
+
+@dataclass(frozen=True)
+class StateFile:
+    """The person records of one state and one year."""
+
+    state: str
+    """Its two letters."""
+    year: int
+    horizon: str = "1-Year"
+
+    def __post_init__(self) -> None:
+        check_year(self.year)
+        state_of(self.state)
+        if self.horizon not in HORIZONS:
+            raise UsageError(f"census: horizon is {' or '.join(HORIZONS)}, not {self.horizon!r}.")
+
+    @property
+    def code(self) -> str:
+        """The state's two digits."""
+        return state_of(self.state)[0]
+
+    @property
+    def name(self) -> str:
+        """What the Bureau calls the CSV file."""
+        if self.year >= 2017:
+            return f"psam_p{self.code}.csv"
+        return f"ss{self.year % 100}p{self.state.lower()}.csv"
+
+    @property
+    def archive(self) -> str:
+        """What it calls the zip file."""
+        return f"csv_p{self.state.lower()}.zip"
+
+    @property
+    def url(self) -> str:
+        """Where it has that."""
+        return f"{BASE}/{self.year}/{self.horizon}/{self.archive}"
+
+    def places(self, folder: Path) -> tuple[Path, ...]:
+        """Where it is looked for in a folder; the last two are where folktables keeps it."""
+        inner = folder / str(self.year) / self.horizon
+        return (folder / self.name, folder / self.archive, inner / self.name, inner / self.archive)
+
+    def find(self, where: Path) -> Path:
+        """The file itself, or the one in a folder that is called as the Bureau calls it.
+
+        Raises:
+            UsageError: None; with the names that were looked for, and where to get it.
+        """
+        if where.is_dir():
+            for place in self.places(where):
+                if place.is_file():
+                    return place
+        elif where.exists():
+            return where
+        raise UsageError(
+            f"census: there is no {self.name} or {self.archive} in {where} or {where / str(self.year) / self.horizon}. "
+            f"Get {self.url} and put it there by hand, or add --download."
+            if where.is_dir() or not where.suffix
+            else f"census: there is no file {where}; the Bureau's is {self.url}"
+        )
+
+    def download(self, folder: Path, fetch: Fetch | None = None) -> Path:
+        """Fetch the zip file into a folder, whole or not at all.
+
+        Raises:
+            UsageError: A server that cannot be reached or says no, or what is no sound zip file; nothing is left then.
+        """
+        target = self.places(folder)[3]
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with new_file(target) as file:
+                (fetch or _fetch)(self.url, file)
+                file.flush()
+                _sound(Path(file.name), self)
+        except OSError as error:
+            why = getattr(error, "reason", None) or error.strerror or type(error).__name__
+            raise UsageError(
+                f"census: {self.url} cannot be fetched ({why}). Get it by other means and put it at {target}."
+            ) from None
+        return target
+
+    @contextmanager
+    def open(self, path: Path) -> Iterator[IO[bytes]]:
+        """The CSV file's content, unpacked where it lies in a zip file.
+
+        Raises:
+            UsageError: What is neither, or is damaged.
+        """
+        try:
+            with open_regular(path) as file:
+                if not zipfile.is_zipfile(file):
+                    file.seek(0)
+                    yield file
+                    return
+            with zipfile.ZipFile(path) as archive, archive.open(_member(archive, self)) as inner:
+                yield inner
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise UsageError(f"census: {path} is damaged ({type(error).__name__}); get {self.url} again.") from None
+
+
+def _member(archive: zipfile.ZipFile, wanted: StateFile) -> str:
+    """The records in an archive: by their name, or the only CSV file."""
+    names = [name for name in archive.namelist() if name.lower().endswith(".csv")]
+    for name in names:
+        if Path(name).name == wanted.name:
+            return name
+    if len(names) == 1:
+        return names[0]
+    raise UsageError(f"census: the archive holds no {wanted.name}; is it of {wanted.state}, {wanted.year}?")
+
+
+def _sound(path: Path, wanted: StateFile) -> None:
+    """Refuse what is no whole zip file with the records in it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            _member(archive, wanted)
+            damaged = archive.testzip()
+    except zipfile.BadZipFile:
+        damaged = path.name
+    if damaged is not None:
+        raise UsageError(
+            f"census: what {wanted.url} gave is no whole zip file; nothing of it was kept. Try again later."
+        )
+
+
+def _fetch(url: str, file: IO[bytes]) -> None:
+    """By HTTPS alone; an answer other than 200, or one cut short, is an error."""
+    request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
+    try:
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above
+            shutil.copyfileobj(answer, file)
+            length = answer.headers.get("Content-Length")
+    except urllib.error.HTTPError as error:
+        raise OSError(error.code, f"the server says {error.code}") from None
+    if length is not None and int(length) != file.tell():
+        raise OSError(0, "the connection broke off")

@@ -1,0 +1,43 @@
+"""Public shares of codes, by which records that were counted in a group come back as codes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from stratsynth.census.acs.catalogue import code_lists
+from stratsynth.errors import UsageError
+from stratsynth.files.records import level, records
+from stratsynth.schema.text import figure
+from stratsynth.weights.citation import check_citation
+
+if TYPE_CHECKING:
+    from stratsynth.weights.table import Tabular
+
+
+def within_codes(tables: Sequence[Tabular], citation: str, names: Sequence[str]) -> Mapping[str, Mapping[str, float]]:
+    """The share of each code by column, from tables of one column of codes and `share`.
+
+    Raises:
+        UsageError: A table of another form, or shares without a citation.
+    """
+    if tables and not citation:
+        raise UsageError("census: shares of codes need a citation that says where they were published.")
+    if citation:
+        check_citation(citation)
+    found: dict[str, dict[str, float]] = {}
+    for table in tables:
+        lines = records("census: shares of codes", table)
+        [name, *more] = [key for key in lines[0] if key != "share"] or [""]
+        if more or "share" not in lines[0] or name not in names or name not in code_lists():
+            raise UsageError(
+                "census: shares of codes are a table of two columns: one code list of the schema, and `share`."
+            )
+        digits = code_lists()[name].digits
+        own = found.setdefault(name, {})
+        for number, line in enumerate(lines, start=2):
+            code, share = level(line[name]), figure(line["share"])
+            if not 0 <= share <= 1:
+                raise UsageError(f"census: the share in line {number} is not a number from 0 to 1.")
+            own[code.zfill(digits) if code.isdigit() else code] = share
+    return found

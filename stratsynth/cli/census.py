@@ -1,0 +1,183 @@
+"""The commands about files of the American Community Survey."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stratsynth.cli.terminal import echo
+from stratsynth.errors import UsageError
+
+census_app = typer.Typer(
+    help="Person records of the American Community Survey, 2014 to 2024: schemas, loading, public group shares.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Year = Annotated[int, typer.Option(help="The survey year, 2014 to 2024.")]
+State = Annotated[str | None, typer.Option(metavar="XX", help="The state's two letters, where the file is of one.")]
+Columns = Annotated[str | None, typer.Option(metavar="A,B,...", help="The columns, by their names in that year.")]
+Task = Annotated[str | None, typer.Option(metavar="NAME", help="A task of folktables, such as ACSEmployment.")]
+Dictionary = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="The Bureau's PUMS_Data_Dictionary_YYYY.csv: its levels and labels are taken."),
+]
+Codes = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@census_app.command("schema")
+def census_schema(
+    year: Year,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The schema file to write.")],
+    task: Task = None,
+    columns: Columns = None,
+    state: State = None,
+    without: Annotated[str | None, typer.Option(metavar="A,B,...", help="Columns of the task to leave out.")] = None,
+    dictionary: Dictionary = None,
+    codes: Codes = None,
+    within: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="Public shares of a column's codes, from `census shares --by COLUMN`."),
+    ] = None,
+    citation: Annotated[str, typer.Option(help="Where the shares of --within were published.")] = "",
+) -> None:
+    """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
+    from stratsynth.census.acs.make import make
+    from stratsynth.files.whole import write_text
+
+    if out.exists():
+        raise UsageError(f"{out} exists already; name another with -o.")
+    if not out.parent.is_dir():
+        raise UsageError(f"{out}: there is no folder {out.parent}.")
+    made = make(
+        _listed(columns), task=task, year=year, state=state, without=_listed(without) or (), dictionary=dictionary,
+        codes=_tables(codes), within=within or (), citation=citation,
+    )  # fmt: skip
+    write_text(out, made.to_toml())
+    size = f"{len(made.schema.names)} columns and {len(made.schema.rules)} rules written to {out}"
+    echo("\n".join([*made.notes, size]), done=f"{out} is complete.")
+
+
+@census_app.command("load")
+def census_load(
+    state: Annotated[str, typer.Option(metavar="XX", help="The state's two letters.")],
+    year: Year,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .parquet or .csv file.")],
+    source: Annotated[
+        Path,
+        typer.Option(
+            "--from",
+            metavar="FILE|FOLDER",
+            help="The Bureau's file, or a folder that holds it, also as folktables does.",
+        ),
+    ] = Path("data"),
+    task: Task = None,
+    columns: Columns = None,
+    horizon: Annotated[str, typer.Option(help="1-Year or 5-Year.")] = "1-Year",
+    download: Annotated[
+        bool, typer.Option("--download", help="Fetch the file into the folder where it is not there.")
+    ] = False,
+) -> None:
+    """Verify the Bureau's file of a state and write its person records. Uses the network with --download alone."""
+    from stratsynth.census.acs.load import load
+
+    done = load(
+        out, state=state, year=year, columns=_listed(columns), task=task, source=source, horizon=horizon,
+        download=download,
+    )  # fmt: skip
+    kept = f"{done.kept:,} of its {done.rows:,} records" if done.kept < done.rows else f"{done.rows:,} records"
+    echo(f"Read from {done.path}: of {state.upper()}, {year}, as its header, states and serial numbers say.")
+    echo(f"{kept}, {len(done.columns)} columns written to {out}", done=f"{out} is complete.")
+
+
+@census_app.command("shares")
+def census_shares(
+    source: Annotated[Path, typer.Option("--from", metavar="FILE", help="A public-use file of an earlier year.")],
+    by: Annotated[str, typer.Option(metavar="A,B,...", help="The groups' columns; or one code list, for --within.")],
+    year: Year,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The .csv file to write.")],
+    weight: Annotated[str, typer.Option(metavar="COLUMN", help="The records' weights; none counts records.")] = "PWGTP",
+    smooth: Annotated[float, typer.Option(help="Records of average weight that are added to every group.")] = 0.5,
+    origin: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="What the file is, where it is not the Bureau's own.")
+    ] = None,
+    state: State = None,
+    dictionary: Dictionary = None,
+    codes: Codes = None,
+) -> None:
+    """Work out public shares of groups from a public-use file of an earlier year, with their citation."""
+    from stratsynth.census.acs.shares import shares
+    from stratsynth.files.whole import write_text
+
+    if out.suffix != ".csv" or not out.parent.is_dir():
+        raise UsageError(f"{out}: shares are written to a .csv file in a folder that exists.")
+    found = shares(
+        source, _listed(by) or (), year=year, weight=None if weight == "none" else weight, smooth=smooth, origin=origin,
+        state=state, dictionary=dictionary, codes=_tables(codes),
+    )  # fmt: skip
+    write_text(out, found.frame.to_csv(index=False))
+    lines = [
+        f"{len(found.frame):,} groups written to {out}; {found.empty:,} of them without a record in the file.",
+        "In a recipe:", "", "[weights]", 'source = "public"', f"path = {json.dumps(str(out))}",
+        f"citation = {json.dumps(found.citation, ensure_ascii=False)}",
+    ]  # fmt: skip
+    echo("\n".join(lines), done=f"{out} is complete.")
+
+
+@census_app.command("check")
+def census_check(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz or .parquet file.")],
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
+    year: Year,
+    as_json: AsJson = False,
+) -> None:
+    """INTERNAL: name the columns that are missing or of another year, and count the records that break rules."""
+    from stratsynth.census.acs.check import check
+    from stratsynth.schema import Schema
+
+    found = check(data, Schema.load(schema), year)
+    if as_json:
+        rules = [{"rule": rule, "records": count} for rule, count in found.rules]
+        record = {
+            "missing": found.verdict.missing, "other_year": found.verdict.other, "unknown": found.verdict.unknown,
+            "rows": found.rows, "left_out": found.left_out, "rules": rules,
+        }  # fmt: skip
+        echo(json.dumps(record, indent=1))
+    else:
+        echo(found.text())
+    if not found.fits:
+        raise typer.Exit(2 if found.verdict else 1)
+
+
+@census_app.command("tasks")
+def census_tasks() -> None:
+    """List the tasks of folktables."""
+    from stratsynth.census.acs.catalogue import tasks
+
+    for name, task in tasks().items():
+        keep = " and ".join(task.keep) or "all records"
+        echo(f"{name:18} {task.about}: {task.target} {task.positive}, of {keep}")
+
+
+def _listed(text: str | None) -> list[str] | None:
+    return None if text is None else [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _tables(given: list[str] | None) -> dict[str, str]:
+    """Files by column, from COLUMN=FILE."""
+    found = {}
+    for text in given or ():
+        name, sign, path = text.partition("=")
+        if not sign or not name or not path:
+            raise UsageError(f"--codes: {text!r} is not of the form COLUMN=FILE.")
+        found[name] = path
+    return found

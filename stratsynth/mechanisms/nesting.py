@@ -1,0 +1,183 @@
+"""At which level a fit counts long code lists: decided before anything is asked, from public facts alone.
+
+A code list of hundreds of levels has few records in each, and noise covers them. So each `Nested` column is counted at
+the finest level, its own or that of one of its groupings, whose levels have on average `LEAST` times as many records
+as a one-way table of the fit has noise; where none has, at the coarsest. Records come back as codes in any case.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.errors import SchemaError
+from stratsynth.models.base import Returns
+from stratsynth.schema import Nested, Rule, Schema
+from stratsynth.schema.nested import AUTO
+
+if TYPE_CHECKING:
+    from stratsynth.layout.layout import Layout
+    from stratsynth.mechanisms.contract import Mechanism, Public
+
+LEAST = 10.0
+"""How many times the noise's standard deviation the mean count of a level is to be."""
+
+
+@dataclass(frozen=True)
+class CodeList:
+    """At which level one code list is counted, and why."""
+
+    column: str
+    """Its name."""
+    codes: int
+    """How many codes it has, not applicable included."""
+    levels: int
+    """How many levels are counted: groups of codes, unless there are as many as codes."""
+    records: float | None
+    """The public mean number of records of a level; None where no size is declared."""
+    noise: float | None
+    """The standard deviation of the noise of a count that it was compared with; None where nobody knows."""
+    drawn: str
+    """How records of a group come back as codes: "evenly", "by public shares", or empty where each level is a code."""
+    source: str | None
+    """Where the shares were published."""
+    why: str
+    """Why at this level."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """For certificate and plan."""
+        return asdict(self)
+
+
+def settle(
+    mechanism: Mechanism[Any], public: Public, budget: Budget, allot: Allotment
+) -> tuple[Schema, tuple[CodeList, ...]]:
+    """The schema as the fit counts it, and what was decided of each code list.
+
+    Columns that define strata are counted as declared, and so is everything where the mechanism draws no rows.
+
+    Args:
+        mechanism: What is fitted.
+        public: What is known of everybody, by the schema as declared.
+        budget: What protects the schema's unit.
+        allot: What the mechanism would spend under the schema as declared.
+    """
+    schema = public.schema
+    named = {name: column for name, column in schema.columns.items() if isinstance(column, Nested)}
+    if not named or mechanism.returns != Returns.ROWS:
+        return schema, ()
+    layout = mechanism.strata(public, budget)
+    size, noise = _size(public, layout), _noise(allot, len(schema.names))
+    defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
+    found = []
+    for name, column in named.items():
+        which, why = _which(schema, name, column, size, noise, defining=name in defining)
+        schema = _counted(schema, name, column.grouped(which))
+        found.append(_stated(name, schema, size, noise, why))
+    return schema, tuple(found)
+
+
+def _size(public: Public, layout: Layout | None) -> float | None:
+    """How many records tables are of: all; of strata that are asked alone, those of the stratum of the middle person.
+
+    Half of all people are in strata at least as large as that.
+    """
+    if public.size is None or layout is None or not layout.only_strata:
+        return public.size
+    sizes, half = sorted(layout.shares.values(), reverse=True), 0.0
+    for share in sizes:
+        half += share
+        if half >= 0.5:
+            return share * public.size
+    return public.size * sizes[0]
+
+
+def _noise(allot: Allotment, columns: int) -> float | None:
+    """The noise of a one-way table where half of the budget is shared evenly by those of all columns."""
+    if not allot.amount > 0:
+        return None
+    if allot.currency == Currency.ZCDP:
+        return math.sqrt(columns / allot.amount)
+    return math.sqrt(2) * 2 * columns / allot.amount if allot.currency == Currency.PURE else None
+
+
+def _which(
+    schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: bool
+) -> tuple[int, str]:
+    """The number of the grouping, 0 for the levels as they are; and why."""
+    if column.measure != AUTO:
+        if not _keeps_rules(schema, name, column, int(column.measure)):
+            raise SchemaError(
+                f"column {name}: a rule names some codes of a group of this grouping and not the others; measure a "
+                'finer one, or leave measure = "auto"'
+            )
+        return int(column.measure), "the schema says so"
+    if defining:
+        return 0, "it defines strata"
+    if not column.groupings:
+        return 0, "the schema has no groups for it"
+    if size is None or noise is None:
+        return 0, "no size is declared" if size is None else "its noise is not known beforehand"
+    open_to = [which for which in range(len(column.groupings) + 1) if _keeps_rules(schema, name, column, which)]
+    enough = LEAST * noise
+    for which in open_to:
+        if size / column.grouped(which).size >= enough:
+            return which, f"the finest with {enough:,.0f} records a level on average, {LEAST:g} times the noise"
+    return open_to[-1], f"the coarsest; none has {enough:,.0f} records a level on average, {LEAST:g} times the noise"
+
+
+def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
+    """Whether no rule names a part of a group: what it forbids could not be told from the rest any more."""
+    own = column.grouped(which)
+    groups = [set(own.members.get(level, (level,))) for level in own.levels]
+    for rule in schema.rules:
+        for conditions in (rule.when, rule.never):
+            said = _named(conditions, name)
+            if said and any(said & group and not group <= said for group in groups):
+                return False
+    return True
+
+
+def _counted(schema: Schema, name: str, column: Nested) -> Schema:
+    """The schema with another column of that name; rules name the groups of the codes that they named."""
+    if column is schema.column(name):
+        return schema
+
+    def regrouped(conditions: Mapping[str, Any]) -> dict[str, Any]:
+        said = _named(conditions, name)
+        levels = tuple(level for level in column.levels if said.issuperset(column.members.get(level, (level,))))
+        return {**conditions, name: levels} if name in conditions else dict(conditions)
+
+    rules = tuple(Rule(when=regrouped(rule.when), never=regrouped(rule.never)) for rule in schema.rules)
+    return replace(schema, columns={**schema.columns, name: column}, rules=rules)
+
+
+def _named(conditions: Mapping[str, Any], name: str) -> set[str]:
+    """The levels that a rule's conditions name of a column."""
+    said = conditions.get(name, ())
+    return {said} if isinstance(said, str) else set(said)
+
+
+def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CodeList:
+    column = schema.column(name)
+    assert isinstance(column, Nested)  # noqa: S101 - as `settle` found it
+    drawn = ("by public shares" if column.shares else "evenly") if column.members else ""
+    records = None if size is None else round(size / column.size, 1)
+    return CodeList(
+        name, column.single.size, column.size, records, None if noise is None else round(noise, 1),
+        drawn, column.source if drawn and column.shares else None, why,
+    )  # fmt: skip
+
+
+def described(item: Mapping[str, Any]) -> str:
+    """One code list in a line, as plans, certificates and reports have it."""
+    if not item["drawn"]:
+        return f"{item['column']}: each of its {item['codes']:,} codes is counted ({item['why']})"
+    by = f", {item['source']}" if item["source"] else ""
+    return (
+        f"{item['column']}: counted in {item['levels']:,} groups of its {item['codes']:,} codes ({item['why']}); "
+        f"within a group codes are drawn {item['drawn']}{by}, and were not measured"
+    )
