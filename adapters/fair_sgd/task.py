@@ -143,7 +143,7 @@ def task_of(settings: FairSGD, public: Public) -> Task:
     )
     task = Task(
         settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.most, sampling,
+        None if public.size is None else float(public.size) * schema.row_weight.each, sampling,
         settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
     if "excess" in task.statistics and settings.clip >= task.wide:
