@@ -120,7 +120,7 @@ def task_of(settings: FairSGD, public: Public) -> Task:
     )
     network = settings.model == "network"
     form = OneLayer(schema, design, target, settings.hidden) if network else Straight(schema, design, target)
-    records = None if public.size is None else float(public.size) * schema.row_weight.most
+    records = None if public.size is None else float(public.size) * schema.row_weight.each
     task = Task(settings, schema, form, records, sampling, settings.rate or form.rate)
     if "excess" in task.statistics and settings.clip >= form.wide:
         longest = "statistics take no gradient for longer than" if network else "no gradient is longer than"

@@ -143,7 +143,7 @@ def task_of(settings: DPFermi, public: Public) -> Task:
         _check_open(settings, schema, (*design.columns, target))
     return Task(
         settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.most, sampling,
+        None if public.size is None else float(public.size) * schema.row_weight.each, sampling,
         _sizes(settings, schema, target), settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
 

@@ -145,7 +145,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
         # Algorithm 2 of the paper: one step of Algorithm 1 for each share, the last of which is the answer
-        saved, rows = 0.0, public.schema.most_rows
+        saved, rows = 0.0, public.schema.alike
         for step in early:
             # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)

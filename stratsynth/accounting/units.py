@@ -61,6 +61,11 @@ def _attribute(budget: Budget, schema: Schema) -> Budget:
         )
     if len(public) == len(schema.columns):
         raise Unsupported('budget: neighbours = "attribute" protects nothing where every column is declared public.')
+    if schema.row_weight.column is not None:
+        raise Unsupported(
+            f'budget: neighbours = "attribute" does not say whether the weights in {schema.row_weight.column} are '
+            'protected. Take the weight out of the schema, or neighbours = "add-remove".'
+        )
     return replace(budget, unit=schema.unit, rows=1, public=public)
 
 

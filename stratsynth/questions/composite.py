@@ -241,7 +241,7 @@ class Composite(Score):
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
         units = []
         for score in scores:
-            counts = [int(x) // GRID * at.schema.row_weight.most for x in of[id(score.query)][score.model]]
+            counts = [int(x) // GRID * at.schema.row_weight.each for x in of[id(score.query)][score.model]]
             units.append(math.floor(-sum((term.value(counts) for term in score.terms), Fraction(0)) / unit))
         return units, _UNITS + _SLACK
 

@@ -60,6 +60,12 @@ class Raw(Question):
             raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")
         if not self.claim.by:
             raise MechanismError("raw: a claim needs its author, such as a package and its version.")
+        if schema.row_weight.column is not None:
+            raise Unsupported(
+                f"raw: {self.claim.by} knows nothing of the rows' weights in {schema.row_weight.column}, and would "
+                "count every row once. Take a mechanism that asks for counts, such as mst, or leave `weight` out of "
+                "the schema."
+            )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """The claim, as it stands."""

@@ -233,7 +233,7 @@ class Peak(Score):
         for score, w, blocks in zip(scores, worth, exact.sums, strict=True):
             slopes = [[int(x) for x in row] for row in np.rint(score.slopes * w / unit)]
             offsets = [round(Fraction(float(o)) / Fraction(unit)) for o in score.offsets]
-            total = [int(x) * at.schema.row_weight.most for block in blocks for x in block]
+            total = [int(x) * at.schema.row_weight.each for block in blocks for x in block]
             values = (
                 sum(a * s for a, s in zip(row, total, strict=True)) + o for row, o in zip(slopes, offsets, strict=True)
             )

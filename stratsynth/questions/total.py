@@ -125,6 +125,13 @@ class Total(Question):
         )
 
 
+def wrapped(sums: NDArray[Any]) -> Ints:
+    """Integers of any size modulo 2^64, as sums in 64 bits are."""
+    if sums.dtype != object:
+        return sums
+    return np.array([int(x) % 2**64 for x in sums], np.uint64).view(np.int64)
+
+
 def total(
     query: Query,
     *,
@@ -159,12 +166,14 @@ class TotalHandler(Handler[Total]):
     ) -> tuple[NoisySum, ...]:
         """Integers plus integers, a block at a time."""
         sampler = laplace if question.currency == Currency.PURE else gaussian
-        weight = at.schema.row_weight.most
+        weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
         return self._parts(
             question,
             at,
-            lambda i, scale: exact.sums[0][i] * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy),
+            lambda i, scale: (
+                wrapped(exact.sums[0][i]) * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy)
+            ),
         )
 
     def tv_error(self, question: Total, at: Setting) -> float:
@@ -228,7 +237,7 @@ class TotalHandler(Handler[Total]):
 
     def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Each block's difference at the noise it got."""
-        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.most
+        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
         return sum((self._block_cost(question, at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
     def _block_cost(self, question: Total, at: Setting, here: Ints, there: Ints, part: NoisySum) -> Fraction:
@@ -246,6 +255,6 @@ class TotalHandler(Handler[Total]):
         if question.rate != 1:
             return []
         return [
-            (part.units - at.schema.row_weight.most * truth) * part.grid / part.sigma
+            (part.units - at.schema.row_weight.each * truth).astype(np.float64) * part.grid / part.sigma
             for part, truth in zip(answer, exact.sums[0], strict=True)
         ]

@@ -18,7 +18,10 @@ from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import UsageError
+from stratsynth.schema.weight import MOST
 
+ROW_WEIGHT = "row_weight"
+"""Where a certificate says which column holds the rows' weights, and the largest; absent where every row counts 1."""
 TOLERANCE = 1e-9
 """The relative difference between a stated and a recomputed figure that rounding may make."""
 
@@ -39,6 +42,8 @@ class Stated:
     """For an adaptive mechanism, its dearest course; None also where the certificate does not state it."""
     adaptive: bool
     """Whether answers decide what is asked."""
+    weight: int = 1
+    """The largest weight of a row."""
 
     @property
     def slack(self) -> float:
@@ -89,7 +94,18 @@ def _read(record: Mapping[str, Any]) -> Stated:
     return Stated(
         budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or "reserved" in guarantee,
         Spending(budget.neighbours, charges), worst, record["mechanism"].get("adaptive") is True,
+        _weight(record),
     )  # fmt: skip
+
+
+def _weight(record: Mapping[str, Any]) -> int:
+    """The largest weight of a row; 1 where the certificate names no column of weights."""
+    if ROW_WEIGHT not in record:
+        return 1
+    weight = record[ROW_WEIGHT]
+    if not isinstance(weight["column"], str) or not is_whole(weight["max"]) or not 1 <= weight["max"] <= MOST:
+        raise ValueError("its row_weight names no column, or no whole number as the largest weight")
+    return int(weight["max"])
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:

@@ -47,6 +47,8 @@ class World:
             elif kind == "lopsided":  # most groups nearly or wholly empty
                 odds = 0.05 ** np.arange(len(levels))
             columns[name] = rng.choice(np.array(levels, dtype=object), size=number, p=odds / odds.sum())
+        if (weight := self.schema.row_weight.column) is not None:
+            columns[weight] = rng.choice(np.array(_weights(self.schema), dtype=object), size=number)
         return pd.DataFrame(columns)
 
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
@@ -59,6 +61,8 @@ class World:
         if len(table) and rng.random() < 0.5:
             return table.drop(index=int(rng.integers(len(table)))).reset_index(drop=True)
         row = pd.DataFrame({c: [_pick(rng, _values(self.schema, c))] for c in self.schema.names})
+        if (weight := self.schema.row_weight.column) is not None:
+            row[weight] = [_pick(rng, _weights(self.schema))]
         return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
 
     def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
@@ -87,6 +91,12 @@ def _values(schema: Schema, name: str) -> list[str | None]:
     if isinstance(column, Categorical):
         return [*column.levels, None, "zebra"]
     return [*(str(int(v)) for v in np.linspace(column.lower - 3, column.upper + 3, 9)), None, "NaN", "1e308"]
+
+
+def _weights(schema: Schema) -> list[str | None]:
+    """What a file may hold in the column of weights: whole and broken ones, far too large ones, and no number."""
+    most = schema.row_weight.most
+    return [*(str(w) for w in range(0, most + 1, max(1, most // 4))), str(most), "1.5", str(7 * most), "-3", "x", None]
 
 
 def worlds() -> Iterator[World]:

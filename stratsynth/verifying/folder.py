@@ -9,7 +9,7 @@ from typing import Any
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
-from stratsynth.release.stated import Stated
+from stratsynth.release.stated import ROW_WEIGHT, Stated
 from stratsynth.schema import Schema
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
@@ -71,6 +71,7 @@ def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         notes.checked.append("model/schema.toml is the schema that the certificate states.")
         _strata(schema, record, stated, notes)
         _public(schema, record, stated, notes)
+        _weight(schema, record, stated, notes)
     else:
         notes.findings.append(
             "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
@@ -91,6 +92,18 @@ def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: No
         notes.findings.append("certificate.json does not say first which columns are not protected.")
     if len(notes.findings) == before:
         notes.checked.append(f"NOT PROTECTED are the columns {', '.join(named)}, as the schema declares.")
+
+
+def _weight(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Sensitivities grow with the largest weight of a row, so that the schema and the certificate must agree on it."""
+    said = record.get(ROW_WEIGHT, {}).get("column")
+    if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
+        notes.findings.append(
+            f"certificate.json says that a row counts at most {stated.weight:,}, and model/schema.toml that it counts "
+            f"at most {schema.row_weight.most:,}, or they name different columns of weights."
+        )
+    elif said is not None:
+        notes.checked.append(f"Rows count as {said} says, at most {stated.weight:,}, and tables were priced for that.")
 
 
 def _strata(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:

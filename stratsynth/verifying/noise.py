@@ -54,7 +54,11 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         tables = charge.details.get("cliques")
-        wide = is_whole(tables) and tables >= 1 and _at_least(charge, rows * math.sqrt(tables), math.sqrt(2))
+        wide = (
+            is_whole(tables)
+            and tables >= 1
+            and _at_least(charge, rows * stated.weight * math.sqrt(tables), math.sqrt(2))
+        )
         return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)

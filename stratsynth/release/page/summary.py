@@ -55,6 +55,7 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
         f"Record        {record}" if record is not None else "",
+        _folded("Counted", words.weighted(certificate)) if words.weighted(certificate) else "",
         *price_lines(
             prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
         ),

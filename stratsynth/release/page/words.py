@@ -9,6 +9,7 @@ from typing import Any
 
 from stratsynth.models.base import Returns
 from stratsynth.release.limits import disclosed
+from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
 
 
@@ -79,6 +80,18 @@ def unit(certificate: Mapping[str, Any]) -> str:
     """What is protected, as one word or two."""
     found = certificate["unit"]
     return "record" if isinstance(found, str) else f"{found['column']} (at most {found['max_rows']} rows)"
+
+
+def weighted(certificate: Mapping[str, Any]) -> str:
+    """What a row counts; empty where every row counts 1."""
+    weight = certificate.get(ROW_WEIGHT)
+    if weight is None:
+        return ""
+    return (
+        f"every record as its {weight['column']}, a whole number from 0 to {weight['max']:,}: counts, sums and the "
+        "declared size are weighted totals, of the people whom the records stand for, and noise covers "
+        f"{weight['max']:,}"
+    )
 
 
 def promise(certificate: Mapping[str, Any]) -> list[str]:
