@@ -225,7 +225,7 @@ def test_from_a_recipe_to_predictions(folder):
     assert "it says one thing or another, also of its group: not protected" in registry
     assert "Y, Z: the release may show them as they are" in registry
     assert "holds" in run(folder, "verify", "release", "--ledger", "people.ledger").lower()
-    assert "attribute" in run(folder, "ledger", "show", "people.ledger")
+    assert "NOT PROTECTED: C, D, X, Y, Z." in run(folder, "ledger", "show", "people.ledger")
     run(folder, "predict", "release", "people.csv", "-o", "predicted.csv")
     # the same data under another promise
     edit(folder / "recipe.toml", 'protect = "sensitive"', 'protect = "all"')
