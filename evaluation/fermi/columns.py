@@ -28,10 +28,9 @@ from stratsynth.questions.total import GRID
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from stratsynth.models import Predictor
     from numpy.random import Generator
 
+    from stratsynth.models import Predictor
     from stratsynth.questions import Program
     from stratsynth.schema import Schema
 
