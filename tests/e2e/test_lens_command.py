@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 def test_it_says_who_loses_what_and_is_internal(folder):
     said = (folder / "said.txt").read_text(encoding="utf-8")
     assert said.startswith("INTERNAL")
-    assert "Rounding: whole numbers of rows" in said
+    assert "Rounding: how many whole rows" in said
     assert "Nothing was lost or won by schema or rules." in said
     frame = pd.read_csv(folder / "out" / "lens.csv")
     assert set(frame["stamp"]) == {"INTERNAL"}
