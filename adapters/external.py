@@ -89,7 +89,9 @@ class External(Mechanism["Drawn"]):
             raise UsageError("external: how many rows to draw? Give rows=, or declare a size.")
         if not public.schema.names:
             raise Unsupported("external: there are no columns left to synthesize in a stratum.")
-        self._claim(budget).check(budget.neighbours, stratified=False)
+        claim = self._claim(budget)
+        Raw(claim).check(public.schema)
+        claim.check(budget.neighbours, stratified=False)
         return budget.claimed()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Drawn]:

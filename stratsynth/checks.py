@@ -15,6 +15,9 @@ from typing import Any, TypeGuard, cast
 
 from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
+MOST_LINE = 200
+"""The longest title, in characters."""
+
 
 def is_whole(value: object) -> TypeGuard[int]:
     """Whether this is a whole number; True is none."""
@@ -116,6 +119,14 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
     if "\n" in str(value):
         raise error(f"{what} must be the path of a file; this is a text of several lines. Write it to a file first.")
     return Path(value)
+
+
+def check_line(what: str, value: object) -> None:
+    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    if value is None:
+        return
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
+        raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
 
 
 def check_seed(seed: int | None) -> None:

@@ -178,7 +178,7 @@ class Leaning:
 
     def _clip_slopes(self) -> tuple[Floats, Floats]:
         """gamma1 u_a, and d."""
-        shape, groups = self.task.shape, len(self.task.labels)
+        shape, groups = self.task.form.shape, len(self.task.labels)
         if not self.kept:
             return np.zeros(groups), np.zeros(shape)
         sizes, pulls, excess = self.sizes(), self.kept["pulls"], self.kept["excess"]

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stratsynth.adapters.fair_sgd.refused import check_mitigation, check_scaling
 from stratsynth.adapters.fair_sgd.task import Task, task_of
 from stratsynth.adapters.fair_sgd.training import Learned, train
+from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
 
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
@@ -23,6 +24,7 @@ from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Program, Question, Total
+from stratsynth.questions.networks import MOST_HIDDEN
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FairSGD(Mechanism[Regression]):
-    """A logistic or softmax classifier by noisy gradient descent that watches its groups."""
+class FairSGD(Mechanism[Regression | Network]):
+    """A classifier by noisy gradient descent that watches its groups: a regression, or a network of one layer."""
 
     name: ClassVar[str] = "fair_sgd"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -45,6 +47,10 @@ class FairSGD(Mechanism[Regression]):
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] = ()
     """The columns whose levels, fully crossed, are the groups."""
+    model: Literal["logistic", "network"] = "logistic"
+    """`logistic` is a regression, a softmax one for more than two classes. `network` has one hidden layer."""
+    hidden: int = 16
+    """With `network`: the number of hidden units."""
     mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "surrogate"
     """`surrogate` penalises unequal parts of clipping and of noise by noisy statistics of earlier steps. `group_clip`
     is DPSGD-F: groups of longer gradients are clipped later. `global_adapt` is DPSGD-Global-Adapt: one clip for all,
@@ -66,7 +72,7 @@ class FairSGD(Mechanism[Regression]):
     declared it is 0.05 by default, and how many records that makes is learned from noisy sums."""
     rate: float | None = None
     """The learning rate; by default 4 over the largest squared norm of a row's features, one over the largest curvature
-    that a logistic loss can have."""
+    that a logistic loss can have; for `network` 4 / (hidden + 1), the same of its output layer."""
     clip: float = 1.0
     """The most L2 norm of a row's gradient, penalties included. With `group_clip` that of a group like all others; with
     `global_adapt` where the clip starts."""
@@ -105,6 +111,8 @@ class FairSGD(Mechanism[Regression]):
         object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
         if not isinstance(self.reference, Mapping):
             raise UsageError(f"{self.name}: reference is a table.")
+        one_of(f"{self.name}: model", self.model, ("logistic", "network"))
+        whole(f"{self.name}: hidden", self.hidden, 1, MOST_HIDDEN)
         check_mitigation(self.name, self.mitigation)
         check_scaling(self.name, self.scaling)
         one_of(f"{self.name}: region", self.region, ("box", "ball"))
@@ -132,13 +140,11 @@ class FairSGD(Mechanism[Regression]):
         """Everything that the schema decides; refuses what it does not allow."""
         return task_of(self, public)
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Descent; no randomness of our own is needed."""
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression | Network]:
+        """Descent; of our own randomness only a network's first weights are made."""
         task = self.task(public)
-        learned = yield from train(task, allot)
-        return Regression(
-            public.schema, task.design, task.target, task.link, learned.theta, None, self._facts(task, learned)
-        )
+        learned = yield from train(task, allot, task.form.start(rng))
+        return task.form.model(learned.theta, self._facts(task, learned))
 
     def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
         """How it was fitted, in public numbers and noisy answers."""
@@ -151,7 +157,7 @@ class FairSGD(Mechanism[Regression]):
         }[self.mitigation]
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
-            "Model": f"{task.link} regression of {task.target} on {len(task.names)} features",
+            "Model": task.form.described,
             "Groups": groups,
             "Mitigation": what,
             "Descent": f"{self.iterations} steps on samples of about {learned.batch:,.0f} records, learning rate "

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.adapters.predictors.descent import GRID, RESIDUAL, Region, largest_norm
+from stratsynth.adapters.fair_sgd.forms import OneLayer, Straight
+from stratsynth.adapters.predictors.descent import GRID, Region
 from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
 from stratsynth.adapters.shared.poisson import sampling_of
 
 from stratsynth.errors import Unsupported
-from stratsynth.questions import Coded, Mitigated
+from stratsynth.questions import Mitigated
 from stratsynth.questions.queries import check_query
 from stratsynth.strata import crossing
 
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-RATE = 4.0
-"""The learning rate, times the largest squared norm of a row's features, where none is given."""
-
 
 @dataclass(frozen=True, eq=False)
 class Task:
@@ -36,26 +34,14 @@ class Task:
 
     settings: FairSGD
     schema: Schema
-    target: str
-    design: Coded
-    names: tuple[str, ...]
-    """The features."""
+    form: Straight | OneLayer
+    """What is fitted."""
     records: float | None
     """The declared number of records, times the weight of one; None where it is learned from noisy sums."""
     sampling: float
     """The probability with which a record takes part in a step."""
     rate: float
     """The learning rate."""
-
-    @property
-    def link(self) -> Literal["logistic", "softmax"]:
-        """By the number of classes."""
-        return "logistic" if self.classes == 2 else "softmax"
-
-    @property
-    def classes(self) -> int:
-        """The number of levels of the target."""
-        return self.schema.size(self.target)
 
     @property
     def by(self) -> tuple[str, ...]:
@@ -71,16 +57,6 @@ class Task:
     def batch(self) -> float | None:
         """The expected number of records in a step, where it is public."""
         return None if self.records is None else self.records * self.sampling
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the coefficients."""
-        return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
-
-    @property
-    def wide(self) -> float:
-        """A norm that no row's gradient exceeds: the largest residual times the largest norm of features."""
-        return RESIDUAL[self.link] * largest_norm(self.design)
 
     @property
     def statistics(self) -> tuple[Statistic, ...]:
@@ -110,10 +86,11 @@ class Task:
         def by_group(values: Floats | None) -> Floats | None:
             return None if values is None else values.reshape(shape)
 
+        form = self.form
         return Mitigated(
-            self.design, self.target, self.link, np.rint(theta * GRID) / GRID, lean.clip, self.by, self.statistics,
-            lean.threshold, self.wide, by_group(lean.noise_slopes), by_group(lean.clip_slopes), lean.direction,
-            by_group(lean.cuts),
+            form.design, form.target, form.link, np.rint(theta * GRID) / GRID, lean.clip, self.by, self.statistics,
+            lean.threshold, form.wide, by_group(lean.noise_slopes), by_group(lean.clip_slopes), lean.direction,
+            by_group(lean.cuts), form.hidden,
         )  # fmt: skip
 
 
@@ -141,17 +118,17 @@ def task_of(settings: FairSGD, public: Public) -> Task:
     design = design_of(
         who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
     )
-    task = Task(
-        settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.most, sampling,
-        settings.rate or RATE / largest_norm(design) ** 2,
-    )  # fmt: skip
-    if "excess" in task.statistics and settings.clip >= task.wide:
+    network = settings.model == "network"
+    form = OneLayer(schema, design, target, settings.hidden) if network else Straight(schema, design, target)
+    records = None if public.size is None else float(public.size) * schema.row_weight.each
+    task = Task(settings, schema, form, records, sampling, settings.rate or form.rate)
+    if "excess" in task.statistics and settings.clip >= form.wide:
+        longest = "statistics take no gradient for longer than" if network else "no gradient is longer than"
         raise Unsupported(
-            f"{who}: no gradient is longer than {task.wide:.3g}, so a clip of {settings.clip:g} cuts none, and there "
-            "is no part of clipping to even out. Take gamma1 = 0, or a smaller clip."
+            f"{who}: {longest} {form.wide:.3g}, so a clip of {settings.clip:g} cuts none, and there is no part of "
+            "clipping to even out. Take gamma1 = 0, or a smaller clip."
         )
     from stratsynth.adapters.fair_sgd.leaning import Leaning
 
-    check_query(who, task.query(np.zeros(task.shape), Leaning.start(task).now()), schema)
+    check_query(who, task.query(np.zeros(form.shape), Leaning.start(task).now()), schema)
     return task

@@ -35,11 +35,17 @@ class Learned:
     """What noisy answers say of each group, on average over the last steps; empty where nothing was asked."""
 
 
-def train(task: Task, allot: Allotment) -> Program[Learned]:
-    """One question a step: the gradient and the groups' statistics are of the same sample, and have one price."""
+def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
+    """One question a step: the gradient and the groups' statistics are of the same sample, and have one price.
+
+    Args:
+        task: What is fitted.
+        allot: The steps and their noise.
+        start: The first coefficients.
+    """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     steps, tail = round(allot.amount), max(1, round(allot.amount * task.settings.tail))
-    descent = Descent(task.region, task.rate, 0.0, steps, tail, np.zeros(task.shape))
+    descent = Descent(task.region, task.rate, 0.0, steps, tail, start)
     leaning, spread, clip = Leaning.start(task), 0.0, task.settings.clip
     for _ in range(steps):
         lean = leaning.now()
@@ -50,7 +56,7 @@ def train(task: Task, allot: Allotment) -> Program[Learned]:
         if task.batch is None:
             leaning.count(told["tally"])
         gradient, scale = answers[0], leaning.scale / leaning.batch
-        descent.step(gradient.values.reshape(task.shape) * scale)
+        descent.step(gradient.values.reshape(task.form.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip
         leaning.learn(told)
     return Learned(descent.result, leaning.batch, spread, clip, _groups(task, leaning))

@@ -18,24 +18,18 @@ from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
 from stratsynth.adapters.predictors.regression import Regression
 
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
-from stratsynth.questions import Program, Question, Total
+from stratsynth.questions import Program, PublicRows, Question, Total
 from stratsynth.questions.queries import check_query
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-
-SENSITIVE = (
-    'protect = "sensitive" is not offered: it would protect the sensitive attribute alone and hand features and labels '
-    'out as they are, and no ledger or certificate here can state such a promise yet. Take protect = "all".'
-)
-"""Why not. A step would cost an exchange on a Poisson sample, if the loss, too, is clipped or of a sample of its own:
-tests/unit/test_attribute_change.py says more."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,7 +38,6 @@ class DPFermi(Mechanism[Regression]):
 
     name: ClassVar[str] = "fermi"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
-    needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     target: str = ""
@@ -59,7 +52,10 @@ class DPFermi(Mechanism[Regression]):
     """Predictions shall not depend on the group: at all (demographic parity), or given the true class (equalized
     odds)."""
     protect: Literal["all", "sensitive"] = "all"
-    """`all` protects whole records. `sensitive` is refused, with the reason."""
+    """`all` protects whole records. `sensitive` protects the groups' columns alone, as the paper does: the schema
+    declares features and target public, the budget has neighbours = "attribute", and the certificate says first that
+    these columns are not protected. The noise is then for what the group adds to a step, and `clip` is the most that it
+    may add to a row's gradient."""
     sizes: Mapping[str, float] = field(default_factory=dict, hash=False)
     """Public sizes or shares of the groups, by label; for odds of each group and class, as `F|yes`. By default they are
     learned from the noisy sums of the first steps, which are paid for anyway."""
@@ -115,8 +111,6 @@ class DPFermi(Mechanism[Regression]):
         one_of(f"{self.name}: criterion", self.criterion, ("parity", "odds"))
         one_of(f"{self.name}: protect", self.protect, ("all", "sensitive"))
         one_of(f"{self.name}: region", self.region, ("box", "ball"))
-        if self.protect == "sensitive":
-            raise Unsupported(f"{self.name}: {SENSITIVE}")
         whole(f"{self.name}: iterations", self.iterations, 1, 100_000)
         number(f"{self.name}: penalty", self.penalty, least=0, most=1000)
         number(f"{self.name}: batch", self.batch, least=1, most=1e12)
@@ -135,8 +129,19 @@ class DPFermi(Mechanism[Regression]):
         if bool(self.sizes) != bool(self.sizes_citation):
             raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
 
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """Noisy sums; public rows where the sensitive attribute alone is protected."""
+        return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
+
     def price(self, public: Public, budget: Budget) -> Allotment:
         """All steps, with the least noise whose price is within the budget."""
+        if self.protect == "sensitive" and budget.neighbours != Neighbours.ATTRIBUTE:
+            raise Unsupported(
+                f'{self.name}: protect = "sensitive" goes with neighbours = "attribute" in the budget, under which the '
+                f'public columns are not protected; neighbours = "{budget.neighbours}" protects all. Set it, or take '
+                'protect = "all".'
+            )
         return budget.sampled(rate=self.task(public).sampling, steps=self.iterations)
 
     @once
@@ -147,20 +152,23 @@ class DPFermi(Mechanism[Regression]):
         return task
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Descent and ascent; no randomness of our own is needed."""
-        (model,) = yield from self.side_by_side(public, allot, [self.penalty])
+        """Descent and ascent."""
+        (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
 
-    def side_by_side(self, public: Public, allot: Allotment, penalties: Sequence[float]) -> Program[list[Regression]]:
+    def side_by_side(
+        self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
+    ) -> Program[list[Regression]]:
         """As `steps`, one model for each penalty: all are asked about in the same questions, and pay for them.
 
         Args:
             public: As for `steps`.
             allot: As for `steps`.
             penalties: In place of `penalty`: all positive, or all 0.
+            rng: As for `steps`.
         """
         task = self.task(public)
-        learned = yield from train(task, allot, penalties)
+        learned = yield from train(task, allot, penalties, rng)
         facts = self._facts(task, learned)
         return [
             Regression(public.schema, task.design, task.target, task.link, theta, None, facts)
@@ -180,6 +188,9 @@ class DPFermi(Mechanism[Regression]):
             f"{task.rate:.3g}; {averaged}",
             "Clip": f"{self.clip:.3g} for a row's gradient of loss and penalty together",
         }
+        if self.protect == "sensitive":
+            described["Clip"] = f"at most {self.clip:.3g} for what the group adds to a row's gradient"
+            described["Not protected"] = f"{', '.join(task.open_columns)}: taken as they are, row by row"
         if learned.shares is not None:
             source = "public" if self.sizes else "from noisy sums"
             shares = "; ".join(" ".join(f"{share:.3f}" for share in line) for line in learned.shares)

@@ -12,7 +12,8 @@ from stratsynth.adapters.shared.designs import check_columns, design_of, several
 from stratsynth.adapters.shared.poisson import sampling_of
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.questions import Coded, FairGradients
+from stratsynth.questions import Coded, FairGradients, PublicRows
+from stratsynth.schema.weight import ONE
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
@@ -74,8 +75,15 @@ class Task:
         return (*self.settings.groups, *odds)
 
     @property
+    def open_columns(self) -> tuple[str, ...]:
+        """The columns that are public where the sensitive attribute alone is protected."""
+        return (*self.design.columns, self.target)
+
+    @property
     def counts(self) -> bool:
         """Whether the first steps count: the groups, or the records at all."""
+        if self.settings.protect == "sensitive":  # how many records there are is public
+            return self.sizes is None
         return self.records is None or (self.settings.penalty > 0 and self.sizes is None)
 
     @property
@@ -131,11 +139,34 @@ def task_of(settings: DPFermi, public: Public) -> Task:
     design = design_of(
         who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
     )
+    if settings.protect == "sensitive":
+        _check_open(settings, schema, (*design.columns, target))
     return Task(
         settings, schema, target, design, design.names(schema),
-        None if public.size is None else float(public.size) * schema.row_weight.most, sampling,
+        None if public.size is None else float(public.size) * schema.row_weight.each, sampling,
         _sizes(settings, schema, target), settings.rate or RATE / largest_norm(design) ** 2,
     )  # fmt: skip
+
+
+def _check_open(settings: DPFermi, schema: Schema, columns: tuple[str, ...]) -> None:
+    """Features and target are declared public, and the sensitive attribute is not."""
+    who = f'{settings.name}: protect = "sensitive"'
+    for name in columns:
+        if name in settings.groups:
+            raise Unsupported(f"{who} hands features out as they are, so {name} cannot be one and be protected too.")
+        if not schema.column(name).public:
+            raise Unsupported(
+                f"{who} hands features and target out as they are, and {name} is not declared public: set public = "
+                'true for it in the schema, leave it out of the features, or take protect = "all".'
+            )
+    for name in settings.groups:
+        if schema.column(name).public:
+            raise Unsupported(f"{who} protects {name}, which the schema declares public: take the flag away.")
+    if not settings.penalty:
+        raise Unsupported(f"{who} needs a penalty: without one the sensitive attribute is not used at all.")
+    if schema.row_weight != ONE:
+        raise Unsupported(f"{who} takes rows of weight 1.")
+    PublicRows(columns).check(schema)
 
 
 RATE = 8.0

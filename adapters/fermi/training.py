@@ -17,15 +17,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.adapters.fermi import ermi
+from stratsynth.adapters.fermi.open_rows import OpenRows, Sum
 
 from stratsynth.questions import NoisySum, Program, total
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
     from stratsynth.adapters.fermi.task import Task
 
@@ -46,9 +48,20 @@ class Learned:
     """The groups' shares that the first model was fitted with: one row a true class, one row in all for parity."""
 
 
-def train(task: Task, allot: Allotment, penalties: Sequence[float]) -> Program[Learned]:
-    """The coefficients of one model for each penalty; all penalties are positive, or all are 0."""
+def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[Learned]:
+    """The coefficients of one model for each penalty; all penalties are positive, or all are 0.
+
+    Args:
+        task: What is fitted.
+        allot: The steps.
+        penalties: One a model.
+        rng: Draws samples of public rows, where there are any.
+    """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
+    rows = None
+    if task.settings.protect == "sensitive":
+        rows = yield from OpenRows.ask(task, allot.rate, rng)
+        task = replace(task, records=float(max(rows.rows.size, 1)))
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
     coefficients, counts = Coefficients.start(task, models, steps), Counts.start(task, models, allot.rate)
@@ -58,15 +71,17 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float]) -> Program[L
         fair = step >= wait and bool(settings.penalty)
         if fair and adversary is None:
             adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
-        theta = coefficients.theta
-        if step < wait:
-            query = task.counting(theta)
+        theta, slopes = coefficients.theta, None if adversary is None else adversary.slopes
+        if rows is not None:
+            answer: Sequence[NoisySum | Sum] = yield from rows.step(theta, slopes, allot, weights)
+            paired = True
         else:
-            query = task.query(theta, adversary.slopes if adversary is not None else None)
-        answer = yield from total(
-            query, noise=allot.noise, rate=allot.rate, weights=weights if query.by else (1.0,) * models
-        )
-        gradients = answer[:: 2 if query.by else 1]
+            query = task.counting(theta) if step < wait else task.query(theta, slopes)
+            answer = yield from total(
+                query, noise=allot.noise, rate=allot.rate, weights=weights if query.by else (1.0,) * models
+            )
+            paired = bool(query.by)
+        gradients = answer[:: 2 if paired else 1]
         if step < wait:
             counts.add(answer[1::2])
         elif adversary is not None:
@@ -130,7 +145,7 @@ class Counts:
         """Nothing is seen yet."""
         return cls(task, rate, np.zeros((models, 1)))
 
-    def add(self, answers: Sequence[NoisySum]) -> None:
+    def add(self, answers: Sequence[NoisySum | Sum]) -> None:
         """F adds up to 1 over classes, so its sum over them counts records."""
         classes = self.task.classes
         self.seen = self.seen + np.array([one.values.reshape(-1, classes).sum(axis=1) for one in answers])
@@ -185,7 +200,7 @@ class Adversary:
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
         return np.ascontiguousarray(found).reshape(shape)
 
-    def step(self, answers: Sequence[NoisySum]) -> None:
+    def step(self, answers: Sequence[NoisySum | Sum]) -> None:
         """Up, and back into the ball."""
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(len(self.w), task.groups, task.given, task.classes)

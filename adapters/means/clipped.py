@@ -87,7 +87,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
         found, each = [], [1.0] * len(columns)
         for column, size, pay, extra in zip(columns, sizes, means.parts(each), squares.parts(each), strict=True):
-            found.append((yield from self._column(column, size, pay, extra, public.schema.most_rows)))
+            found.append((yield from self._column(column, size, pay, extra, public.schema.alike)))
         names = [column.name for column in columns]
         return merged(public.schema, names, found, pure=True, bounds=self.variance == "bounded")
 

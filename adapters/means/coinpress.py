@@ -75,7 +75,7 @@ def clip_at(r: float, g: float) -> float:
 
 def noise_of(tau: float, n: float, rho: float, neighbours: Neighbours) -> float:
     """sd: the noise in a mean of n records, each of which moves the sum by at most tau, or 2 tau if exchanged."""
-    return (2 if neighbours == Neighbours.REPLACE else 1) * tau / (n * math.sqrt(2 * rho))
+    return (1 if neighbours == Neighbours.ADD_REMOVE else 2) * tau / (n * math.sqrt(2 * rho))
 
 
 def narrowed(n: float, sd: float, g: float) -> float:
@@ -145,7 +145,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
         # Algorithm 2 of the paper: one step of Algorithm 1 for each share, the last of which is the answer
-        saved, rows = 0.0, public.schema.most_rows
+        saved, rows = 0.0, public.schema.alike
         for step in early:
             # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)

@@ -104,6 +104,11 @@ def check_count(who: str, settings: Settings, public: Public, columns: Iterable[
     """A declared size divides only sums over all records."""
     if settings.count == "noisy":
         return
+    if public.schema.row_weight.column is not None:
+        raise Unsupported(
+            f"{who}: rows whose weight is missing or above the largest count less, so the declared size is not their "
+            'total; use count = "noisy".'
+        )
     if public.schema.most_rows > 1:
         raise Unsupported(
             f"{who}: of a person with several rows some may be left out, so the declared size is not the number of "
@@ -237,4 +242,4 @@ def merged(schema: Schema, columns: Sequence[str], parts: Sequence[Figures], *, 
     """One estimate from the columns' figures."""
     keys = vars(parts[0])
     joined = Figures(**{key: np.concatenate([getattr(part, key) for part in parts]) for key in keys})
-    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.most_rows > 1)
+    return Estimate(schema, tuple(columns), joined, laplace=pure, conservative=bounds or schema.alike > 1)

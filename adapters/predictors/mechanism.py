@@ -253,7 +253,7 @@ class GroupRegression(Mechanism[Regression | Network]):
 
     def _sizes(self, public: Public, families: Families, rho: float) -> Program[tuple[Floats, float]]:
         """The groups' sizes in records times their weight, as sums count them, and the rho that is left."""
-        weight = public.schema.row_weight.most
+        weight = public.schema.row_weight.each
         size = None if public.size is None else float(public.size) * weight
         if not self.counts_groups or not families.layouts:
             shares = [layout.shares[group] for layout in families.layouts for group in layout.strata] or [1.0]

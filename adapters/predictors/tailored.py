@@ -170,7 +170,7 @@ def _newton_step(task: Task, rho: float, start: Floats, step: int) -> Program[No
 
 
 def _estimated(task: Task, moments: NoisyMoments | None, variance: float) -> Estimated | None:
-    alike = task.schema.most_rows * task.schema.row_weight.most  # rows that may say the same
+    alike = task.schema.alike  # rows that may say the same
     return None if moments is None else moments.estimated(variance, alike)
 
 

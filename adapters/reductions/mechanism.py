@@ -256,7 +256,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     def _sizes(self, task: Task, rho: float) -> Program[tuple[Sizes, float]]:
         """The groups' sizes by label, and the rho that is left."""
-        weight = task.schema.row_weight.most
+        weight = task.schema.row_weight.each
         about = self.measures, self.loss_clip, tuple(task.schema.levels(task.target))
         if task.sizes is not None:
             return Sizes(task.labels, task.sizes * weight, 0.0, self.least, *about), rho

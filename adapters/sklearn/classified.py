@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.sklearn.grouped import Grouped, numbered
 
 from stratsynth.checks import is_list
@@ -46,12 +47,22 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
         return x, np.asarray(y)
 
     def _learn(self, how: Mechanism[Any], x: NDArray[Any], y: NDArray[Any], sensitive: Any) -> None:
-        """Fit a mechanism that returns a regression, to the numbers of the classes."""
+        """Fit a mechanism that returns a regression or a network, to the numbers of the classes."""
         classes = self._declared()
         levels = Categorical(levels=tuple(map(str, range(len(classes)))))
         self._spend(how, x, numbered(y, classes), levels, sensitive)
         self.classes_ = np.asarray(classes)
-        self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
+        if isinstance(self._model, Network):
+            self.coefs_, self.intercepts_ = self._layers(x.shape[1])
+        else:
+            self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
+
+    def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
+        """Weights of a network's two layers, in the unit of the features, and their constants."""
+        assert isinstance(self._model, Network)  # noqa: S101 - the caller's check
+        output = self._model.output
+        slopes, constants = self._unscaled(self._model.hidden.T, features)
+        return [slopes.T, output[:-1]], [constants, output[-1]]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes`."""

@@ -11,14 +11,17 @@ from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 
 SETTINGS = (
-    "mitigation", "gamma1", "gamma2", "scaling", "iterations", "batch", "sampling", "rate", "clip", "clip_rate",
-    "most_clip", "statistics_share", "memory", "most_weight", "radius", "tail",
+    "model", "hidden", "mitigation", "gamma1", "gamma2", "scaling", "iterations", "batch", "sampling", "rate", "clip",
+    "clip_rate", "most_clip", "statistics_share", "memory", "most_weight", "radius", "tail",
 )  # fmt: skip
 """The settings of `fair_sgd` that are handed on as they are."""
 
 
 class FairSGDClassifier(Classified):
-    """Private logistic or softmax regression that leans against what clipping and noise cost groups unequally.
+    """Private classification that leans against what clipping and noise cost groups unequally.
+
+    A logistic or softmax regression has `coef_` and `intercept_`. A network has, as those of scikit-learn, `coefs_` and
+    `intercepts_` of its two layers: a feature a row and a unit a column, and a unit a row and a logit a column.
 
     Args:
         epsilon: What one fit spends.
@@ -26,6 +29,8 @@ class FairSGDClassifier(Classified):
         bounds: Public bounds of the features: a pair of numbers, or of arrays with one for each feature.
         classes: The classes, declared; two of them make a logistic model, whose coefficients are of the second.
         groups: The declared levels of the sensitive feature; None only with `mitigation` "none" or "global_adapt".
+        model: "logistic", or "network" of one hidden layer.
+        hidden: The number of its units.
         mitigation: As for `FairSGD`, and so are the next ones.
         declared_size: The number of rows if it is public; otherwise it is learned from the noisy sums.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
@@ -34,6 +39,7 @@ class FairSGDClassifier(Classified):
 
     def __init__(
         self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
+        model: Literal["logistic", "network"] = "logistic", hidden: int = 16,
         mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "surrogate", gamma1: float = 1.0,
         gamma2: float = 1.0, scaling: Literal["bounds"] = "bounds", iterations: int = 1000, batch: float = 1024,
         sampling: float | None = None, rate: float | None = None, clip: float = 1.0, clip_rate: float = 0.1,
@@ -46,6 +52,8 @@ class FairSGDClassifier(Classified):
         self.bounds = bounds
         self.classes = classes
         self.groups = groups
+        self.model = model
+        self.hidden = hidden
         self.mitigation = mitigation
         self.gamma1 = gamma1
         self.gamma2 = gamma2

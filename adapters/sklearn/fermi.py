@@ -30,7 +30,9 @@ class FermiClassifier(Classified):
         groups: The declared levels of the sensitive feature; None only with `penalty = 0`.
         penalty: lambda, how much ERMI counts beside the mean log loss.
         criterion: `parity` (demographic parity) or `odds` (equalized odds).
-        protect: `all` protects whole records; `sensitive` is refused, with the reason.
+        protect: `all` protects whole records. `sensitive` protects the sensitive feature alone: features and classes
+            are taken as they are, and the certificate says so first. A row whose sensitive feature is no declared
+            level then counts as of the first.
         shares: Public sizes or shares of the groups, by level; for `odds` by pairs (level, class). By default they are
             learned from the fit's own noisy sums.
         shares_citation: Where these were published.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -11,8 +12,9 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 from stratsynth.adapters.predictors import Regression
+from stratsynth.adapters.predictors.network import Network
 
-from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.checks import is_list
 from stratsynth.data.table import open_table
 from stratsynth.errors import UsageError
@@ -43,6 +45,8 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     declared_size: int | None
     ledger: str | os.PathLike[str] | None
     ledger_epsilon: float | None
+    protect = "all"
+    """Whether whole records are protected, or the sensitive feature alone."""
     coef_: NDArray[np.float64]
     release_: Release
 
@@ -84,30 +88,42 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
         """Fit a mechanism to the features x0, x1, ..., the group and the target."""
         table = self._table(x, target, column, sensitive)
-        self.release_ = fit(how, table, Budget(self.epsilon, self.delta), progress=False)
+        neighbours = Neighbours.ATTRIBUTE if self.protect == "sensitive" else Neighbours.ADD_REMOVE
+        self.release_ = fit(how, table, Budget(self.epsilon, self.delta, neighbours), progress=False)
 
     @property
-    def _model(self) -> Regression:
+    def _model(self) -> Regression | Network:
         model = self.release_.model
-        assert isinstance(model, Regression)  # noqa: S101 - what the mechanisms of these estimators return
+        assert isinstance(model, Regression | Network)  # noqa: S101 - what the mechanisms of these estimators return
         return model
 
     def _in_their_unit(self, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Coefficients in the unit of the features, one row a linear predictor, and intercepts."""
+        assert isinstance(self._model, Regression)  # noqa: S101 - a network has layers
+        return self._unscaled(self._model.theta.reshape(1 + features, -1), features)
+
+    def _unscaled(self, theta: NDArray[Any], features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """From coefficients of scaled features, a constant first, to those of features in their own unit."""
         low, high = self._bounds(features)
-        theta = self._model.theta.reshape(1 + features, -1)
         slopes = theta[1:].T / (high / 2 - low / 2)
         return slopes, theta[0] - slopes @ (low / 2 + high / 2)
 
     def _table(self, x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> PrivateTable:
-        """The private table: features x0, x1, ... within their bounds, the group, and the target."""
+        """The private table: features x0, x1, ... within their bounds, the group, and the target.
+
+        Where the group alone is protected, whether a row counts must not depend on it: what is no declared level counts
+        as the first.
+        """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
         names = [f"x{i}" for i in range(x.shape[1])]
+        known = self.protect == "sensitive"
         columns: dict[str, Numeric | Categorical] = {
-            name: Numeric(lower=float(a), upper=float(b), bins=1) for name, a, b in zip(names, low, high, strict=True)
+            name: Numeric(lower=float(a), upper=float(b), bins=1, public=known)
+            for name, a, b in zip(names, low, high, strict=True)
         }
-        schema = Schema({**columns, GROUP: Categorical(levels=tuple(map(str, range(len(levels))))), TARGET: column})
+        group = Categorical(levels=tuple(map(str, range(len(levels)))), outside="0" if known else None)
+        schema = Schema({**columns, GROUP: group, TARGET: replace(column, public=known)})
         frame = pd.DataFrame({name: x[:, i] for i, name in enumerate(names)})
         frame[GROUP], frame[TARGET] = numbered(self._sensitive(len(x), sensitive), levels), target
         return open_table(

@@ -51,7 +51,7 @@ COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip
 """Names that a column to group by cannot have."""
-_KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "mechanisms": (list, MECHANISMS),
     "stratifications": (list, "a list of lists of columns; [] is vanilla"),
     "epsilons": (list, "a list of numbers"),
@@ -66,6 +66,7 @@ _KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "workers": (int, "a whole number from 1"),
     "pairs": (list, "a list of pairs of settings"),
 }
+"""The keys of [compare]: what each has to be, and how messages and the reference say it."""
 
 
 @dataclass(frozen=True)
@@ -275,21 +276,21 @@ def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Sc
 
 def _check(said: Mapping[str, Any]) -> None:
     for key, value in said.items():
-        if key not in _KINDS:
-            raise RecipeError(f"[compare] has no key {key!r}{nearest(key, _KINDS)}.")
-        kind, words = _KINDS[key]
+        if key not in KINDS:
+            raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")
+        kind, words = KINDS[key]
         wrong = not isinstance(value, kind) or isinstance(value, bool)
         if wrong or (kind is int and int(value) < 1):
             raise RecipeError(f"[compare] {key} must be {words}.")
     columns = said.get("stratifications", [])
     if not all(map(is_texts, columns)):
-        raise RecipeError(f"[compare] stratifications must be {_KINDS['stratifications'][1]}.")
+        raise RecipeError(f"[compare] stratifications must be {KINDS['stratifications'][1]}.")
     epsilons = said.get("epsilons", [])
     if not all(map(is_number, epsilons)):
-        raise RecipeError(f"[compare] epsilons must be {_KINDS['epsilons'][1]}.")
+        raise RecipeError(f"[compare] epsilons must be {KINDS['epsilons'][1]}.")
     for key in ("metrics", "positive"):
         if not is_texts(said.get(key, [])):
-            raise RecipeError(f"[compare] {key} must be {_KINDS[key][1]}.")
+            raise RecipeError(f"[compare] {key} must be {KINDS[key][1]}.")
 
 
 def plain(scoring: Scoring) -> dict[str, Any]:

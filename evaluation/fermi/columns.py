@@ -21,12 +21,14 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.sums import exact_sums
+from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.questions import NoisySum, Total
 from stratsynth.questions.total import GRID
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.random import Generator
 
     from stratsynth.models import Predictor
     from stratsynth.questions import Program
@@ -52,7 +54,9 @@ class SideBySide(Protocol):
     def task(self, public: Public) -> Any:
         """What public facts decide."""
 
-    def side_by_side(self, public: Public, allot: Allotment, penalties: Sequence[float]) -> Program[list[Any]]:
+    def side_by_side(
+        self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
+    ) -> Program[list[Any]]:
         """One model for each penalty."""
 
 
@@ -74,7 +78,12 @@ def fitted(
         delta: Of every column's budget.
         settings: Of `fermi`; `penalty` comes from the columns.
         seed: Of samples and noise.
+
+    Raises:
+        UsageError: Settings that protect the sensitive attribute alone.
     """
+    if settings.get("protect", "all") != "all":
+        raise UsageError('fermi side by side: the rows are public here, so protect = "all" is all there is to compare.')
     rows = load_rows(schema, open_source(train))
     found: dict[int, Predictor] = {}
     rng = np.random.default_rng(seed)
@@ -88,7 +97,7 @@ def fitted(
         steps = task.settings.iterations
         allot = Allotment(Currency.SAMPLED, float(steps), PROMISE, noise=1.0, rate=task.sampling)
         noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
-        program = how.side_by_side(public, allot, [columns[i].penalty for i in places])
+        program = how.side_by_side(public, allot, [columns[i].penalty for i in places], np.random.default_rng(0))
         answers = Answers(rows._rows, noise, rng)  # noqa: SLF001 - public rows
         with threadpool_limits(1):  # matrices of a thousand rows: threads would wait for each other
             found.update(zip(places, run(program, schema, answers), strict=True))

@@ -57,11 +57,8 @@ class Loss(ABC):
         """Z: one line a row, one column a model."""
 
     @abstractmethod
-    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats, slopes: Floats | None = None) -> Floats:
-        """The sum of the rows' gradients, each cut to the norm `clip` of its column, which may be infinite.
-
-        With `slopes`, one line a row and one column a model, a row minimises its loss plus its slope times `boundary`.
-        """
+    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats) -> Floats:
+        """The sum of the rows' gradients, each cut to the norm `clip` of its column, which may be infinite."""
 
     @abstractmethod
     def norms(self, x: Floats, y: Floats, theta: Floats) -> Floats:
@@ -105,13 +102,6 @@ def cut(norms: Floats, clip: Floats) -> Floats:
         return np.where(norms > clip, clip / norms, 1.0)
 
 
-def boundary_slope(z: Floats) -> Floats:
-    """The derivative of 1 - sum f^2 = 2 p (1 - p) by z."""
-    p = expit(z)
-    found: Floats = 2 * (1 - 2 * p) * p * (1 - p)
-    return found
-
-
 def _square(x: Floats) -> Floats:
     """|x|^2 of each row, in a column."""
     found: Floats = np.einsum("ij,ij->i", x, x)[:, None]
@@ -138,12 +128,9 @@ class _Straight(Loss):
     def second(self, z: Floats) -> Floats:
         """The second derivative of l by z."""
 
-    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats, slopes: Floats | None = None) -> Floats:
+    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats) -> Floats:
         """A row's gradient is l' x, so its norm is |l'| |x|."""
-        z = x @ theta
-        first = self.first(z, y[:, None])
-        if slopes is not None:
-            first = first + slopes * boundary_slope(z)
+        first = self.first(x @ theta, y[:, None])
         most = clip / np.maximum(np.sqrt(_square(x)), 1e-300)
         found: Floats = x.T @ np.clip(first, -most, most)
         return found
@@ -231,12 +218,10 @@ class Tanh(Loss):
         """Z."""
         return self._units(x, theta)[2]
 
-    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats, slopes: Floats | None = None) -> Floats:
+    def pull(self, x: Floats, y: Floats, theta: Floats, clip: Floats) -> Floats:
         """As one vector of both layers, cut together."""
         h, v, z = self._units(x, theta)
         first, steep = expit(z) - y[:, None], v * (1 - h * h)
-        if slopes is not None:
-            first = first + slopes * boundary_slope(z)
         first = first * cut(np.abs(first) * self._length(x, h, steep), clip)
         inner = x.T @ (first[:, None, :] * steep).reshape(len(x), -1)
         return np.concatenate([

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 CAUSES = {"total variation": tables.CAUSES, "excessive risk": predictors.CAUSES}
+NOTHING = 1e-12
+"""Parts below this are rounding of floats."""
 MEASURES = {
     "total variation": "How far the release's tables are from the real ones within a group: 0 where they agree, 1 "
     "where nothing does; the mean over tables.",
@@ -42,7 +44,7 @@ def lens_page(scores: LensScores) -> str:
             title="What each group loses, and to what",
             subtitle=f"{facts['mechanism']}, epsilon {facts['epsilon']:g}: {facts['real_rows']:,} rows, "
             f"{several(facts['groups'], 'declared group')}, {facts['repeats']} fits",
-            lead=[MEASURES[facts["measure"]], *remedies(facts["measure"])],
+            lead=[MEASURES[facts["measure"]], *remedies(facts["measure"], scores.lens)],
             sections=[Section("lens", "Who loses what", figures=figures)],
             internal=BANNER,
             made_with="Made by stratsynth lens. Every figure lies beside this file as CSV and Parquet.",
@@ -55,7 +57,7 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
     measure = "total variation"
     note = "Parts add up to the error of this release. `stratsynth lens` repeats the fit, and has intervals over noise."
     return Section(
-        "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure)],
+        "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure, frame)],
         figures=_pictures(frame, tables.PARTS, by, schema, note),
     )  # fmt: skip
 
@@ -70,11 +72,18 @@ def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], sche
     ]
 
 
-def remedies(measure: str) -> list[str]:
-    """What each part is, and what moves it."""
-    return [
-        f"{part.capitalize()}: {what}. What moves it: {remedy}." for part, (what, remedy) in CAUSES[measure].items()
-    ]
+def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
+    """What each part is, and what moves it; parts that are nothing in any group are named, and no more."""
+    causes = CAUSES[measure]
+    there = shown(list(causes), frame)
+    lines = [f"{part.capitalize()}: {causes[part][0]}. What moves it: {causes[part][1]}." for part in there]
+    absent = [part for part in causes if part not in there]
+    return [*lines, f"Nothing was lost or won by {' or '.join(absent)}."] if absent else lines
+
+
+def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
+    """The parts that are something in some group, or not known."""
+    return [part for part in parts if not frame[part].abs().max() < NOTHING] or list(parts)
 
 
 def picture(
@@ -82,6 +91,7 @@ def picture(
 ) -> Figure:  # fmt: skip
     """One line a group: the parts of what it loses, each with its interval, and the whole."""
     rows: list[dict[Any, Any]] = frame.to_dict("records")
+    every, parts = parts, shown(parts, frame)
     ends = [row[key] for row in rows for part in parts for key in (part, f"{part}_low", f"{part}_high")]
     scale = Scale.over([*ends, *frame["value"]])
     heads = [
@@ -92,19 +102,19 @@ def picture(
     for row in rows:
         name = _name(row, by, schema)
         marks = [
-            Mark(part, row[part], _known(row[f"{part}_low"]), _known(row[f"{part}_high"]), series)
-            for series, part in enumerate(parts)
+            Mark(part, row[part], _known(row[f"{part}_low"]), _known(row[f"{part}_high"]), every.index(part))
+            for part in parts
             if math.isfinite(row[part])
         ]
         cell = drawn(strip(scale, marks, joined=False, what=name), row["value"]) if marks else text_cell("–")
         numbers = [figure(row[part] if math.isfinite(row[part]) else None) for part in parts]
         whole = figure(row["value"] if math.isfinite(row["value"]) else None)
         lines.append([text_cell(name), figure(row["n"]), cell, whole, *numbers, text_cell(str(row["status"]))])
-    names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in parts for end in ("", "_low", "_high"))]
+    names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in every for end in ("", "_low", "_high"))]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
     return Figure(
         title, note, Table("What each group loses, by cause.", heads, lines),
-        legend=legend([(part, i) for i, part in enumerate(parts)]),
+        legend=legend([(part, every.index(part)) for part in parts]),
         numbers=Numbers(title, names, plain.to_numpy().tolist(), STAMP),
     )  # fmt: skip
 
@@ -121,7 +131,7 @@ def _name(row: Mapping[Any, Any], by: Sequence[str], schema: Schema) -> str:
 def text(scores: LensScores) -> str:
     """A page for the terminal."""
     facts, frame, by = scores.facts, scores.lens, scores.by
-    parts = facts["parts"]
+    parts = shown(facts["parts"], frame)
     wide = "columns" in frame
     rows = [[*by, *(["columns"] if wide else []), "people", facts["measure"], *parts, "status"]]
     for row in frame.to_dict("records"):
@@ -130,5 +140,6 @@ def text(scores: LensScores) -> str:
             *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", short(row["value"]),
             *(short(row[part]) for part in parts), str(row["status"]),
         ])  # fmt: skip
-    lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *remedies(facts["measure"])]
+    told = remedies(facts["measure"], frame)
+    lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *told]
     return "\n".join(lines)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.lens import predictors, tables
+from stratsynth.evaluation.lens.outside import as_written
 from stratsynth.evaluation.lens.twins import fit_internal
 from stratsynth.evaluation.tables import FEW, STAMP, EncodedRows, group_numbers, groups_of, joined, statuses, tidy
 
@@ -66,9 +67,9 @@ def lens(
 ) -> LensScores:
     """INTERNAL. Fit a recipe several times without a charge, and split what each group loses into its parts.
 
-    A table of rows loses total variation, split into weights, misfit, noise and sampling (see
-    `stratsynth.evaluation.lens.tables`). A predictor has excessive risk, its loss above that of its twin without
-    clipping and noise, split into clipping and noise.
+    A table of rows loses total variation, split into what the schema leaves outside, weights, misfit, noise, rules,
+    rounding and sampling (see `stratsynth.evaluation.lens.tables`). A predictor has excessive risk, its loss above that
+    of its twin without clipping and noise, split into clipping and noise.
 
     Args:
         recipe: A recipe, or its path.
@@ -95,7 +96,8 @@ def lens(
     table = recipe.table()  # with its ledger, from which nothing is reserved
     real = EncodedRows.read(recipe.data.path if on is None else on, recipe.schema())
     if kind == Returns.ROWS:
-        return _of_rows(recipe, table, real, names, groups, repeats, seed, tick)
+        written = as_written(recipe.data.path, recipe.schema())
+        return _of_rows(recipe, table, (written, real), names, groups, repeats, seed, tick)
     return _of_predictions(recipe, table, real, names, groups, repeats, seed, tick, target)
 
 
@@ -109,21 +111,23 @@ def _usual(recipe: Recipe) -> Sequence[str] | None:
 
 
 def _of_rows(
-    recipe: Recipe, table: Any, real: EncodedRows, by: tuple[str, ...], groups: tuple[Stratum, ...], repeats: int,
-    seed: int, tick: Callable[[], object],
+    recipe: Recipe, table: Any, rows: tuple[EncodedRows, EncodedRows], by: tuple[str, ...],
+    groups: tuple[Stratum, ...], repeats: int, seed: int, tick: Callable[[], object],
 ) -> LensScores:  # fmt: skip
+    written, real = rows
     many = max(tables.DRAWN, recipe.rows)
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
     tick()
-    noiseless = tables.drawn(_rows_of(quiet.model), many, seed)
+    noiseless = tables.drawn(_rows_of(quiet.model), many, seed, rules=False)
     splits: dict[int, list[tables.Split]] = {1: [], 2: []}
     for repeat in range(repeats):
         fitted = fit_internal(recipe.prepared, table, noise=True, seed=seed + repeat)
         tick()
         model = _rows_of(fitted.model)
-        some = tables.drawn(model, many, seed + 2 * repeat), tables.drawn(model, recipe.rows, seed + 2 * repeat + 1)
+        release = tables.drawn(model, recipe.rows, seed + 2 * repeat + 1)
+        chain = tables.Chain(written, real, noiseless, *_drawn(model, many, seed + 2 * repeat), release)
         for width, found in splits.items():
-            found.append(tables.split(real, noiseless, *some, by, width))
+            found.append(tables.split(chain, by, width))
     sigmas = tables.by_sigma(quiet, real, by, groups)
     frames = [
         _frame(
@@ -174,18 +178,26 @@ def lens_of_release(
     table = recipe.table()  # with its ledger, from which nothing is reserved
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
     many = max(tables.DRAWN, made.rows)
-    noiseless, model = (tables.drawn(_rows_of(m), many, seed + i) for i, m in enumerate((quiet.model, found.model)))
+    noiseless = tables.drawn(_rows_of(quiet.model), many, seed, rules=False)
+    written = as_written(recipe.data.path, recipe.schema())
+    chain = tables.Chain(written, real, noiseless, *_drawn(found.model, many, seed + 1), made)
     names, groups = groups_of(recipe.schema(), by)
     sigmas, frames = tables.by_sigma(quiet, real, names, groups), []
     for width in (1, 2):
-        one = tables.split(real, noiseless, model, made, names, width)
+        one = tables.split(chain, names, width)
         parts = {part: one.parts[part][None] for part in tables.PARTS}
         shown = {"noise_by_sigma": sigmas if width == 1 else np.full(len(sigmas), np.nan)}
         frames.append(_frame(real, names, groups, one.error[None], parts, {"columns": width}, shown))
-        for part in ("misfit", "noise"):
+        for part in ("misfit", "noise", *(("rules",) if real.schema.rules else ())):
             frames[-1][f"{part}_low"] = one.parts[part] - one.bound
             frames[-1][f"{part}_high"] = one.parts[part] + one.bound
     return joined(frames)
+
+
+def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:
+    """Many rows of a model without rules, and with them; the same where there are none."""
+    free = tables.drawn(model, many, seed, rules=False)
+    return free, tables.drawn(model, many, seed) if model.schema.rules else free
 
 
 def _rows_of(model: Any) -> TableModel:

@@ -61,7 +61,9 @@ def by_groups(people: People) -> People:
     x = people.x.copy()
     for k in range(len(people.labels)):
         here = people.group == k
-        x[here, 1:] = (x[here, 1:] - x[here, 1:].mean(axis=0)) / x[here, 1:].std(axis=0)
+        if here.any():
+            spread = x[here, 1:].std(axis=0)
+            x[here, 1:] = (x[here, 1:] - x[here, 1:].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     return People(x, people.y, people.group, people.labels)
 
 

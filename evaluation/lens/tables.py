@@ -1,28 +1,32 @@
 """INTERNAL. The error of a synthetic table in each group, split into what caused it.
 
-Between the real rows and a release's stand three more tables:
+Between the rows of a file and those of a release stand these tables:
 
-    real        the rows that the release was fitted to
+    written     the rows as they stand in their file
+    real        the same as the schema reads them: clipped, recoded or left out where they are outside of it
     weighed     real within each group, groups as large as the model without noise has them
-    noiseless   rows of the same mechanism fitted without noise
-    model       rows of the release's own model, so many that their number no longer matters
+    noiseless   rows of the same mechanism fitted without noise, structural rules not enforced
+    model       the same of the release's own model, so many that their number no longer matters
+    ruled       those of the release's model with rules enforced
+    rounded     ruled within each group, groups of as many whole rows as the release has
     release     its rows
 
-One step each is the part of `weights`, `misfit`, `noise` and `sampling`. The error is the total variation between the
-last and the first of them within a group, summed over the cells c of a marginal with q(c) the part of all records that
-are of the group and the cell, in units of the group's real share:
+One step each is the part of `schema`, `weights`, `misfit`, `noise`, `rules`, `rounding` and `sampling`. The error is
+the total variation between the last and the first of them within a group, summed over the cells c of a marginal with
+q(c) the part of all records that are of the group and the cell, in units of the group's share in the file:
 
-    error = 1/2 sum |q_release - q_real| / share
-    part  = 1/2 sum sign(q_release - q_real) (q_after - q_before) / share
+    error = 1/2 sum |q_release - q_written| / share
+    part  = 1/2 sum sign(q_release - q_written) (q_after - q_before) / share
 
-so parts add up to the error exactly; a negative one makes up for others. Of several marginals it is the mean.
+so parts add up to the error exactly; a negative one makes up for others. Values outside the schema are in a cell of
+their own, where a release has nothing. Of several marginals it is the mean.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +35,7 @@ from stratsynth.evaluation.lens.twins import Fitted
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
 
 from stratsynth.models import TableModel
+from stratsynth.models.mixture import Mixture
 from stratsynth.models.rules import draw_allowed
 from stratsynth.strata import Stratum
 
@@ -41,13 +46,24 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-PARTS = ("weights", "misfit", "noise", "sampling")
+PARTS = ("schema", "weights", "misfit", "noise", "rules", "rounding", "sampling")
 CAUSES = {
+    "schema": (
+        "values outside the schema, which are clipped, recoded or left out", "wider bounds, and levels for such values"
+    ),
     "weights": ("the group's size in the release", "other shares of groups, or a source nearer to the data"),
-    "misfit": ("what the mechanism leaves out even without noise", "a workload or cliques that hold these columns"),
+    "misfit": (
+        "what the mechanism leaves out even without noise",
+        "a workload or cliques that hold these columns, or strata of the groups",
+    ),
     "noise": ("privacy noise", "merging the group, pooling strata, fewer columns, or more budget"),
-    "sampling": ("the number of released rows", "more rows of the release, which cost nothing"),
-}
+    "rules": (
+        "rows that break a structural rule, which are drawn again",
+        "a mechanism or workload that holds the rule's columns together, or another rule",
+    ),
+    "rounding": ("whole numbers of rows for the group in the release", "more rows of the release, which cost nothing"),
+    "sampling": ("which rows were drawn of the group", "more rows of the release, which cost nothing"),
+}  # fmt: skip
 """What each part is, and what moves it."""
 DRAWN = 200_000
 """Rows drawn of a model, at the least, to stand for it."""
@@ -62,14 +78,38 @@ class Split:
     error: Floats
     parts: Mapping[str, Floats]
     bound: Floats
-    """What the drawn rows leave uncertain in the parts of misfit and noise: 1.96 standard deviations."""
+    """What the drawn rows leave uncertain in the parts of misfit, noise and rules: 1.96 standard deviations."""
 
 
-def drawn(model: TableModel, rows: int, seed: int) -> EncodedRows:
-    """Rows of a model, structural rules kept."""
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The tables between a file and a release."""
+
+    written: EncodedRows
+    """As `stratsynth.evaluation.lens.outside:as_written` reads them."""
+    real: EncodedRows
+    noiseless: EncodedRows
+    model: EncodedRows
+    ruled: EncodedRows
+    release: EncodedRows
+
+
+def drawn(model: TableModel, rows: int, seed: int, *, rules: bool = True) -> EncodedRows:
+    """Rows of a model, structural rules kept or not."""
     rng = np.random.default_rng(seed)
-    codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
+    if rules:
+        codes = draw_allowed(model.schema, rows, rng, lambda k, moved: model.counted(k, rng, {}, moved))
+    else:
+        codes = _free(model).sample(rows, rng)
     return EncodedRows(model.schema, codes, {}, rows)
+
+
+def _free(model: TableModel) -> TableModel:
+    """The same where strata draw rows that break a rule."""
+    if not isinstance(model, Mixture):
+        return model
+    parts = {stratum: _free(part) for stratum, part in model.parts.items()}
+    return Mixture(replace(model.schema, rules=()), parts, model.weights)
 
 
 def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, ...]]:
@@ -80,59 +120,64 @@ def marginals(schema: Schema, by: Sequence[str], width: int) -> list[tuple[str, 
     return [every[i] for i in sorted(chosen)]
 
 
-def split(
-    real: EncodedRows, noiseless: EncodedRows, model: EncodedRows, release: EncodedRows, by: Sequence[str], width: int
-) -> Split:
+def split(chain: Chain, by: Sequence[str], width: int) -> Split:
     """The parts of a release's error.
 
     Args:
-        real: The rows that it was fitted to.
-        noiseless: Many rows of the mechanism without noise.
-        model: Many rows of the release's model.
-        release: Its rows.
+        chain: The tables between the file and the release.
         by: Columns whose crossing makes the groups; none for everybody alone.
         width: The number of columns of a marginal.
     """
-    found = [_of_clique([real, noiseless, model, release], by, clique) for clique in marginals(real.schema, by, width)]
+    found = [_of_clique(chain, by, clique) for clique in marginals(chain.real.schema, by, width)]
     error, parts, bound = (np.mean([one[i] for one in found], axis=0) for i in range(3))
     return Split(error, dict(zip(PARTS, parts, strict=True)), bound)
 
 
-def _of_clique(
-    tables: Sequence[EncodedRows], by: Sequence[str], clique: Sequence[str]
-) -> tuple[Floats, Floats, Floats]:
+def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[Floats, Floats, Floats]:
     """Errors, parts and bounds of one marginal."""
-    real, noiseless, model, release = (_shares(table, by, clique) for table in tables)
-    sizes, now = real.sum(axis=1, keepdims=True), noiseless.sum(axis=1, keepdims=True)
-    # a group of no real rows has no shape of its own: it is given that of the mechanism without noise
-    weighed = np.where(sizes > 0, real * now / np.where(sizes > 0, sizes, 1), noiseless)
-    chain = [real, weighed, noiseless, model, release]
-    # without groups, the one line is everybody's already
-    chain = [np.vstack([one, one.sum(axis=0)]) if by else one for one in chain]
-    scale = chain[0].sum(axis=1)
+    given = (chain.written, chain.real, chain.noiseless, chain.model, chain.ruled, chain.release)
+    written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
+    weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
+    tables = [written, real, weighed, noiseless, model, ruled, rounded, release]
+    # the last line has rows of no declared group, and counts for everybody alone; without groups there is one line
+    tables = [np.vstack([one[:-1], one.sum(axis=0)]) if by else one for one in tables]
+    scale = tables[0].sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
-        sign = np.sign(chain[4] - chain[0])
-        error = np.where(scale > 0, np.abs(chain[4] - chain[0]).sum(axis=1) / 2 / scale, np.nan)
+        sign = np.sign(tables[-1] - tables[0])
+        error = np.where(scale > 0, np.abs(tables[-1] - tables[0]).sum(axis=1) / 2 / scale, np.nan)
         parts = np.array([
             np.where(scale > 0, (sign * (after - before)).sum(axis=1) / 2 / scale, np.nan)
-            for before, after in pairwise(chain)
+            for before, after in pairwise(tables)
         ])  # fmt: skip
         spread = sum(
-            ((one * sign**2).sum(axis=1) - (one * sign).sum(axis=1) ** 2) / table.rows
-            for one, table in ((chain[2], tables[1]), (chain[3], tables[2]))
+            ((one * sign**2).sum(axis=1) - (one * sign).sum(axis=1) ** 2) / drawn.rows
+            for one, drawn in zip(tables[3:6], (chain.noiseless, chain.model, chain.ruled), strict=True)
+            if drawn is not chain.ruled or chain.ruled is not chain.model
         )
         bound = np.where(scale > 0, 1.96 * np.sqrt(np.maximum(spread, 0)) / 2 / scale, np.nan)
     return error, parts, bound
 
 
+def _resized(shapes: Floats, sizes: Floats) -> Floats:
+    """The shape of each group in one table, groups as large as in another, whose shape stands where there is none."""
+    now, then = sizes.sum(axis=1, keepdims=True), shapes.sum(axis=1, keepdims=True)
+    return np.where(then > 0, shapes * now / np.where(then > 0, then, 1), sizes)
+
+
 def _shares(table: EncodedRows, by: Sequence[str], clique: Sequence[str]) -> Floats:
-    """The part of all rows in each group and cell."""
+    """The part of all rows in each group and cell; the last of each are those outside the schema."""
     schema = table.schema
-    cells, groups = math.prod(schema.size(name) for name in clique), schema.cells(tuple(by))
-    cell = group_numbers(table, by)
+    group = np.zeros(table.rows, np.int64)
+    known = np.ones(table.rows, bool)
+    for name in by:
+        group = group * schema.size(name) + table.codes[name]
+        known &= table.codes[name] < schema.size(name)
+    groups, cells = schema.cells(tuple(by)), math.prod(schema.size(name) + 1 for name in clique)
+    lines = groups + 1 if by else 1
+    cell = np.where(known, group, groups) if by else group
     for name in clique:
-        cell = cell * schema.size(name) + table.codes[name]
-    counts = np.bincount(cell, minlength=groups * cells).reshape(groups, cells)
+        cell = cell * (schema.size(name) + 1) + table.codes[name]
+    counts = np.bincount(cell, minlength=lines * cells).reshape(lines, cells)
     return counts / max(table.rows, 1)
 
 

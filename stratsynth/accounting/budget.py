@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
 from stratsynth.accounting.zcdp import rho_of
-from stratsynth.checks import number
+from stratsynth.checks import is_texts, number
 from stratsynth.errors import Unsupported, UsageError
 
 TRUNCATION_SHARE = 1e-6
@@ -27,6 +27,20 @@ class Neighbours(StrEnum):
     """One record more or fewer."""
     REPLACE = "replace"
     """One record exchanged for any other, its stratum included."""
+    ATTRIBUTE = "attribute"
+    """The columns of one record change that the schema does not name public; records and public columns stay."""
+
+    @property
+    def priced(self) -> Neighbours:
+        """The notion whose sensitivities and prices hold: an attribute that changes is a record exchanged.
+
+        Never that of a record more or fewer, which costs less on a Poisson sample: tests/unit/test_attribute_change.py.
+        """
+        return Neighbours.REPLACE if self is Neighbours.ATTRIBUTE else self
+
+
+PRICED = (Neighbours.ADD_REMOVE, Neighbours.REPLACE)
+"""The notions that questions have sensitivities for."""
 
 
 class Currency(StrEnum):
@@ -61,6 +75,9 @@ class Budget:
     """What one step adds or removes: a record, or all rows with one value of this column. Fits set it by the schema."""
     rows: int = 1
     """The most rows that a unit has. Fits set it by the schema."""
+    public: tuple[str, ...] = field(default=(), metadata={"digest": False})
+    """For `attribute`: the columns that are not protected, in alphabetical order. Fits set it by the schema, whose hash
+    stands beside a budget wherever one is digested."""
 
     def __post_init__(self) -> None:
         """Refuse what is not a finite positive epsilon and a delta strictly between 0 and 1."""
@@ -73,6 +90,14 @@ class Budget:
         except ValueError:
             known = " or ".join(repr(str(n)) for n in Neighbours)
             raise UsageError(f"budget: neighbours must be {known}.") from None
+        if not is_texts(self.public) or (self.public and self.neighbours != Neighbours.ATTRIBUTE):
+            raise UsageError("budget: which columns are public is said by the schema, as public = true.")
+        object.__setattr__(self, "public", tuple(sorted(self.public)))
+        if self.neighbours == Neighbours.ATTRIBUTE and (self.unit != "record" or self.rows != 1):
+            raise Unsupported(
+                f'budget: neighbours = "attribute" protects attributes of single records, not of a {self.unit} of '
+                f'several rows; take unit = "record", or neighbours = "add-remove".'
+            )
 
     @property
     def truncation_delta(self) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.strata import Partition, Stratum, StratumPath
 
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
@@ -93,7 +93,7 @@ class _Split:
 class _Node:
     """What was charged at one path, and below it: for each set of columns, the splits by them."""
 
-    own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(Neighbours, Fraction(0)))
+    own: dict[Neighbours, Fraction] = field(default_factory=lambda: dict.fromkeys(PRICED, Fraction(0)))
     by: dict[tuple[str, ...], list[_Split]] = field(default_factory=dict)
 
     @property
@@ -105,7 +105,7 @@ class _Node:
         node = self
         for stratum in charge.path:
             node = node._below(stratum)
-        for notion in Neighbours:
+        for notion in PRICED:
             node.own[notion] += times * Fraction(charge.amount) * charge.factor(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
@@ -149,6 +149,14 @@ def _two_dearest(strata: Mapping[_Key, _Node]) -> Fraction:
     return sum(sorted((n.add_remove() for n in strata.values()), reverse=True)[:2], Fraction(0))
 
 
+DECLARED = {
+    Neighbours.ADD_REMOVE: "add-remove",
+    Neighbours.REPLACE: "replace",
+    Neighbours.ATTRIBUTE: "replace-within-group",
+}
+"""The step that each notion is about. Strata are of public columns where an attribute changes, so nobody moves."""
+
+
 class Spending:
     """The charges of one fit, and what they come to."""
 
@@ -163,17 +171,17 @@ class Spending:
         """Record charges; what they cost is known afterwards."""
         for charge in charges:
             self.charges.append(charge)
-            self._root.add(charge, self.neighbours)
+            self._root.add(charge, self.neighbours.priced)
 
     def withdraw(self, charges: Sequence[Charge]) -> None:
         """Take back the charges added last, which were refused before anything was read for them."""
         del self.charges[len(self.charges) - len(charges) :]
         for charge in charges:
-            self._root.add(charge, self.neighbours, times=-1)
+            self._root.add(charge, self.neighbours.priced, times=-1)
 
     def spent(self) -> Fraction:
         """What has been spent for the declared neighbours."""
-        return self.step("add-remove" if self.neighbours == Neighbours.ADD_REMOVE else "replace")
+        return self.step(DECLARED[self.neighbours])
 
     def spent_on(self, stratum: Stratum) -> Fraction:
         """What a record of one stratum has cost, if it is added or removed: asked of everybody, and there."""

@@ -19,6 +19,11 @@ from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.strata import Stratum
 
+APART = (
+    " Keep to the neighbours, and to the public columns, that these data were first fitted with; what is released "
+    "under others needs an account of its own, whose guarantees do not cover this one's."
+)
+"""The remedy where guarantees do not add up: one that takes a column for public says nothing of what it holds."""
 _LOCK = threading.RLock()
 """Whoever looks whether a reservation fits must be the next to make one."""
 
@@ -83,7 +88,11 @@ class ProcessLedger:
 
     def _reserve(self, request: Request) -> FitAccount:
         if any(allot.promise.neighbours != request.budget.neighbours for allot in self._made):
-            raise UsageError("guarantees for different neighbours cannot be added up on the same data.")
+            raise UsageError(f"guarantees for different neighbours cannot be added up on the same data.{APART}")
+        if any(allot.promise.public != request.budget.public for allot in self._made):
+            raise UsageError(
+                f"guarantees that leave different columns unprotected cannot be added up on the same data.{APART}"
+            )
         if any(allot.promise.unit != request.budget.unit for allot in self._made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
         request.ready()

@@ -24,7 +24,7 @@ from typing import Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Chain, Writer
 from stratsynth.accounting.file_account import FileAccount
-from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
     Shared,
@@ -143,8 +143,13 @@ class FileLedger:
             raise LedgerError(EMPTIED.format(path=self.path))
         data = self._fingerprint(key_of(self.path, new=new))
         if new:
-            facts = {"cap_epsilon": self._cap, "delta": budget.delta, "neighbours": str(budget.neighbours)}
+            facts: dict[str, Any] = {
+                "cap_epsilon": self._cap,
+                "delta": budget.delta,
+                "neighbours": str(budget.neighbours),
+            }
             facts |= {} if budget.unit == "record" else {"unit": budget.unit}
+            facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             note = self._listed(new=True)
             writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
@@ -197,7 +202,8 @@ class FileLedger:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
         if data not in whose.versions and (whose.name is None or self._account is None):
             remedy = (
-                "each data file has a ledger of its own, and versions of one share a ledger that has a name"
+                "each data file has a ledger of its own, and versions of one share a ledger that has a name: the next "
+                'fit of the data that it is of gives it one, with account = "persons 2024"'
                 if whose.name is None
                 else f"if these are the same people, say so: account = {whose.name!r}"
             )
@@ -205,7 +211,12 @@ class FileLedger:
         if head["neighbours"] != budget.neighbours:
             raise UsageError(
                 f"ledger: {self.path} adds up guarantees for {head['neighbours']}; one for {budget.neighbours} "
-                "cannot be added to them."
+                f"cannot be added to them.{APART}"
+            )
+        if tuple(head.get("public", ())) != budget.public:
+            raise UsageError(
+                f"ledger: {self.path} adds up guarantees that leave {', '.join(head['public'])} unprotected; one that "
+                f"leaves {', '.join(budget.public)} so cannot be added to them.{APART}"
             )
         if head.get("unit", "record") != budget.unit:
             raise UsageError(
@@ -244,7 +255,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
     ]  # fmt: skip
     left = {} if cap is None else {"left_epsilon": max(0.0, cap - spent)}
     if cap is not None:
-        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"))
+        like = Budget(1.0, head["delta"], head["neighbours"], head.get("unit", "record"), public=head.get("public", ()))
         left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
     return {
         "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,

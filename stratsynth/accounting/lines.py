@@ -55,7 +55,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     if first != (kind == "ledger"):
         raise ValueError(kind)
     if kind == "ledger":
-        Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"))
+        _check_head(line)
         if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
@@ -83,6 +83,13 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         currencies[line["run"]]
     else:
         raise ValueError(kind)
+
+
+def _check_head(line: Mapping[str, Any]) -> None:
+    """What a ledger adds up: public columns go with neighbours that differ in an attribute, and with no others."""
+    budget = Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"), public=line.get("public", ()))
+    if (budget.neighbours == Neighbours.ATTRIBUTE) != bool(budget.public):
+        raise ValueError(line["kind"])
 
 
 def runs_of(lines: Sequence[Mapping[str, Any]]) -> dict[str, bool]:
@@ -133,7 +140,8 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
 
 def _budget(budget: Budget) -> dict[str, Any]:
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
-    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit}
+    public = {"public": list(budget.public)} if budget.public else {}
+    return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
 
 
 def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:

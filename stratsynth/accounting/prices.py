@@ -4,6 +4,8 @@
     move                   its stratum changes, and what follows from it in tables of everybody
     replace-within-group   its other values change, and its stratum does not
     replace                everything about it changes
+    attribute              what is not public about it changes: priced as replace-within-group, as strata are of public
+                           columns. All other steps are then not protected, and have no price (None).
 
 What was charged is priced charge by charge. What was reserved and not spent could have gone to the dearest
 kind of question, one whose sensitivity doubles when a record is exchanged: four times the rho, twice the epsilon.
@@ -51,6 +53,14 @@ def prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | 
     """
     if allot.currency == Currency.CLAIMED:  # whoever claims an epsilon does not say what a move costs
         return {**dict.fromkeys(STEPS), str(budget.neighbours): budget.epsilon}
+    if budget.neighbours == Neighbours.ATTRIBUTE:
+        changed = _prices(spending, budget, allot, worst)["replace-within-group"]
+        return {str(budget.neighbours): changed, **dict.fromkeys(STEPS)}
+    return _prices(spending, budget, allot, worst)
+
+
+def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst | None) -> dict[str, float | None]:
+    """Of the four steps, as if nothing had been handed out."""
     if allot.currency == Currency.SAMPLED:
         from stratsynth.accounting.sampled import sampled_prices
 
@@ -97,7 +107,7 @@ def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[
     if worst is not None:
         return _at_most(spending, allot, worst)
     unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
-    dearest = 1 if spending.neighbours == Neighbours.REPLACE else DEAREST[allot.currency]
+    dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
     return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
 
 
@@ -108,7 +118,7 @@ def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fr
     may cost more than the allotment.
     """
     cap = Fraction(allot.amount)
-    if spending.neighbours == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
+    if spending.neighbours.priced == Neighbours.REPLACE:  # no step costs more than an exchange, and that is capped
         return dict.fromkeys(STEPS, cap)
     strata = worst.only_strata and all(len(charge.path) == 1 for charge in spending.charges)
     times = {"add-remove": 1, "move": 2 if strata else worst.factor}

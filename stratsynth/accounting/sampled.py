@@ -33,7 +33,7 @@ def epsilon_sampled(
     """The epsilon at `delta` of a number of steps, in each of which each row takes part with probability `rate`."""
     if steps == 0:
         return 0.0
-    return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours)
+    return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours.priced)
 
 
 @lru_cache(maxsize=256)

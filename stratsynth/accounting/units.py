@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 def protecting(budget: Budget, schema: Schema) -> Budget:
     """A budget that protects what the schema says is protected."""
+    if budget.neighbours == Neighbours.ATTRIBUTE:
+        return _attribute(budget, schema)
     if isinstance(schema.unit, str):
         return replace(budget, unit=schema.unit, rows=1)
     if budget.neighbours == Neighbours.REPLACE:
@@ -42,6 +44,29 @@ def protecting(budget: Budget, schema: Schema) -> Budget:
             'step; use neighbours = "add-remove". The certificate prints what an exchange would cost.'
         )
     return replace(budget, unit=schema.unit.column, rows=schema.unit.max_rows)
+
+
+def _attribute(budget: Budget, schema: Schema) -> Budget:
+    """A budget that protects what the schema does not name public, of one record."""
+    if not isinstance(schema.unit, str):
+        raise Unsupported(
+            f'budget: neighbours = "attribute" protects attributes of single records, not all rows of one '
+            f'{schema.unit.column}; take unit = "record" in the schema, or neighbours = "add-remove".'
+        )
+    public = schema.public
+    if not public:
+        raise Unsupported(
+            'budget: neighbours = "attribute" needs to know which columns need no protection: declare them in the '
+            'schema with public = true, or take neighbours = "add-remove", which protects all.'
+        )
+    if len(public) == len(schema.columns):
+        raise Unsupported('budget: neighbours = "attribute" protects nothing where every column is declared public.')
+    if schema.row_weight.column is not None:
+        raise Unsupported(
+            f'budget: neighbours = "attribute" does not say whether the weights in {schema.row_weight.column} are '
+            'protected. Take the weight out of the schema, or neighbours = "add-remove".'
+        )
+    return replace(budget, unit=schema.unit, rows=1, public=public)
 
 
 def whole(allot: Allotment) -> Allotment:

@@ -205,7 +205,8 @@ def schema_check(
 ) -> None:
     """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
 
-    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit. Where a column of the
+    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
+    count. Where a column of the
     schema is absent, shows the header instead and exits with 2.
     """
     from stratsynth.cli.work import check_schema, describe_check

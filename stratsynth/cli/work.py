@@ -186,13 +186,17 @@ def _first_sentence(module: str) -> str:
 
 def draft_schema(data: Path, out: Path) -> None:
     """INTERNAL: a draft beside the data, never in a release."""
-    from stratsynth.data.draft import draft, refuse_release_folder
+    from stratsynth.data.draft import drafted, refuse_release_folder
     from stratsynth.data.sources import open_source
+    from stratsynth.schema.weight_names import weight_warnings
 
     refuse_release_folder(out)
     if out.exists():
         raise UsageError(f"{out} exists already; a draft never overwrites a schema.")
-    out.write_text(draft(open_source(data)), encoding="utf-8")
+    made = drafted(open_source(data))
+    out.write_text(made.to_toml(), encoding="utf-8")
+    for text in weight_warnings(made.schema):
+        typer.echo(f"stratsynth: warning: {text}", err=True)
 
 
 def check_schema(data: Path, schema: Path) -> dict[str, Any]:
@@ -244,6 +248,8 @@ def describe_check(found: Mapping[str, Any]) -> str:
         f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
         *_lines_left_out(found.get("lines_left_out", {})),
         *_units(found.get("unit")),
+        *_weighed(found.get("weight")),
+        *(f"WARNING: {text}" for text in found.get("warnings", ())),
         "",
         f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
     ]
@@ -269,6 +275,17 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
     if lines.get("fields"):
         said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
     return said
+
+
+def _weighed(weight: Mapping[str, float] | None) -> list[str]:
+    """What `schema check` says of what rows count."""
+    if weight is None:
+        return []
+    cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
+    return [
+        f"Rows count {weight['total']:,} together, as their weights say; {cut},",
+        f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
+    ]
 
 
 def _units(unit: Mapping[str, int] | None) -> list[str]:

@@ -24,7 +24,7 @@ class Backend(Protocol):
 
     @property
     def reads(self) -> frozenset[str]:
-        """Which reads its rows can do, of `tables`, `sums` and `frame`."""
+        """Which reads its rows can do, of `tables`, `sums`, `columns` and `frame`."""
 
     def fingerprint(self, key: bytes) -> str:
         """Which data these are, under a key that is never published."""
@@ -44,7 +44,7 @@ class Memory:
     """What is read; its representation shows no row."""
     schema: Schema = field(repr=False)
     """What of it is read."""
-    reads = frozenset({"tables", "sums", "frame"})
+    reads = frozenset({"tables", "sums", "columns", "frame"})
 
     def fingerprint(self, key: bytes) -> str:
         """Of the source's content."""

@@ -24,6 +24,8 @@ from stratsynth.schema import codec, toml, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
 from stratsynth.schema.text import MISSING
+from stratsynth.schema.weight import RowWeight
+from stratsynth.schema.weight_names import weight_warnings
 
 _HEADER = """\
 # INTERNAL: do not publish this file as it is.
@@ -53,6 +55,7 @@ class Draft:
     def warnings(self) -> list[str]:
         """A line for each column that is left out or has a remark."""
         out = [f"column {name!r} is left out: {why}" for name, why in self.left_out.items()]
+        out += weight_warnings(self.schema)
         return out + [f"column {name!r}: {note}" for name, notes in self.notes.items() for note in notes]
 
     def to_toml(self) -> str:
@@ -63,6 +66,7 @@ class Draft:
         if self.lines_left_out:
             lost = f"{self.lines_left_out} lines were left out, and are in every fit"
             notes.append(f"# REVIEW: {lost}: see `schema check`\n")
+        notes += [f"# REVIEW: {text}\n" for text in weight_warnings(self.schema)]
         parts = []
         for name, keys in tables.items():
             remarks = [_advice(self.schema.columns[name]), *self.notes[name]]
@@ -149,6 +153,26 @@ class UnitCheck:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WeightCheck:
+    """INTERNAL. What the rows of a table count."""
+
+    total: int
+    """The sum of the weights as they are counted."""
+
+    largest: float
+    """The largest weight in the data, which is not public: declare one that is."""
+
+    cut: int
+    """Weights above the declared largest, which count as that."""
+
+    missing: int
+    """Rows whose weight is missing or no number."""
+
+    nothing: int
+    """Rows that count 0."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Check:
     """INTERNAL. How a table fits a schema."""
 
@@ -165,6 +189,9 @@ class Check:
     unit: UnitCheck | None = None
     """How rows belong to units; None where each row is one."""
 
+    weight: WeightCheck | None = None
+    """What rows count; None where each counts 1."""
+
     rows: int = 0
     """The rows of the table, without lines that are no records."""
 
@@ -174,22 +201,27 @@ class Check:
     columns: Mapping[str, ColumnCheck] = field(default_factory=dict)
     """What was found in each column of the schema."""
 
+    warnings: tuple[str, ...] = ()
+    """What to look at before anything is spent."""
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON, stamped INTERNAL."""
         found = {name: asdict(column) for name, column in self.columns.items()}
         said = {"INTERNAL": True, "rows": self.rows, "left_out": self.left_out, "columns": found}
         said |= {} if self.lines is None else {"lines_left_out": asdict(self.lines)}
         said |= {} if self.unit is None else {"unit": asdict(self.unit)}
+        said |= {} if self.weight is None else {"weight": asdict(self.weight)}
+        said |= {"warnings": list(self.warnings)} if self.warnings else {}
         return said | ({"absent": list(self.absent), "header": list(self.header)} if self.absent else {})
 
 
 def check(schema: Schema, source: Source) -> Check:
     """INTERNAL. Read a table against a schema, and count what does not fit."""
-    header, tells = source.columns(), () if isinstance(schema.unit, str) else (schema.unit.column,)
-    absent = tuple(name for name in (*schema.names, *tells) if header.count(name) != 1)
+    header = source.columns()
+    absent = tuple(name for name in (*schema.names, *schema.beside) if header.count(name) != 1)
     if absent:
         return Check(header=header, absent=absent)
-    table = source.read((*schema.names, *tells))
+    table = source.read((*schema.names, *schema.beside))
     kept = np.ones(table.num_rows, bool)
     columns: dict[str, ColumnCheck] = {}
     for name, column in schema.columns.items():
@@ -201,9 +233,11 @@ def check(schema: Schema, source: Source) -> Check:
         header=header,
         lines=source.left_out() if source.record is not None else None,
         unit=None if isinstance(schema.unit, str) else _check_unit(schema.unit, table.column(schema.unit.column)),
+        weight=_check_weight(schema.row_weight, table),
         rows=table.num_rows,
         left_out=int((~kept).sum()),
         columns=columns,
+        warnings=tuple(weight_warnings(schema, header)),
     )
 
 
@@ -220,6 +254,21 @@ def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
     known = owner[owner >= 0]
     beyond = int((places(known) >= unit.max_rows).sum())
     return UnitCheck(units=len(np.unique(known)), beyond=beyond, without=len(owner) - len(known))
+
+
+def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
+    found = codec.row_weights(weight, table)
+    if weight.column is None or found is None:
+        return None
+    raw, _ = values.floats(Numeric(lower=0, upper=weight.most, bins=1), table.column(weight.column))
+    known = raw[~np.isnan(raw)]
+    return WeightCheck(
+        total=int(found.sum()),
+        largest=float(known.max(initial=0.0)),
+        cut=int((np.rint(known) > weight.most).sum()),
+        missing=len(raw) - len(known),
+        nothing=int((found == 0).sum()),
+    )
 
 
 def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:

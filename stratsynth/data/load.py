@@ -29,7 +29,7 @@ def load_rows(schema: Schema, source: Source) -> MemoryRows:
     """
     numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     try:
-        coded = encode(schema, kept(schema, source), numeric)
+        coded = encode(schema, kept(schema, source), numeric, weigh=True)
     except LedgerError:
         raise
     except Exception:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
@@ -37,23 +37,23 @@ def load_rows(schema: Schema, source: Source) -> MemoryRows:
             "the data could not be read; the charge stands. Is the file whole? With a ledger, the same fit of the same "
             "file is not charged again."
         ) from None
-    return MemoryRows(schema, coded.codes, coded.numbers, coded.n)
+    return MemoryRows(schema, coded.codes, coded.numbers, coded.n, coded.weights)
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:
     """All rows; where a unit may have several, the first `max_rows` rows of each unit, and no row without a unit.
 
     Which rows of a unit stay depends on that unit's own rows and their order alone, so that another unit more or
-    fewer changes nothing about them. The column that tells units apart ends here.
+    fewer changes nothing about them. The column that tells units apart ends here; that of the rows' weights stays.
     """
     import pyarrow as pa
 
     unit = schema.unit
+    data = source.read((*schema.names, *schema.beside))
     if isinstance(unit, str):
-        return source.read(schema.names)
-    data = source.read((*schema.names, unit.column))
+        return data
     owner = identities(data.column(unit.column))
-    return data.select(list(schema.names)).filter(pa.array((places(owner) < unit.max_rows) & (owner >= 0)))
+    return data.drop_columns([unit.column]).filter(pa.array((places(owner) < unit.max_rows) & (owner >= 0)))
 
 
 def places(owner: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -30,7 +30,7 @@ class PrivateTable:
     """What the rows are held by; only the driver reads them."""
     schema: Schema
     declared_size: int | None
-    """Public knowledge of about how many records there are; never checked against the rows."""
+    """Public knowledge of about how many records there are, or of what their weights come to; never checked."""
     ledger: Ledger
     """The account that every fit on this table reserves from."""
     public: bool = False
@@ -78,7 +78,8 @@ def open_table(
         account: The name under which several versions of these data share the ledger, such as "persons 2024".
         new_account: Why a ledger may be begun, or data fitted without one, beside the account that the data file has
             already. Certificates quote it.
-        declared_size: About how many records there are, as is publicly known.
+        declared_size: About how many records there are, as is publicly known; where the schema names a column of
+            weights, their total: the people whom the records stand for.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
         engine: What holds the rows: "memory", which "auto" takes.
 

@@ -69,6 +69,7 @@ class Reader:
             Exact(
                 [tables[path, clique] for clique in want.cliques],
                 [next(sums) for _ in want.sums],
+                self._rows.columns(path, want.columns) if want.columns else None,
                 self._frame(path, want),
             )
             for path, want in wanted

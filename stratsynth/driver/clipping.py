@@ -37,6 +37,8 @@ class PathRows:
     """For numeric columns, the value within its bounds; NaN where there is none."""
     size: int = field(repr=False)
     """The number of rows."""
+    weights: Ints | None = field(default=None, repr=False)
+    """What each row counts, from 0 to the schema's largest weight, where a column says so; None: all the same."""
     cache: dict[Any, Any] = field(default_factory=dict, repr=False)
     """What has been worked out from these very rows, such as the features of a design."""
 
@@ -44,7 +46,8 @@ class PathRows:
         """Some of the rows."""
         size = len(range(self.size)[which]) if isinstance(which, slice) else len(which)
         codes = {name: column[which] for name, column in self.codes.items()}
-        return PathRows(self.schema, codes, {name: column[which] for name, column in self.numbers.items()}, size)
+        numbers = {name: column[which] for name, column in self.numbers.items()}
+        return PathRows(self.schema, codes, numbers, size, None if self.weights is None else self.weights[which])
 
 
 @np.errstate(all="ignore")

@@ -17,6 +17,7 @@ from stratsynth.questions.total import GRID
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stratsynth.questions.attribute import AttributeGradients
     from stratsynth.questions.fairness import FairGradients
 
 FEW = 64
@@ -31,7 +32,7 @@ def fair_gradients(query: FairGradients, rows: PathRows, which: Which) -> list[I
     whole, reach = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)
     levels = rows.codes[query.target][which].astype(np.intp)
-    cell = _cells(query, rows, which) if query.by else None
+    cell = cells_of(query, rows, which) if query.by else None
     make = _logistic if query.link == "logistic" else _softmax
     residuals, units = make(query, logits_of(x, query), levels, cell)
     models, axes = len(query.thetas), residuals.shape[0]
@@ -44,11 +45,11 @@ def fair_gradients(query: FairGradients, rows: PathRows, which: Which) -> list[I
     parts = [np.ascontiguousarray(one.T).ravel() for one in gradients]
     if cell is None or units is None:
         return parts
-    added = _added(units, cell, rows.schema.cells(query.by))
-    return [block for pair in zip(parts, added, strict=True) for block in pair]
+    sums = added(units, cell, rows.schema.cells(query.by))
+    return [block for pair in zip(parts, sums, strict=True) for block in pair]
 
 
-def _cells(query: FairGradients, rows: PathRows, which: Which) -> NDArray[np.intp]:
+def cells_of(query: FairGradients | AttributeGradients, rows: PathRows, which: Which) -> NDArray[np.intp]:
     """The number of each row's cell."""
     codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
     return np.ravel_multi_index(codes, rows.schema.shape(query.by))
@@ -60,6 +61,21 @@ def _slopes(query: FairGradients) -> Floats:
     return slopes.reshape(len(slopes), -1, slopes.shape[-1])
 
 
+def chance_of(logits: Floats) -> Floats:
+    """The second class's probability."""
+    small = exp_of(np.abs(logits) * (1 / (design.UNIT * THETA)))
+    found: Floats = np.where(logits < 0, small, GRID) / (small + GRID)
+    return found
+
+
+def chances_of(logits: Floats, models: int) -> tuple[Floats, Ints]:
+    """Each class's probability, axes class, model and row; and in whole units, rounded down, so at most GRID in all."""
+    logits = np.moveaxis(logits.reshape(models, -1, logits.shape[-1]), 1, 0)
+    weights = exp_of((logits.max(axis=0) - logits) * (1 / (design.UNIT * THETA)))
+    whole = weights.sum(axis=0)
+    return weights / whole, weights * GRID // whole
+
+
 def _logistic(
     query: FairGradients, logits: Floats, levels: NDArray[np.intp], cell: NDArray[np.intp] | None
 ) -> tuple[Floats, Ints | None]:
@@ -67,8 +83,7 @@ def _logistic(
 
     The units of the first class are what those of the second leave of GRID, so that they are GRID together.
     """
-    small = exp_of(np.abs(logits) * (1 / (design.UNIT * THETA)))
-    p = np.where(logits < 0, small, GRID) / (small + GRID)
+    p = chance_of(logits)
     residuals = p - levels
     if cell is None:
         return residuals[None], None
@@ -81,12 +96,8 @@ def _logistic(
 def _softmax(
     query: FairGradients, logits: Floats, levels: NDArray[np.intp], cell: NDArray[np.intp] | None
 ) -> tuple[Floats, Ints | None]:
-    """Derivatives by the logits, axes class, model and row; F in whole units, rounded down, so at most GRID in all."""
-    models = len(query.thetas)
-    logits = np.moveaxis(logits.reshape(models, -1, len(levels)), 1, 0)
-    weights = exp_of((logits.max(axis=0) - logits) * (1 / (design.UNIT * THETA)))
-    whole = weights.sum(axis=0)
-    p = weights / whole
+    """Derivatives by the logits, axes class, model and row; F in whole units."""
+    p, units = chances_of(logits, len(query.thetas))
     residuals: Floats = p.copy()
     residuals[levels, :, np.arange(len(levels))] -= 1
     if cell is None:
@@ -96,10 +107,10 @@ def _softmax(
     for share, slope in zip(p, slopes, strict=True):
         mean += share * slope
     residuals += p * (slopes - mean)
-    return residuals, weights * GRID // whole
+    return residuals, units
 
 
-def _added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
+def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
     """For each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
     classes, models, rows = units.shape
     if cells <= FEW:

@@ -10,6 +10,7 @@ from stratsynth.questions import Question, Split, Work
 from stratsynth.questions.choose import ChooseHandler
 from stratsynth.questions.counts import CountsHandler
 from stratsynth.questions.handler import Handler
+from stratsynth.questions.public import PublicRowsHandler
 from stratsynth.questions.raw import RawHandler
 from stratsynth.questions.total import TotalHandler
 from stratsynth.strata import StratumPath
@@ -18,7 +19,8 @@ if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
 
 HANDLERS: dict[type[Question], Handler[Any]] = {
-    handler.kind: handler for handler in (CountsHandler(), ChooseHandler(), TotalHandler(), RawHandler())
+    handler.kind: handler
+    for handler in (CountsHandler(), ChooseHandler(), TotalHandler(), PublicRowsHandler(), RawHandler())
 }
 """By the exact class of the question: a class derived from one could restate its sensitivity."""
 WITHOUT_ROWS: frozenset[type[Question]] = frozenset({Split, Work})

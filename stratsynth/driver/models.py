@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import design
 from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
@@ -21,7 +22,9 @@ from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
 from stratsynth.schema.transforms import exact_log
 
-Linear = Glm | Gradients | Losses | Curvature | Confusions | GroupLosses | FairGradients | Mitigated
+Linear = (
+    Glm | Gradients | Losses | Curvature | Confusions | GroupLosses | FairGradients | AttributeGradients | Mitigated
+)
 """What has coefficients by feature."""
 HALF = 1 << 15
 """The square root of GRID: the clip of a vector whose products with itself are summed."""

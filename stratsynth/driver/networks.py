@@ -24,37 +24,63 @@ TANH = 1 << 16
 
 
 def gradients(query: NetworkGradients, rows: PathRows, which: Which) -> list[Ints]:
-    """The sum of the rows' gradients, each clipped as one vector to GRID.
-
-    The part for hidden unit j is a number times the row's features x. What is clipped has one coordinate for it, which
-    stands for the length of that part: the number times GRID / reach >= |x|, where reach is the largest whole m with
-    |m x| <= GRID. A coordinate u is then made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the
-    vector of all c x and of the output layer's coordinates is as long as the clipped one at most.
-    """
-    whole, reach = design.whole(query.design, rows, which)
-    x = whole.astype(np.float64)
+    """The sum of the rows' gradients, each clipped as one vector to GRID."""
+    features, reach = design.whole(query.design, rows, which)
+    x = features.astype(np.float64)
     h, logits = forward(x, query)
     output = whole_output(query) / THETA  # a power of 2: exact
     residuals = residuals_of(query, rows, which, logits)[-output.shape[1] :]
-    back = np.zeros_like(h)
-    for residual, weights in zip(residuals, output.T, strict=True):
-        back += residual * weights[:-1, None]
-    back *= 1 - h * h
-    lengths = back * (GRID / reach / design.UNIT)
-    outer = [layer for unit in (*h, np.ones(len(x))) for layer in unit * residuals]
-    units = into_ball(np.array([*lengths, *outer]) / query.clip * GRID, GRID)
-    c, o = units[: len(h)], units[len(h) :]
-    c = np.sign(c) * ((np.abs(c) * reach) // GRID)
+    inner = back(residuals, output) * (1 - h * h)
+    units = whole(lines(inner, outer(h, residuals), reach), len(h), reach, query.clip)
     if query.parts is not None:
-        share = share_of(query, rows, which)
-        c, o = np.trunc(c * share), np.trunc(o * share).astype(np.int64)
-    return [np.concatenate([(c.astype(np.float64) @ x).astype(np.int64).ravel(), o.sum(axis=1)])]
+        units = np.trunc(units * share_of(query, rows, which)).astype(np.int64)
+    return [added(units, len(h), x)]
+
+
+def back(residuals: Floats, output: Floats) -> Floats:
+    """What reaches each hidden unit of the residuals, through the output weights; one line a unit."""
+    found = np.zeros((len(output) - 1, residuals.shape[1]))
+    for residual, weights in zip(residuals, output.T, strict=True):
+        found += residual * weights[:-1, None]
+    return found
+
+
+def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Floats]:
+    """The products of units, and of a constant after them, with residuals: one line an output weight."""
+    return [line for unit in (*units, np.full(residuals.shape[1], constant)) for line in unit * residuals]
+
+
+def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
+    """What is clipped of a vector whose part for hidden unit j is inner_j x, x being the row's features.
+
+    One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
+    whole m with |m x| <= GRID.
+    """
+    return np.array([*(inner * (GRID / reach / design.UNIT)), *outer])
+
+
+def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
+    """Such lines in integers of a norm of at most `radius`, the first ones as whole numbers of features.
+
+    A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
+    of all c x and of the output layer's coordinates is as long as the clipped one at most.
+    """
+    units = into_ball(lines / clip * GRID, radius)
+    c = units[:hidden]
+    units[:hidden] = np.sign(c) * ((np.abs(c) * reach) // GRID)
+    return units
+
+
+def added(units: Ints, hidden: int, x: Floats) -> Ints:
+    """The sum over rows of the vectors that `whole` made."""
+    inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
+    return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 
 
 def losses(query: NetworkLosses, rows: PathRows, which: Which) -> list[Ints]:
     """The sum of losses, cut at the clip and to whole units."""
-    whole, _ = design.whole(query.design, rows, which)
-    _, logits = forward(whole.astype(np.float64), query)
+    features, _ = design.whole(query.design, rows, which)
+    _, logits = forward(features.astype(np.float64), query)
     if query.measure == "log":
         levels = rows.codes[query.target][which].astype(np.intp)
         largest = logits.max(axis=0)
@@ -62,7 +88,7 @@ def losses(query: NetworkLosses, rows: PathRows, which: Which) -> list[Ints]:
         step = np.rint((weights - GRID) * (STEPS / GRID)).astype(np.intp)
         found = largest - logits[levels, np.arange(len(levels))] + _log(len(logits))[step] / GRID
     else:
-        found = np.zeros(len(whole))
+        found = np.zeros(len(features))
         for residual in residuals_of(query, rows, which, logits):
             found += residual * residual / 2
     share = np.clip(found / query.clip, 0, 1)
@@ -76,15 +102,20 @@ def forward(x: Floats, query: Query) -> tuple[Floats, Floats]:
     A row has at most `width` features that are not 0, each at most UNIT = 2^12, and weights are at most 2^40 / width:
     sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
     """
-    most = min(THETA_MOST, 2**40 // query.design.most_features)
-    hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
-    z = np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))
-    whole = np.sign(z).astype(np.int64) * _tanh()[np.minimum(np.rint(np.abs(z) * STEPS), LAST).astype(np.intp)]
-    inputs = np.concatenate([whole, np.full((1, len(x)), TANH)]).astype(np.float64)
+    z = inputs_of(x, query)
+    h = np.sign(z).astype(np.int64) * _tanh()[np.minimum(np.rint(np.abs(z) * STEPS), LAST).astype(np.intp)]
+    inputs = np.concatenate([h, np.full((1, len(x)), TANH)]).astype(np.float64)
     logits = (whole_output(query).T @ inputs) * (1 / (TANH * THETA))
     if len(logits) == 1:
         logits = np.concatenate([np.zeros_like(logits), logits])
-    return whole / TANH, logits
+    return h / TANH, logits
+
+
+def inputs_of(x: Floats, query: Query) -> Floats:
+    """What hidden units see: features times hidden weights, one line a unit, exactly."""
+    most = min(THETA_MOST, 2**40 // query.design.most_features)
+    hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
+    return np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))
 
 
 def whole_output(query: Query) -> Floats:

@@ -19,7 +19,7 @@ from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
 from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable
+from stratsynth.questions import Answer, NoisyTable, PublicRows
 from stratsynth.questions.handler import Kept, Rows
 from stratsynth.strata import StratumPath
 
@@ -114,7 +114,9 @@ def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
     """What one moment's questions cost a whole unit, and how far noise is from its law."""
     for a in asked:
         handler(a.question)  # what no handler knows is refused before anything is charged
-    charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours)]
+        if type(a.question) is PublicRows:
+            a.question.permit(budget)
+    charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours.priced)]
     return for_units(charges, budget), tv_error(asked, budget.neighbours)
 
 

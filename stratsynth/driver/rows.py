@@ -15,8 +15,10 @@ import numpy as np
 
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
+from stratsynth.errors import StratsynthError
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
+from stratsynth.questions.handler import PublicColumns
 from stratsynth.schema import Numeric
 from stratsynth.strata import Stratum, StratumPath, within
 
@@ -35,10 +37,23 @@ class MemoryRows:
     """Rows in memory."""
 
     def __init__(
-        self, schema: Schema, codes: Mapping[str, NDArray[Any]], numbers: Mapping[str, NDArray[np.float64]], size: int
+        self,
+        schema: Schema,
+        codes: Mapping[str, NDArray[Any]],
+        numbers: Mapping[str, NDArray[np.float64]],
+        size: int,
+        weights: NDArray[np.int64] | None = None,
     ) -> None:
-        """Take the columns; they are not copied until a split sorts them."""
-        self._rows = PathRows(schema, dict(codes), dict(numbers), size)
+        """Take the columns; they are not copied until a split sorts them.
+
+        Raises:
+            StratsynthError: No weights, where the schema says that rows have their own.
+        """
+        if (weights is None) != (schema.row_weight.column is None):
+            raise StratsynthError(
+                "rows: the schema names a column of weights, and the rows came without; or the reverse."
+            )
+        self._rows = PathRows(schema, dict(codes), dict(numbers), size, weights)
         self._strata: dict[Stratum, MemoryRows] = {}
         self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
         """By the columns of a split: the rows sorted by cell, and where each cell ends."""
@@ -57,6 +72,14 @@ class MemoryRows:
             chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
             found.append(exact_sums(query, rows, chosen))
         return found
+
+    def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
+        """Copies, in the order of the rows within the path's slice."""
+        rows = self._at(path)._rows  # noqa: SLF001
+        return PublicColumns(
+            rows.size, {c: rows.codes[c].copy() for c in names},
+            {c: rows.numbers[c].copy() for c in names if c in rows.numbers},
+        )  # fmt: skip
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
         """A copy, so that nobody can write in the rows."""
@@ -92,7 +115,8 @@ class MemoryRows:
             if column in columns:  # merged: its levels are counted from 0 inside
                 columns[column] = np.searchsorted(levels, columns[column]).astype(columns[column].dtype)
         numbers = {c: part(a) for c, a in rows.numbers.items() if isinstance(inner.columns.get(c), Numeric)}
-        return MemoryRows(inner, columns, numbers, sum(s.stop - s.start for s in slices))
+        weights = None if rows.weights is None else part(rows.weights)
+        return MemoryRows(inner, columns, numbers, sum(s.stop - s.start for s in slices), weights)
 
     def _sort(self, columns: tuple[str, ...]) -> tuple[PathRows, NDArray[np.int64]]:
         """The rows by cell of the crossing of some columns, and the end of each cell."""
@@ -103,7 +127,11 @@ class MemoryRows:
 
 
 def table(rows: PathRows, clique: Clique) -> NDArray[np.int64]:
-    """The contingency table of some columns: one `bincount` over row-major cell numbers, a block at a time."""
+    """The contingency table of some columns: one `bincount` over row-major cell numbers, a block at a time.
+
+    Rows with weights of their own count these. Then `bincount` adds in floats, and exactly: 2^32 rows of a weight of at
+    most 2^10 come to 2^42.
+    """
     shape = rows.schema.shape(clique)
     cells = int(np.prod(shape))
     counted = np.zeros(cells, dtype=np.int64)
@@ -114,5 +142,6 @@ def table(rows: PathRows, clique: Clique) -> NDArray[np.int64]:
         for column, size in zip(clique[1:], shape[1:], strict=True):
             cell *= size
             cell += rows.codes[column][block]
-        counted += np.bincount(cell, minlength=cells)
-    return counted.reshape(shape) * rows.schema.row_weight.most
+        weights = None if rows.weights is None else rows.weights[block]
+        counted += np.bincount(cell, weights, minlength=cells).astype(np.int64)
+    return counted.reshape(shape) * rows.schema.row_weight.each

@@ -21,8 +21,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import confusions, fairness, grouped, mitigation, models, networks
+from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
 from stratsynth.questions.gradients import Gradients, Losses
@@ -36,9 +37,28 @@ from stratsynth.schema import Column, Numeric
 from stratsynth.schema.transforms import forward
 
 
+def exact_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
+    """For each block of the query, the exact sum over the rows, or over those chosen by number or by mask.
+
+    Of rows with weights of their own, the sum of weight x vector: for each binary digit of the weights, the sum over
+    the rows that have it, times what the digit is worth. So every query is weighted by the same few lines, and a row's
+    vector is the one it has without. Python's integers have no end: a score of such a sum cannot wrap around.
+    """
+    if rows.weights is None:
+        return list[NDArray[Any]](_plain_sums(query, rows, chosen))
+    numbers = np.arange(rows.size) if chosen is None else _numbered(chosen)
+    weights = rows.weights[numbers]
+    totals = [np.zeros(block.size, object) for block in query.blocks(rows.schema)]
+    for digit in range(rows.schema.row_weight.most.bit_length()):
+        having = numbers[(weights >> digit) & 1 == 1]
+        for block, part in enumerate(_plain_sums(query, rows, having)):
+            totals[block] += part.astype(object) << digit
+    return totals
+
+
 @np.errstate(all="ignore")
-def exact_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None = None) -> list[Ints]:
-    """For each block of the query, the exact sum over the rows, or over those chosen by number or by mask."""
+def _plain_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None) -> list[Ints]:
+    """The same of rows that count 1 each."""
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
         for block, part in enumerate(SUMS[type(query)](query, rows, which)):
@@ -51,8 +71,13 @@ def _pieces(size: int, chosen: NDArray[Any] | None) -> Iterator[Which]:
     if chosen is None:
         yield from (slice(start, min(start + ROWS, size)) for start in range(0, size, ROWS))
         return
-    numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
+    numbers = _numbered(chosen)
     yield from (numbers[start : start + ROWS] for start in range(0, len(numbers), ROWS))
+
+
+def _numbered(chosen: NDArray[Any]) -> NDArray[np.intp]:
+    """The rows chosen, by number."""
+    return np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
 
 
 def _row_vectors(query: RowVectors, rows: PathRows, which: Which) -> list[Ints]:
@@ -91,6 +116,7 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Confusions: confusions.confusions,
     GroupLosses: grouped.group_losses,
     FairGradients: fairness.fair_gradients,
+    AttributeGradients: attribute.attribute_gradients,
     Curvature: models.curvature,
     Mitigated: mitigation.mitigated,
     NetworkGradients: networks.gradients,

@@ -109,7 +109,9 @@ def lay_out(
                 f"weights: which groups are small is decided by public sizes, and these are not ({weights.worst}). "
                 "Take public weights, or merge groups by name."
             )
-        sizes = {stratum: size * share for stratum, share in resolved.shares.items()}
+        # noise covers the largest weight, so that a group of weighted rows is as large as its total over that
+        least = schema.row_weight.most / schema.row_weight.each
+        sizes = {stratum: size * share / least for stratum, share in resolved.shares.items()}
         if groups.small == "merge":
             made = merge_small(base, groups.ladder(schema, by), sizes, epsilons, groups.threshold)
         small = {g.stratum: why for g in made if (why := lacking(g, sizes, epsilons, groups.threshold))}

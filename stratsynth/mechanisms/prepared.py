@@ -13,14 +13,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting import units
-from stratsynth.accounting.budget import Allotment, Budget, Currency
+from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.nesting import CodeList, settle
 from stratsynth.mechanisms.registry import as_mechanism
-from stratsynth.questions import Question, Split
+from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
 from stratsynth.schema.feasible import check_rules
 from stratsynth.strata import Stratum, StratumPath, label
@@ -48,16 +48,42 @@ class Prepared:
     def __post_init__(self) -> None:
         """Refuse an allotment beyond the budget, and strata that nobody could name: however this was made."""
         check_allotment(self.allot, self.budget)
+        self._check_attribute()
         if Split in self.mechanism.needs and self.strata is None:
             raise Unsupported(
                 f"{self.mechanism.name} asks by strata and declares none: its certificate could not say which. A "
                 "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
             )
 
+    def _check_attribute(self) -> None:
+        """Public rows are for neighbours that differ in an attribute alone; then strata are of public columns."""
+        if self.budget.neighbours != Neighbours.ATTRIBUTE:
+            if PublicRows in self.mechanism.needs:
+                raise Unsupported(
+                    f"{self.mechanism.name} takes public columns as they are, which neighbours = "
+                    f'"{self.budget.neighbours}" protects. Set neighbours = "attribute", and public = true in the '
+                    "schema for the columns that need no protection."
+                )
+            return
+        strata = () if self.strata is None else self.strata.strata
+        for name in dict.fromkeys(name for stratum in strata for name in stratum.columns):
+            if name not in self.budget.public:
+                raise Unsupported(
+                    f'{self.mechanism.name}: with neighbours = "attribute" strata are of public columns, and {name} is '
+                    "not public: take other strata, or none."
+                )
+
     @cached_property
     def strata(self) -> Layout | None:
         """The strata that the mechanism declares; None for everybody together."""
         return self.mechanism.strata(self.public, self.budget)
+
+    @property
+    def unprotected(self) -> list[str]:
+        """All that is disclosed without noise; the public columns whether or not the mechanism takes them."""
+        names = [] if self.public.size is None else ["declared_size"]
+        given = ["public_columns", "row_count"] if self.budget.public else []
+        return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
 
     @cached_property
     def worst(self) -> Worst | None:
@@ -84,6 +110,9 @@ class Prepared:
     def admit(self, asked: Iterable[tuple[StratumPath, frozenset[type[Question]]]]) -> None:
         """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
         for path, kinds in asked:
+            if self.budget.neighbours == Neighbours.ATTRIBUTE:
+                for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
+                    raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")
             for kind in kinds - self.mechanism.needs:
                 raise MechanismError(
                     f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`."
@@ -115,7 +144,7 @@ def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, dec
     check_rules(schema)
     budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
-    public = Public(schema, declared_size, budget.neighbours)
+    public = Public(schema, declared_size, budget.neighbours.priced)
     allot = mechanism.price(public, budget)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:

@@ -36,7 +36,7 @@ CELL_BYTES = 16
 
 def seconds(prepared: Prepared, found: Rehearsal) -> float:
     """About how long the fit takes on one core, its reading of the rows included."""
-    size, columns = prepared.public.size or UNKNOWN, len(prepared.public.schema.names)
+    size, columns = rows_of(prepared), len(prepared.public.schema.names)
     choices, candidates = dict[str, int](), dict[str, frozenset[tuple[tuple[str, ...], int]]]()
     tables: dict[str, set[tuple[str, ...]]] = {}
     for one in found.answers.seen:
@@ -56,9 +56,15 @@ def seconds(prepared: Prepared, found: Rehearsal) -> float:
     return size * (columns * READ + counted * COUNT) + weighed + fits * FIT
 
 
+def rows_of(prepared: Prepared) -> float:
+    """About how many rows there are: the declared size, which is a total where rows have weights."""
+    size = prepared.public.size or UNKNOWN
+    return size / (prepared.public.schema.row_weight.mean or 1.0)
+
+
 def megabytes(prepared: Prepared) -> float:
     """About how much memory the rows take."""
-    return (prepared.public.size or UNKNOWN) * len(prepared.public.schema.names) * CELL_BYTES / 2**20
+    return rows_of(prepared) * len(prepared.public.schema.names) * CELL_BYTES / 2**20
 
 
 def check_effort(estimate: float) -> float:

@@ -22,6 +22,7 @@ from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.planning.effort import check_effort, megabytes, seconds
 from stratsynth.planning.rehearsal import rehearse, size_of
+from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
@@ -107,8 +108,14 @@ class Plan:
     """About how long the fit will take on one core, right within a factor of a few."""
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
+    public_columns: tuple[str, ...] = ()
+    """For neighbours `attribute`: the columns that are not protected."""
     code_lists: tuple[dict[str, Any], ...] = ()
     """At which level code lists will be counted, and why."""
+    row_weight: dict[str, Any] | None = None
+    """Which column says what a row counts, the largest weight, and what that costs; None where every row counts 1."""
+    warnings: tuple[str, ...] = ()
+    """What to look at before anything is spent."""
 
     def __repr__(self) -> str:
         """The mechanism, the budget and the number of strata."""
@@ -142,7 +149,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         mechanism: What would be fitted, or the name of an installed mechanism.
         schema: The public schema.
         budget: What the fit would spend.
-        declared_size: About how many records there are.
+        declared_size: About how many records there are; where they have weights, the weights' total.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -151,6 +158,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
     prepared = prepare(mechanism, schema, budget, declared_size)
+    budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
     allot, spending = account.allot, account.spending
@@ -176,15 +184,31 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         if layout
         else {"small": "keep", "threshold": None},
         {s.label: epsilon for s, epsilon in layout.epsilons.items()} if layout and layout.own_budgets else None,
-        ("declared_size", *mechanism.unprotected),
+        tuple(prepared.unprotected),
         account.budget.unit,
         by_kind(spending.charges),
         bool(paths[0]) and _pooled(answers.seen, paths[0]),
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
         rows_megabytes=megabytes(prepared),
+        public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
+        row_weight=_row_weight(schema),
+        warnings=tuple(weight_warnings(schema)),
     )
+
+
+def _row_weight(schema: Schema) -> dict[str, Any] | None:
+    """What weighting costs: the noise of a weighted total beside that of counting rows, for the same budget.
+
+    A total is the mean weight times as large as a count, and its noise the largest weight times as wide. So relative to
+    what is measured, noise is the largest over the mean weight times that of the unweighted sample.
+    """
+    weight = schema.row_weight
+    if weight.column is None:
+        return None
+    relative = None if weight.mean is None else weight.most / weight.mean
+    return {"column": weight.column, "max": weight.most, "noise_factor": weight.most, "relative_noise_factor": relative}
 
 
 def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:

@@ -10,6 +10,8 @@ from stratsynth.display import panel
 from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.release.notices import open_columns
+from stratsynth.release.page import words
 from stratsynth.release.page.summary import price_lines
 
 INDENT = 11 * " "
@@ -17,12 +19,18 @@ INDENT = 11 * " "
 
 def describe(plan: Plan) -> str:
     """The budget, its prices, where shares come from, who was merged and why, and a line for each stratum."""
-    price = {k: "unknown" if v is None else f"{v:.4g}" for k, v in plan.prices.items()}
+    price = {k: words.price(plan.neighbours, v) for k, v in plan.prices.items()}
     lines = [
+        *(
+            textwrap.fill(f"*** {text} ***", 100, subsequent_indent=INDENT)
+            for text in open_columns(plan.public_columns)
+        ),
+        *(_folded("WARNING", text) for text in plan.warnings),
         f"Mechanism  {plan.mechanism}",
         f"Budget     epsilon {plan.epsilon:g}, delta {plan.delta:g} ({plan.neighbours}), {_reserved(plan)}",
         *price_lines(price, plan.unit, plan.kinds, adaptive=plan.adaptive),
         *_account(plan.account),
+        *_counted(plan),
         *_weights(plan),
         *_small(plan),
         *_code_lists(plan),
@@ -93,6 +101,28 @@ def _account(account: dict[str, Any] | None) -> list[str]:
     if account["largest_epsilon"] is not None:
         lines.append(f"           the largest epsilon that fits now is {account['largest_epsilon']:g}")
     return [*lines, *textwrap.wrap(account["rule"], 111, initial_indent=INDENT, subsequent_indent=INDENT)]
+
+
+def _folded(head: str, text: str) -> str:
+    return textwrap.fill(f"{head:10} {text}", 111, subsequent_indent=INDENT, break_long_words=False)
+
+
+def _counted(plan: Plan) -> list[str]:
+    """What a row counts, and what that costs beside the same budget without weights."""
+    weight = plan.row_weight
+    if weight is None:
+        return []
+    part = weight["relative_noise_factor"]
+    relative = (
+        f"relative to what is counted, {part:.3g} times that of the sample without weights at the same budget"
+        if part is not None
+        else "write mean = ... into the schema's weight, population over sample, to see what that is relative to it"
+    )
+    text = (
+        f"every row as its {weight['column']}, at most {weight['max']:,}: the declared size and all that is released "
+        f"are weighted totals; noise is {weight['max']:,} times that of counting rows; {relative}"
+    )
+    return [_folded("Counted", text)]
 
 
 def _reserved(plan: Plan) -> str:

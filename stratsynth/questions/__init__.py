@@ -5,6 +5,7 @@ much noise that takes, what is charged for it and how it is answered are written
 file a kind, with the question and its handler.
 """
 
+from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.base import Answer, Clique, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
@@ -18,6 +19,7 @@ from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
+from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
@@ -25,6 +27,7 @@ from stratsynth.questions.total import NoisySum, Total, total
 
 __all__ = [
     "Answer",
+    "AttributeGradients",
     "Block",
     "Choose",
     "Claim",
@@ -50,6 +53,7 @@ __all__ = [
     "NoisyTable",
     "Peak",
     "Program",
+    "PublicRows",
     "Query",
     "Question",
     "Raw",
@@ -62,6 +66,7 @@ __all__ = [
     "Work",
     "choose",
     "counts",
+    "public_rows",
     "raw",
     "split",
     "total",

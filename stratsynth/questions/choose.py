@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, exponential_choice
@@ -61,7 +61,7 @@ class Choose(Question):
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
         """The most that one step moves any candidate's score, relative to adding or removing a record."""
-        step = {n: max(score.moved(schema, n) for score in self.scores) for n in Neighbours}
+        step = {n: max(score.moved(schema, n) for score in self.scores) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:

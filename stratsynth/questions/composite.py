@@ -241,7 +241,7 @@ class Composite(Score):
         unit = max(score.reach(at.schema, at.neighbours) for score in groups.values()) / _UNITS
         units = []
         for score in scores:
-            counts = [int(x) // GRID * at.schema.row_weight.most for x in of[id(score.query)][score.model]]
+            counts = [int(x) // GRID * at.schema.row_weight.each for x in of[id(score.query)][score.model]]
             units.append(math.floor(-sum((term.value(counts) for term in score.terms), Fraction(0)) / unit))
         return units, _UNITS + _SLACK
 
@@ -253,7 +253,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
     Always twice, whatever the terms, so that the price of another notion of neighbour depends on no answer.
     """
     most = max(sum(each, Fraction(0)) for each in zip(*(t.steps for t in terms), strict=True))
-    return 2 * most if neighbours == Neighbours.REPLACE else most
+    return most if neighbours == Neighbours.ADD_REMOVE else 2 * most
 
 
 @lru_cache(maxsize=64)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
@@ -113,7 +113,7 @@ class Counts(Question):
                 path=path,
                 kind="counts",
                 amount=math.fsum(rhos),
-                sensitivity={n: table_sensitivity(schema, n) * math.sqrt(len(rhos)) for n in Neighbours},
+                sensitivity={n: table_sensitivity(schema, n) * math.sqrt(len(rhos)) for n in PRICED},
                 details={"sigma": sigma, "cliques": len(rhos)},
             )
             for sigma, rhos in groups.items()

@@ -8,7 +8,7 @@ Handlers are the only code beside the backends that sees exact answers. Validati
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar
@@ -34,6 +34,18 @@ Q = TypeVar("Q", bound=Question)
 Ints = NDArray[np.int64]
 
 
+@dataclass(frozen=True, eq=False)
+class PublicColumns:
+    """PublicColumns as they are, row by row."""
+
+    size: int
+    """The number of rows."""
+    codes: Mapping[str, NDArray[Any]]
+    """The level number of each row, one array a column."""
+    numbers: Mapping[str, NDArray[np.float64]]
+    """For numeric columns, the value within its bounds; NaN where there is none."""
+
+
 class Rows(Protocol):
     """The reads that a backend must be able to do. Exact answers: nobody but the driver may call it."""
 
@@ -46,6 +58,9 @@ class Rows(Protocol):
         Handlers multiply by the weight of a row, where it cannot wrap around 64 bits unnoticed.
         A rate below 1 draws a fresh Poisson sample: a coin of its own for each row.
         """
+
+    def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
+        """Some columns of all rows of a path, in the order of the rows: for `PublicRows` only."""
 
     def frame(self, path: StratumPath) -> pd.DataFrame:
         """All rows of a path, as level numbers: for third-party code only."""
@@ -61,6 +76,8 @@ class Wanted:
     """Whether the same tables are likely to be wanted at a later moment, so that keeping them pays."""
     sums: Sequence[tuple[Query, float]] = ()
     """Clipped sums, each with the probability with which a row takes part."""
+    columns: Sequence[str] = ()
+    """PublicColumns of all rows."""
     frame: bool = False
     """The rows themselves."""
 
@@ -73,6 +90,8 @@ class Exact:
     """The tables wanted."""
     sums: Sequence[Sequence[Ints]] = field(default=(), repr=False)
     """The sums wanted, each a list of numbers."""
+    columns: PublicColumns | None = field(default=None, repr=False)
+    """The columns wanted."""
     frame: pd.DataFrame | None = field(default=None, repr=False)
     """The rows themselves, where they are wanted."""
 
@@ -84,7 +103,11 @@ class Setting:
     schema: Schema
     """The columns that vary at its path."""
     neighbours: Neighbours
-    """What the guarantee compares."""
+    """What questions are priced for."""
+
+    def __post_init__(self) -> None:
+        """An attribute that changes is priced as a record exchanged, whoever asks."""
+        object.__setattr__(self, "neighbours", self.neighbours.priced)
 
 
 @dataclass(frozen=True)
@@ -114,7 +137,7 @@ class Handler(ABC, Generic[Q]):
 
     kind: ClassVar[type[Question]]
     reads: ClassVar[frozenset[str]] = frozenset()
-    """Which reads of a backend every question of this kind needs: `tables`, `sums`, `frame`."""
+    """Which reads of a backend every question of this kind needs: `tables`, `sums`, `columns`, `frame`."""
 
     def declared(self, question: Q) -> frozenset[type[Question]]:
         """The kinds of questions that a mechanism must have in its `needs` to ask this one."""

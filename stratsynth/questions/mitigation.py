@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.checks import one_of
+from stratsynth.checks import one_of, whole
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
+from stratsynth.questions.networks import MOST_HIDDEN, MOST_OUTPUT, outputs
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
 
 if TYPE_CHECKING:
@@ -42,15 +43,18 @@ class Mitigated(Query):
         pulls      the sum of g, clipped to `wide`
         excess     the sum of g - g clipped to `clip`, itself clipped to `wide` - `clip`; of all rows together
 
+    `network` has one hidden layer, as `NetworkGradients` has: theta is then one vector, the hidden weights unit after
+    unit and then the output weights, and a row's gradient by all of them is one vector too.
+
     A row adds numbers that are not negative to one group's tally and boundary, so exchanging it moves them by at most
     sqrt(2) of what a row can add.
     """
 
     design: Design
     target: str
-    link: Literal["logistic", "softmax"]
+    link: Literal["logistic", "softmax", "network"]
     theta: NDArray[np.float64]
-    """Coefficients: one a feature, or one row a feature and one column a class for `softmax`."""
+    """Coefficients: one a feature, one row a feature and one column a class for `softmax`, all weights of a network."""
     clip: float
     """The most L2 norm of a row's gradient of everything that is minimised."""
     by: Clique = ()
@@ -67,6 +71,8 @@ class Mitigated(Query):
     """A vector in the shape of theta; it goes with `clip_slopes`."""
     cuts: NDArray[np.float64] | None = None
     """Each group's own clip, as a part of `clip` from 0 to 1; None where all groups have the same."""
+    hidden: int = 0
+    """The number of hidden units of a network; 0 for the other models."""
 
     def __post_init__(self) -> None:
         """Keep copies of the arrays that nobody can change."""
@@ -76,7 +82,7 @@ class Mitigated(Query):
     def check(self, schema: Schema) -> None:
         """A design, a target of classes, known statistics, and finite arrays of the right shapes."""
         what = "mitigated"
-        one_of(f"{what}: link", self.link, ("logistic", "softmax"), error=MechanismError)
+        one_of(f"{what}: link", self.link, ("logistic", "softmax", "network"), error=MechanismError)
         check_target(what, self.design, self.target, schema, numeric=False)
         check_clip(what, self.clip)
         classes = schema.size(self.target)
@@ -95,7 +101,16 @@ class Mitigated(Query):
         self._check_arrays(schema, classes)
 
     def _check_arrays(self, schema: Schema, classes: int) -> None:
-        shape = (len(self.design.names(schema)), *((classes,) if self.link == "softmax" else ()))
+        features = len(self.design.names(schema))
+        shape = (features, *((classes,) if self.link == "softmax" else ()))
+        if self.link == "network":
+            whole("mitigated: hidden", self.hidden, 1, MOST_HIDDEN, error=MechanismError)
+            last = (self.hidden + 1) * outputs(classes)
+            if last > MOST_OUTPUT:
+                raise Unsupported(f"mitigated: {last:,} output weights are too many; take fewer hidden units.")
+            shape = (self.hidden * features + last,)
+        elif self.hidden != 0:
+            raise MechanismError("mitigated: hidden units are those of a network.")
         groups = schema.shape(self.by)
         if (self.direction is None) != (self.clip_slopes is None):
             raise MechanismError("mitigated: `clip_slopes` and `direction` go together.")
@@ -112,7 +127,8 @@ class Mitigated(Query):
 
     def replayed(self) -> Any:
         """All but what comes from earlier answers: coefficients, slopes, direction, cuts and clips."""
-        return "mitigated", self.design, self.target, self.link, self.theta.shape, self.by, self.statistics
+        shape = self.theta.shape, self.hidden
+        return "mitigated", self.design, self.target, self.link, shape, self.by, self.statistics
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """The gradient, then the statistics."""

@@ -119,6 +119,12 @@ def outputs(levels: int) -> int:
     return 1 if levels == 2 else levels
 
 
+def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Hidden weights, one row a unit, and output weights, one column a logit, of one vector of both in this order."""
+    cut = hidden * features
+    return weights[:cut].reshape(hidden, features), weights[cut:].reshape(hidden + 1, -1)
+
+
 def check_network(what: str, query: NetworkGradients | NetworkLosses, schema: Schema) -> None:
     """A sound design, a target of at least two levels, a clip, and finite weights of the right shapes."""
     check_target(what, query.design, query.target, schema, numeric=False)

@@ -39,7 +39,7 @@ class Block:
 
     def reach(self, neighbours: Neighbours) -> float:
         """How far one neighbouring step can move this block's sum, in clips."""
-        return self.exchange if neighbours == Neighbours.REPLACE else 1.0
+        return 1.0 if neighbours == Neighbours.ADD_REMOVE else self.exchange
 
     def sensitivity(self, neighbours: Neighbours) -> float:
         """The same in the sum's own unit."""
@@ -290,6 +290,7 @@ MOST_COORDINATES = 2**24
 
 def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the queries above, by its exact class: another could restate its own sensitivity."""
+    from stratsynth.questions.attribute import AttributeGradients
     from stratsynth.questions.confusions import Confusions
     from stratsynth.questions.fairness import FairGradients
     from stratsynth.questions.gradients import Gradients, Losses
@@ -299,7 +300,9 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     from stratsynth.questions.newton import Curvature
 
     regressions = (Moments, Glm, Gradients, Losses, Curvature)
-    classifiers = (NetworkGradients, NetworkLosses, FairGradients, Mitigated, Confusions, GroupLosses)
+    classifiers = (
+        NetworkGradients, NetworkLosses, FairGradients, AttributeGradients, Mitigated, Confusions, GroupLosses
+    )  # fmt: skip
     known = (Columns, RowVectors, *regressions, *classifiers)
     if type(query) not in known:
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")

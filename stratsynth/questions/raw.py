@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Never, cast
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
@@ -60,12 +60,18 @@ class Raw(Question):
             raise MechanismError("raw: the claimed delta must be at least 0 and below 1.")
         if not self.claim.by:
             raise MechanismError("raw: a claim needs its author, such as a package and its version.")
+        if schema.row_weight.column is not None:
+            raise Unsupported(
+                f"raw: {self.claim.by} knows nothing of the rows' weights in {schema.row_weight.column}, and would "
+                "count every row once. Take a mechanism that asks for counts, such as mst, or leave `weight` out of "
+                "the schema."
+            )
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """The claim, as it stands."""
         self.claim.check(neighbours, stratified=bool(path))
         details = {"claimed_by": self.claim.by, "delta": self.claim.delta}
-        unknown = dict.fromkeys(Neighbours, 1.0)
+        unknown = dict.fromkeys(PRICED, 1.0)
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
 

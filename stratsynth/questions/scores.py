@@ -130,7 +130,7 @@ class Distance(Score, Digested):
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells:
         twice the sum, but the largest cell still moves by no more than one weight.
         """
-        both = neighbours == Neighbours.REPLACE and self.norm == "l1"
+        both = neighbours != Neighbours.ADD_REMOVE and self.norm == "l1"
         return schema.row_weight.most * (2 if both else 1)
 
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
@@ -233,7 +233,7 @@ class Peak(Score):
         for score, w, blocks in zip(scores, worth, exact.sums, strict=True):
             slopes = [[int(x) for x in row] for row in np.rint(score.slopes * w / unit)]
             offsets = [round(Fraction(float(o)) / Fraction(unit)) for o in score.offsets]
-            total = [int(x) * at.schema.row_weight.most for block in blocks for x in block]
+            total = [int(x) * at.schema.row_weight.each for block in blocks for x in block]
             values = (
                 sum(a * s for a, s in zip(row, total, strict=True)) + o for row, o in zip(slopes, offsets, strict=True)
             )

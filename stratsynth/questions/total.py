@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
@@ -110,19 +110,26 @@ class Total(Question):
         blocks = self.query.blocks(schema)
         if self.currency == Currency.SAMPLED:
             details = {"noise": self.price, "rate": self.rate}
-            return (Charge(path, "total", 1.0, dict.fromkeys(Neighbours, 1.0), details, self.currency),)
+            return (Charge(path, "total", 1.0, dict.fromkeys(PRICED, 1.0), details, self.currency),)
         scales = self.scales(schema, neighbours)
         return tuple(
             Charge(
                 path,
                 "total",
                 share,
-                {n: schema.row_weight.most * b.sensitivity(n) for n in Neighbours},
+                {n: schema.row_weight.most * b.sensitivity(n) for n in PRICED},
                 {"scale" if self.currency == Currency.PURE else "sigma": scale / GRID * b.clip},
                 self.currency,
             )
             for share, b, scale in zip(self.shares(schema), blocks, scales, strict=True)
         )
+
+
+def wrapped(sums: NDArray[Any]) -> Ints:
+    """Integers of any size modulo 2^64, as sums in 64 bits are."""
+    if sums.dtype != object:
+        return sums
+    return np.array([int(x) % 2**64 for x in sums], np.uint64).view(np.int64)
 
 
 def total(
@@ -159,12 +166,14 @@ class TotalHandler(Handler[Total]):
     ) -> tuple[NoisySum, ...]:
         """Integers plus integers, a block at a time."""
         sampler = laplace if question.currency == Currency.PURE else gaussian
-        weight = at.schema.row_weight.most
+        weight = at.schema.row_weight.each
         # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
         return self._parts(
             question,
             at,
-            lambda i, scale: exact.sums[0][i] * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy),
+            lambda i, scale: (
+                wrapped(exact.sums[0][i]) * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy)
+            ),
         )
 
     def tv_error(self, question: Total, at: Setting) -> float:
@@ -228,16 +237,17 @@ class TotalHandler(Handler[Total]):
 
     def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Each block's difference at the noise it got."""
-        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.most
-        return sum((self._block_cost(question, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
+        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
+        return sum((self._block_cost(question, at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
 
-    def _block_cost(self, question: Total, here: Ints, there: Ints, part: NoisySum) -> Fraction:
+    def _block_cost(self, question: Total, at: Setting, here: Ints, there: Ints, part: NoisySum) -> Fraction:
         noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
         if question.currency == Currency.PURE:
             steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
             return Fraction(steps) * Fraction(math.sqrt(2)) / noise
-        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip
-            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2
+        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip; exchanged, to two
+            clips = 1 if at.neighbours == Neighbours.ADD_REMOVE else 4
+            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2 / clips
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, question: Total, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
@@ -245,6 +255,6 @@ class TotalHandler(Handler[Total]):
         if question.rate != 1:
             return []
         return [
-            (part.units - at.schema.row_weight.most * truth) * part.grid / part.sigma
+            (part.units - at.schema.row_weight.each * truth).astype(np.float64) * part.grid / part.sigma
             for part, truth in zip(answer, exact.sums[0], strict=True)
         ]

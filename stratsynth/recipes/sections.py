@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from stratsynth.checks import check_keys, check_seed
+from stratsynth.checks import check_keys, check_line, check_seed
 from stratsynth.errors import RecipeError
 from stratsynth.strata.groups import Groups
 
@@ -81,10 +81,16 @@ class ReleaseSection:
     """The seed of post-processing, at least 0. Noise is never seeded."""
     csv: bool = False
     """Whether the table is written as CSV too."""
+    title: str | None = None
+    """What the release is called, in its certificate, its report and its citation."""
+    publisher: str | None = None
+    """Who publishes it, for its citation."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative seed."""
+        """Refuse a negative seed, and what is no title."""
         check_seed(self.seed)
+        check_line("[release] title", self.title)
+        check_line("[release] publisher", self.publisher)
 
 
 def read_section(cls: type[S], section: Mapping[str, Any], where: str, folder: Path) -> S:

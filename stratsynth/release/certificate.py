@@ -22,7 +22,7 @@ from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE, written_by
 from stratsynth.release.meaning import malformed
 from stratsynth.release.notices import notices
-from stratsynth.release.stated import contradictions, read_stated
+from stratsynth.release.stated import ROW_WEIGHT, contradictions, read_stated
 from stratsynth.strata import impossible
 from stratsynth.version import VERSION
 
@@ -37,7 +37,8 @@ KEYS = (
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
-`dearest`, the dearest course of an adaptive mechanism; and, on disk, `files`, the hashes of all other files."""
+`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `called`, the
+release's title and publisher; and, on disk, `files`, the hashes of all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,
@@ -85,7 +86,9 @@ def certificate(
         "unverified": list(unverified),
         "unit": _unit(table),
         **({"record": table.record} if table.record is not None else {}),
+        **_row_weight(table),
         "neighbours": str(budget.neighbours),
+        **({"public_columns": list(budget.public)} if budget.public else {}),
         "guarantee": {
             **({"reserved": allot.amount} if allot.currency.unit == "epsilon" else {}),
             **allot.to_dict(),
@@ -99,7 +102,7 @@ def certificate(
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
         "weights": _weights(table, layout),
-        "unprotected": [*(["declared_size"] * (table.declared_size is not None)), *prepared.mechanism.unprotected],
+        "unprotected": prepared.unprotected,
         "schema": {
             "sha256": table.schema.sha256,
             "origin": table.schema.origin,
@@ -129,6 +132,14 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
 def _unit(table: PrivateTable) -> Any:
     unit = table.schema.unit
     return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
+
+
+def _row_weight(table: PrivateTable) -> dict[str, Any]:
+    """What a row counts, where a column says so; absent where every row counts 1."""
+    weight = table.schema.row_weight
+    if weight.column is None:
+        return {}
+    return {ROW_WEIGHT: {"column": weight.column, "max": weight.most, "missing": weight.missing}}
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:

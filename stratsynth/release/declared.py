@@ -72,9 +72,11 @@ class Comparison:
 def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparison]:
     """Everybody first, then the strata in order; empty where nothing that was asked counts records.
 
-    Rows of different weights are not compared: their tables count weight, and a size counts records.
+    Where rows have weights of their own, tables and declared sizes both count these. Rows that all count the same
+    more than 1 are not compared: their tables count weight, and a size counts records.
     """
-    if prepared.public.schema.row_weight != ONE:
+    weight = prepared.public.schema.row_weight
+    if weight.column is None and weight != ONE:
         return []
     layout, direct = prepared.strata, _measured(counted)
     strata = () if layout is None else layout.strata
@@ -89,13 +91,13 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
     # private weights are measured themselves, and exact counts of the rows are no declaration of their number
     said = layout is not None and not layout.weights.asked
     z = -NormalDist().inv_cdf(CHANCE / 2 / (1 + (len(groups) if said else 0)))
-    found = [_compared(DECLARED_SIZE, "", None if size is None else float(size), whole, z, sampled=False)]
+    found = [_compared(DECLARED_SIZE, "", None if size is None else float(size), whole, z)]
     if layout is None or not said:
         return found
     people = max(whole.value, 0.0) if size is None else float(size)
     for stratum, measured in groups.items():
         expected = people * layout.shares[stratum]
-        found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=True))
+        found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=weight.most))
     return found
 
 
@@ -151,14 +153,18 @@ def _together(ways: Sequence[Measured]) -> Measured:
 
 
 def _compared(
-    what: str, stratum: str, declared: float | None, measured: Measured, z: float, *, sampled: bool
+    what: str, stratum: str, declared: float | None, measured: Measured, z: float, *, sampled: int = 0
 ) -> Comparison:
-    """`z` is how many standard deviations are no difference yet; with `sampled`, rows are a sample of the declared."""
+    """`z` is how many standard deviations are no difference yet.
+
+    `sampled`, where rows are a sample of the declared, is the largest weight of one: a total of weights varies by at
+    most that many times as much as a count.
+    """
     noise, value = measured.noise_sd, measured.value
-    sd = math.hypot(noise, math.sqrt(declared or 0.0)) if sampled else noise
+    sd = math.hypot(noise, math.sqrt(sampled * (declared or 0.0)))
     away = None if declared is None or not sd > 0 else (value - declared) / sd
     return Comparison(
-        what, stratum, declared, value, noise, away, _verdict(declared, measured, z * sd, sampled=sampled)
+        what, stratum, declared, value, noise, away, _verdict(declared, measured, z * sd, sampled=bool(sampled))
     )
 
 

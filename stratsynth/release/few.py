@@ -37,17 +37,18 @@ def small_groups(prepared: Prepared, found: Sequence[Comparison]) -> list[dict[s
 
     Groups that cannot occur are left out. The size is None where none is public.
     """
-    layout, size = prepared.strata, prepared.public.size
+    layout, size, weight = prepared.strata, prepared.public.size, prepared.public.schema.row_weight
     if layout is None:
         return []
     noise = {c.stratum: NORMAL_95 * c.noise_sd for c in found if c.what == SHARE}
     known = size is not None and layout.weights.informative
+    rows = FEW * (weight.mean or 1.0)  # of weighted rows the size is a total, of about this many rows
     listed: list[tuple[float, dict[str, Any]]] = []
     for group in layout.groups:
         for member in group.members:
             share = layout.declared_shares.get(member, 0.0)
             people = size * share if size is not None and known else None
-            least = max(FEW, noise.get(group.stratum.label, 0.0))
+            least = max(rows, noise.get(group.stratum.label, 0.0))
             few = people is not None and people < least
             if (few or group.stratum.is_merge) and share > 0:
                 record = {

@@ -40,6 +40,7 @@ OF_THIS = {
         "Sizes of the groups",
         "How large the groups are: their exact confidential sizes are in the release without noise.",
     ),
+    "row_count": ("Number of records", "How many records there are: the exact number is public with the columns."),
     "undeclared": (
         "Undeclared disclosures",
         "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
@@ -54,9 +55,24 @@ KEY = "not_protected"
 """Where a certificate has the sentences; those of version 0.1 have none."""
 
 
-def disclosed(unprotected: Sequence[str]) -> dict[str, str]:
+def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
     """What was disclosed without noise, by what it is about: of the names under a certificate's `unprotected`."""
-    return dict(OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected)
+    unprotected: Sequence[str] = certificate["unprotected"]
+    found = {}
+    if named := certificate.get("public_columns"):
+        found["Public columns"] = (
+            f"{', '.join(named)}: the release may show them as they are, record by record. Only what the other columns "
+            "say of a record is protected, and not whether it is there."
+        )
+        if "record" in certificate:
+            found["Public columns"] += (
+                " A line of the file that cannot be read as a record is left out, also where a stray quote in a "
+                "protected value is why; Parquet has no such lines."
+            )
+    said = (
+        OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"
+    )
+    return found | dict(said)
 
 
 def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
@@ -66,7 +82,7 @@ def limits(certificate: Mapping[str, Any]) -> dict[str, str]:
         found["Everybody"] = "This is no private release: it protects nobody."
     if certificate["unverified"]:
         found["Unverified parts"] = f"The guarantee rests on {', '.join(certificate['unverified'])}."
-    return found | disclosed(certificate["unprotected"]) | ALWAYS
+    return found | disclosed(certificate) | ALWAYS
 
 
 def sentences(certificate: Mapping[str, Any]) -> list[str]:

@@ -30,7 +30,16 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})
-    return said
+    return [{"kind": "public_columns", "text": text} for text in open_columns(prepared.budget.public)] + said
+
+
+def open_columns(names: Sequence[str]) -> Iterator[str]:
+    """What a reader has to know first of a release that protects some columns alone; nothing where all are."""
+    if names:
+        yield (
+            f"NOT PROTECTED: the columns {', '.join(names)}, and the number of records. The release may show them as "
+            "they are. The guarantee is about the values of the other columns, for whoever knows these."
+        )
 
 
 def measured_line(certificate: Mapping[str, Any]) -> str:

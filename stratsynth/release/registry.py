@@ -172,7 +172,10 @@ def _protection(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
     guarantee, currency = record["guarantee"], Currency(record["guarantee"]["currency"])
     unit, exchanged = words.unit(record), record["neighbours"] == "replace"
     step = f"one {unit} is exchanged for any other" if exchanged else f"one {unit} is added or removed"
-    others = [f"{words.STEPS.get(s, s)}: {'unknown' if p is None else f'{p:.6g}'}" for s, p in record["prices"].items()]
+    if named := ", ".join(record.get("public_columns", ())):
+        step = f"the values of one {unit} in the columns other than {named} change"
+    none = words.price(record["neighbours"], None)
+    others = [f"{words.STEPS.get(s, s)}: {none if p is None else f'{p:.6g}'}" for s, p in record["prices"].items()]
     return {
         "dp_variant": {
             "variant_name": VARIANTS[currency],

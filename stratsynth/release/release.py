@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from stratsynth.checks import check_line, whole
 from stratsynth.checks import path as given_path
-from stratsynth.checks import whole
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.whole import new_folder, write_json, write_text
 from stratsynth.models import Model, TableModel, files
@@ -201,6 +201,18 @@ class Release:
         told = model.table(model.shown(data))
         rows = np.arange(len(told["prediction"]))
         return pa.table({"row": rows, **{name: pa.array(values) for name, values in told.items()}})
+
+    def called(self, title: str | None = None, publisher: str | None = None) -> Release:
+        """The same release with a title and a publisher, which certificate, report and citation name.
+
+        Raises:
+            UsageError: What is no line of text.
+        """
+        given = {"title": title, "publisher": publisher}
+        for key, value in given.items():
+            check_line(key, value)
+        named = {key: value for key, value in given.items() if value is not None}
+        return replace(self, certificate={**self.certificate, "called": named}) if named else self
 
     def save(
         self,

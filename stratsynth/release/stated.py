@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from stratsynth.accounting.budget import MOST_EPSILON, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
+from stratsynth.accounting.budget import MOST_EPSILON, PRICED, TRUNCATION_SHARE, Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.prices import Worst
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import UsageError
+from stratsynth.schema.weight import MOST
 
+ROW_WEIGHT = "row_weight"
+"""Where a certificate says which column holds the rows' weights, and the largest; absent where every row counts 1."""
 TOLERANCE = 1e-9
 """The relative difference between a stated and a recomputed figure that rounding may make."""
 
@@ -39,6 +42,8 @@ class Stated:
     """For an adaptive mechanism, its dearest course; None also where the certificate does not state it."""
     adaptive: bool
     """Whether answers decide what is asked."""
+    weight: int = 1
+    """The largest weight of a row."""
 
     @property
     def slack(self) -> float:
@@ -72,7 +77,10 @@ def _read(record: Mapping[str, Any]) -> Stated:
     elif not math.isclose(cut, delta * TRUNCATION_SHARE, rel_tol=1e-6):
         raise ValueError(f"its truncation_delta is not {TRUNCATION_SHARE:g} of its delta")
     unit, rows = (unit, 1) if isinstance(unit, str) else (unit["column"], unit["max_rows"])
-    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows)
+    public = record.get("public_columns", ())
+    if (record["neighbours"] == Neighbours.ATTRIBUTE) != bool(public):
+        raise ValueError("its public columns do not go with its neighbours")
+    budget = Budget(guarantee["epsilon"], delta, record["neighbours"], unit, rows, public)
     amount = guarantee.get("reserved", guarantee[currency.unit])
     if not is_number(amount) or not amount > 0:
         raise ValueError(f"its {currency.unit} is no positive number")
@@ -86,12 +94,23 @@ def _read(record: Mapping[str, Any]) -> Stated:
     return Stated(
         budget, allot, currency in (Currency.ZCDP, Currency.SAMPLED) or "reserved" in guarantee,
         Spending(budget.neighbours, charges), worst, record["mechanism"].get("adaptive") is True,
+        _weight(record),
     )  # fmt: skip
+
+
+def _weight(record: Mapping[str, Any]) -> int:
+    """The largest weight of a row; 1 where the certificate names no column of weights."""
+    if ROW_WEIGHT not in record:
+        return 1
+    weight = record[ROW_WEIGHT]
+    if not isinstance(weight["column"], str) or not is_whole(weight["max"]) or not 1 <= weight["max"] <= MOST:
+        raise ValueError("its row_weight names no column, or no whole number as the largest weight")
+    return int(weight["max"])
 
 
 def _charge(record: Mapping[str, Any], currency: Currency) -> Charge:
     charge = Charge.from_dict(record, currency)
-    figures = [charge.amount, *(charge.sensitivity[notion] for notion in Neighbours)]
+    figures = [charge.amount, *(charge.sensitivity[notion] for notion in PRICED)]
     if not all(is_number(figure) and figure > 0 for figure in figures) or not isinstance(charge.kind, str):
         raise ValueError("a charge's amount or sensitivity is no positive number")
     return charge

@@ -21,6 +21,7 @@ SHAPES = (
     Markup('<path d="M0-6.5 6.5 0 0 6.5-6.5 0Z"/>'),
     Markup('<path d="M-6-4.5H6L0 6.5Z"/>'),
     Markup('<circle r="3.5"/>'),
+    Markup('<path d="M-2-6H2V-2H6V2H2V6H-2V2H-6V-2H-2Z"/>'),
 )
 BASELINE = Markup('<path d="M0-9V9" fill="none"/>')
 HEIGHT = 26

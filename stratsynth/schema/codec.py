@@ -23,6 +23,7 @@ from stratsynth.schema.nested import Nested
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import MISSING
+from stratsynth.schema.weight import RowWeight
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +39,9 @@ class Coded:
     n: int = field(repr=False)
     """The number of rows that the schema's policy lets in."""
 
+    weights: NDArray[np.int64] | None = field(default=None, repr=False)
+    """What each row counts, where a column says so and it was asked for."""
+
 
 def check_columns(schema: Schema, names: Iterable[str]) -> None:
     """Refuse a table that lacks a column of the schema or has it twice; other columns are ignored."""
@@ -46,7 +50,7 @@ def check_columns(schema: Schema, names: Iterable[str]) -> None:
 
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
     """Refuse, from a table's structure alone, what could not be read: columns, and what tells units apart."""
-    wanted = schema.names if isinstance(schema.unit, str) else (*schema.names, schema.unit.column)
+    wanted = (*schema.names, *schema.beside)
     places = locate(wanted, names)
     if types is not None:
         for name, place in zip(wanted, places, strict=True):
@@ -70,10 +74,11 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
     return [places[name][0] for name in wanted]
 
 
-def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = ()) -> Coded:
+def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> Coded:
     """Turn rows into codes; rows with a value that the schema neither knows nor admits are left out.
 
-    `numbers` names numeric columns whose clipped values are wanted as well.
+    `numbers` names numeric columns whose clipped values are wanted as well; `weigh` wants the rows' weights, where the
+    schema names their column.
     """
     check_columns(schema, data.column_names)
     for name in numbers:
@@ -93,10 +98,26 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = ()) -> Coded
                 reals[name] = real
         kept &= coded >= 0
         codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
+    weights = row_weights(schema.row_weight, data) if weigh else None
     if not kept.all():
+        weights = None if weights is None else weights[kept]
         codes = {name: coded[kept] for name, coded in codes.items()}
         reals = {name: real[kept] for name, real in reals.items()}
-    return Coded(codes, reals, int(kept.sum()))
+    return Coded(codes, reals, int(kept.sum()), weights)
+
+
+def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
+    """What each row counts, by its own value alone: a whole number from 0 to the largest weight; None without a column.
+
+    Halves are rounded to the even number; what is no finite number counts as the schema's `missing`.
+    """
+    if weight.column is None:
+        return None
+    values.check_type(weight.column, data.column(weight.column).type)
+    plain = Numeric(lower=0, upper=weight.most, bins=1)
+    reals, _ = values.floats(plain, data.column(weight.column))
+    whole = np.clip(np.rint(reals), 0, weight.most)
+    return np.where(np.isnan(whole), weight.missing, whole).astype(np.int64)
 
 
 def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:

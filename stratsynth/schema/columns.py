@@ -54,6 +54,10 @@ class Categorical:
     ordered: bool = False
     """Whether the levels have an order, that in which they are listed; of dtype "category" alone, which keeps it."""
 
+    public: bool = field(default=False, metadata={"digest": False})
+    """Whether its values need no protection under neighbours = "attribute"; it changes nothing under the others. The
+    schema's hash has it where it is true."""
+
     def __post_init__(self) -> None:
         levels = checks.items("levels", self.levels)
         checks.count("levels", len(levels))
@@ -66,10 +70,16 @@ class Categorical:
         object.__setattr__(self, "labels", checks.labels(self.labels, self._named))
         checks.choice("dtype", self.dtype, ("string", "category", "int64", "float64", "bool"))
         checks.flag("ordered", self.ordered)
+        checks.flag("public", self.public)
         if self.ordered and self.dtype != "category":
             checks.refuse('ordered needs dtype = "category"')
         if self.dtype not in {"string", "category"}:
             self._check_typed()
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether no value leaves its row out."""
+        return self.outside is not None
 
     @cached_property
     def all_levels(self) -> tuple[str, ...]:
@@ -200,9 +210,14 @@ class Numeric:
     """The unit of the transform, and of logarithmic bins and shapes: what is small beside it is hardly bent. A public
     choice, say 1,000 for incomes."""
 
+    public: bool = field(default=False, metadata={"digest": False})
+    """Whether its values need no protection under neighbours = "attribute"; it changes nothing under the others. The
+    schema's hash has it where it is true."""
+
     def __post_init__(self) -> None:
         checks.flag("integer", self.integer)
         checks.flag("missing", self.missing)
+        checks.flag("public", self.public)
         for key in ("lower", "upper"):
             object.__setattr__(self, key, self._number(key, getattr(self, key)))
         if self.lower >= self.upper:
@@ -228,6 +243,11 @@ class Numeric:
         checks.count("bins", self.size)
         checks.unique("bins", self.all_levels)
         object.__setattr__(self, "labels", checks.labels(self.labels, self.all_levels))
+
+    @property
+    def admits_all(self) -> bool:
+        """Whether no value leaves its row out."""
+        return self.missing
 
     @cached_property
     def breaks(self) -> tuple[float, ...]:

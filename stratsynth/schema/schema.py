@@ -68,7 +68,7 @@ class Schema:
     """Combinations of values that cannot occur. No sample of a release holds one."""
 
     row_weight: RowWeight = ONE
-    """How much a row counts in tables and sums. Files have no word for it yet: every row counts 1."""
+    """How much a row counts in tables and sums: 1, or what one of its columns says (`weight` in files)."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.columns, Mapping):
@@ -92,11 +92,27 @@ class Schema:
             raise SchemaError(
                 f"unit: {self.unit.column} tells people apart, so it must not be released: leave it out of the columns"
             )
+        self._check_weight()
         for i, rule in enumerate(self.rules, start=1):
             if not isinstance(rule, Rule):
                 raise SchemaError("rules must be a list of Rule")
             with toml.blame(f"rule {i}"):
                 rule.cells(self)  # refuses levels and columns that do not exist
+
+    def _check_weight(self) -> None:
+        """A weight's column is neither released nor what tells people apart."""
+        weight = self.row_weight
+        if not isinstance(weight, RowWeight):
+            raise SchemaError('weight must be { column = "...", max = ... }, in Python RowWeight(max, "...")')
+        if weight.column is None:
+            return
+        if weight.column in self.columns:
+            raise SchemaError(
+                f"weight: rows count as {weight.column} says, and released rows count 1 each: leave it out of the "
+                "columns"
+            )
+        if isinstance(self.unit, Unit) and self.unit.column == weight.column:
+            raise SchemaError(f"weight: {weight.column} tells people apart; no column does both")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schema) and self.sha256 == other.sha256
@@ -122,9 +138,28 @@ class Schema:
         return 1 if isinstance(self.unit, str) else self.unit.max_rows
 
     @property
+    def alike(self) -> int:
+        """The largest count of rows that say the same: those of one unit, each of the largest weight.
+
+        The variance of a sum over a random sample is at most this many times that of as large a count of single rows.
+        """
+        return self.most_rows * self.row_weight.most
+
+    @property
+    def beside(self) -> tuple[str, ...]:
+        """The columns that are read and never released: what tells units apart, and the rows' weights."""
+        unit = () if isinstance(self.unit, str) else (self.unit.column,)
+        return unit if self.row_weight.column is None else (*unit, self.row_weight.column)
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(self.columns)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """The columns that need no protection under neighbours = "attribute"."""
+        return tuple(name for name, column in self.columns.items() if column.public)
 
     @property
     def oneways(self) -> tuple[tuple[str], ...]:
@@ -185,7 +220,7 @@ class Schema:
         """The hash of what the schema says: of its columns in order, whatever the order of labels."""
         said = toml.to_tables(self)
         said["columns"] = list(said["columns"].items())
-        if self.row_weight != ONE:
+        if self.row_weight != ONE and self.row_weight.column is None:
             said["row_weight"] = self.row_weight.most
         return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
 

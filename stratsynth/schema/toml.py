@@ -17,6 +17,7 @@ from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.temporal import KINDS, Temporal
+from stratsynth.schema.text import check_text
 from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
@@ -34,12 +35,12 @@ _LONG_KEY = re.compile(rf"(?<![\w-])(?:[\w-]++[ \t]*+\.[ \t]*+){{{_PARTS}}}")
 _KINDS: dict[str, type[Categorical | Numeric]] = {
     "categorical": Categorical, "nested": Nested, "numeric": Numeric, **dict.fromkeys(KINDS, Temporal)
 }  # fmt: skip
-_IMPLIED = {"kind", "integer"}
+IMPLIED = {"kind", "integer"}
 """Fields of a `Temporal` that files do not write: its kind is the column's, and it is always of whole numbers."""
 _BOUNDS = ("lower", "upper", "edges", "spikes")
 """What dates and times are written in, instead of numbers."""
 _EXAMPLES = {"date": "2024-12-31", "datetime": "2024-12-31 23:59:59", "time": "23:59:59"}
-_TOP = ("format", "origin", "reviewed_by", "unit", "columns", "forbid")
+_TOP = ("format", "origin", "reviewed_by", "unit", "weight", "columns", "forbid")
 
 
 @dataclass(frozen=True)
@@ -101,13 +102,25 @@ def parse(text: str) -> Said:
         reviewed_by=said.get("reviewed_by"),
         unit=unit,
         rules=_rules(said.get("forbid", [])),
+        row_weight=_weight(said["weight"]) if "weight" in said else ONE,
     )
+
+
+def _weight(given: object) -> RowWeight:
+    """The weight of rows: the column that holds it, and the largest."""
+    with blame("weight"):
+        if not isinstance(given, dict):
+            raise SchemaError('must be a table, such as { column = "PWGTP", max = 300 }')
+        _known(given, ("column", "max", "missing", "mean"))
+        _present(given, ("column", "max"))
+    said = {key: given[key] for key in ("missing", "mean") if key in given}
+    return RowWeight(given["max"], check_text("weight: column", given["column"]), **said)
 
 
 def dumps(schema: Schema) -> str:
     """The schema as TOML text; refuses what it has no words for, which would otherwise be lost."""
-    if schema.row_weight != ONE:
-        raise SchemaError("rows of another weight than 1 cannot be written to a schema file")
+    if schema.row_weight != ONE and schema.row_weight.column is None:
+        raise SchemaError("rows that each count more than 1 cannot be written to a schema file")
 
     return dumped(to_tables(schema))
 
@@ -141,6 +154,12 @@ def to_tables(schema: Schema) -> dict[str, Any]:
     if schema.reviewed_by is not None:
         said["reviewed_by"] = schema.reviewed_by
     said["unit"] = schema.unit if isinstance(schema.unit, str) else dict(vars(schema.unit))
+    if (weight := schema.row_weight).column is not None:
+        said["weight"] = {"column": weight.column, "max": weight.most}
+        if weight.missing:
+            said["weight"]["missing"] = weight.missing
+        if weight.mean is not None:
+            said["weight"]["mean"] = _plain(float(weight.mean))
     said["columns"] = {name: _keys(column) for name, column in schema.columns.items()}
     if schema.rules:
         said["forbid"] = [{"when": dict(rule.when), "never": dict(rule.never)} for rule in schema.rules]
@@ -153,7 +172,7 @@ def _keys(column: Column) -> dict[str, Any]:
     keys: dict[str, Any] = {"kind": kind}
     for key in fields(column):
         value = getattr(column, key.name)
-        if value in (key.default, {}) or (temporal and key.name in _IMPLIED):
+        if value in (key.default, {}) or (temporal and key.name in IMPLIED):
             continue
         if isinstance(column, Temporal) and kind != "duration" and key.name in _BOUNDS:
             keys[key.name] = [column.spell(v) for v in value] if isinstance(value, tuple) else column.spell(value)
@@ -180,7 +199,7 @@ def _column(name: str, keys: object) -> Column:
             names = ", ".join(f'"{name}"' for name in _KINDS)
             raise SchemaError(f"kind must be one of {names}{nearest(str(kind), _KINDS)}")
         made = _KINDS[kind]
-        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in _IMPLIED])
+        _known(given, [key.name for key in fields(made) if made is not Temporal or key.name not in IMPLIED])
         _present(given, ("levels",) if issubclass(made, Categorical) else ("lower", "upper"))
         if made is Temporal:
             _refuse_numbers(kind, given)

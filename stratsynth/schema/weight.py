@@ -4,20 +4,56 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import SchemaError
+from stratsynth.schema.text import check_text
+
+MOST = 2**10
+"""The largest weight that a schema may declare."""
 
 
 @dataclass(frozen=True)
 class RowWeight:
-    """The weight of every row, in whole units: tables and sums add it up, and noise covers its largest value."""
+    """The weight of a row, in whole units: tables and sums add it up, and noise covers its largest value.
+
+    With a `column`, every row counts as its own weight there, such as the people whom a respondent of a survey stands
+    for: rounded to a whole number, what is below 0 as 0 and what is above `most` as `most`. What is no finite number
+    counts as `missing`. Which weight a row has depends on that row alone.
+    """
 
     most: int = 1
-    """The largest weight of a row, and today the weight of each: sensitivities are in proportion to it."""
+    """The largest weight of a row; without a column, the weight of each. Sensitivities are in proportion to it."""
+
+    column: str | None = None
+    """The column that holds the rows' weights; not among the columns of the schema, as it is never released."""
+
+    missing: int = 0
+    """The weight of a row whose own is missing or no number; 0 leaves the row out of every count and sum."""
+
+    mean: float | None = None
+    """About the mean weight, where it is publicly known, such as population over sample: for plans alone."""
 
     def __post_init__(self) -> None:
         """A whole number with which tables of 2^32 rows, and their distances in 1/65,536 of a record, fit 64 bits."""
-        if type(self.most) is not int or not 1 <= self.most <= 2**10:
-            raise SchemaError(f"the weight of a row must be a whole number from 1 to 1,024, not {self.most!r}")
+        if type(self.most) is not int or not 1 <= self.most <= MOST:
+            raise SchemaError(
+                f"the weight of a row must be a whole number from 1 to {MOST:,}, not {self.most!r}: larger weights are "
+                "cut to the largest, or the column is divided first, so that one unit is ten people, say"
+            )
+        if self.column is None:
+            if self.missing != 0 or self.mean is not None:
+                raise SchemaError("the weight of a row: `missing` and `mean` need a column")
+            return
+        check_text("weight: column", self.column)
+        if not is_whole(self.missing) or not 0 <= self.missing <= self.most:
+            raise SchemaError("weight: missing must be a whole number from 0 to max")
+        if self.mean is not None and not (is_number(self.mean) and 0 < self.mean <= self.most):
+            raise SchemaError("weight: mean must be a number above 0, and at most max")
+
+    @property
+    def each(self) -> int:
+        """What a count of rows is multiplied by: 1 where rows have weights of their own, which reading has counted."""
+        return self.most if self.column is None else 1
 
 
 ONE = RowWeight()

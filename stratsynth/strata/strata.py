@@ -185,6 +185,8 @@ def _within(schema: Schema, stratum: Stratum) -> Schema:
     for name in stratum.columns:
         schema.column(name)
     columns = dict(schema.columns)
+    if not all(schema.column(name).public for name in stratum.columns):  # who is in it is no public knowledge
+        columns = {n: replace(c, public=False) if c.public else c for n, c in columns.items()}
     for name, levels in stratum.items:
         if len(levels) == 1:
             del columns[name]

@@ -86,15 +86,16 @@ def check_contract(
         build: Makes the mechanism for a world.
         driver: What answers from rows; tests put broken ones in its place.
         load: What makes rows of a source, for exact answers.
-        among: Worlds for a mechanism that needs columns which the usual ones lack.
+        among: Worlds for a mechanism that needs columns which the usual ones lack; all of one notion of neighbour.
         tables: The number of tables.
         neighbours: The number of neighbouring tables of each.
         seed: Of the tables.
     """
     rng = np.random.default_rng(seed)
     found: dict[Finding, None] = {}
-    budget = Budget(epsilon=3, delta=1e-6)
     settings = list(among or worlds())
+    (notion,) = {world.neighbours for world in settings}
+    budget = Budget(epsilon=3, delta=1e-6, neighbours=notion)
     if CAN_FORK:
         found.update(dict.fromkeys(f for world in settings for f in _orders(build, world, budget, driver, rng)))
     noise: list[NDArray[np.float64]] = []
@@ -119,7 +120,7 @@ def check_contract(
             there = exact_answers(load(world.schema, open_source(other)), asked)
             found.update(dict.fromkeys(_sensitivity(first, exact, there, budget)))
             if j % 2:
-                other = world.table(rng, KINDS[j % len(KINDS)])
+                other = world.stranger(rows, rng, KINDS[j % len(KINDS)])
             second = record(build(world, other), world, other, budget, driver, frozen=first)
             found.update(dict.fromkeys(_compare(first, second)))
     found.update(dict.fromkeys(_spread(noise)))
@@ -133,7 +134,8 @@ def _course(run: Run) -> Counter[Any]:
 
 def _orders(build: Build, world: World, budget: Budget, driver: Driver, rng: np.random.Generator) -> Iterator[Finding]:
     """Two tables in both orders, each order in a process of its own; every answer is about the first of them."""
-    one, many = world.table(rng, "any"), world.table(rng, "many")
+    one = world.table(rng, "any")
+    many = world.stranger(one, rng, "many")
 
     def runs(order: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
         return [record(build(world, rows), world, rows, budget, driver, twin=one).parts() for rows in order]
@@ -185,7 +187,9 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
     neighbours, everywhere = budget.neighbours, Fraction(0)
     for (a, answer), one, two in zip(_asked(run), here, there, strict=True):
         cost = moved(a, one, two, neighbours, answer)
-        charged = sum((Fraction(c.amount) for c in a.question.charges(a.schema, a.path, neighbours)), Fraction(0))
+        charged = sum(
+            (Fraction(c.amount) for c in a.question.charges(a.schema, a.path, neighbours.priced)), Fraction(0)
+        )
         if cost > charged:
             yield Finding("sensitivity", f"{type(a.question).__name__}: one record moved more than was charged")
         everywhere += cost

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.strata import crossing
 from stratsynth.weights import Weights
@@ -30,6 +31,9 @@ class World:
     """The columns to stratify by."""
     weights: Weights
     declared_size: int = 100
+    neighbours: Neighbours = Neighbours.ADD_REMOVE
+    """What two tables of this world differ in: a record more or fewer; or, for `attribute`, what one record holds in
+    the columns that the schema does not name public. Budgets of the contract say the same."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
         """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, `many`, or `any`."""
@@ -43,14 +47,38 @@ class World:
             elif kind == "lopsided":  # most groups nearly or wholly empty
                 odds = 0.05 ** np.arange(len(levels))
             columns[name] = rng.choice(np.array(levels, dtype=object), size=number, p=odds / odds.sum())
+        if (weight := self.schema.row_weight.column) is not None:
+            columns[weight] = rng.choice(np.array(_weights(self.schema), dtype=object), size=number)
         return pd.DataFrame(columns)
 
     def neighbour(self, table: pd.DataFrame, rng: Generator) -> pd.DataFrame:
-        """The same rows with one more or one fewer; the new one is as likely to be rare as common."""
+        """The same rows with one more or one fewer; the new one is as likely to be rare as common.
+
+        For `attribute`, the same rows with other values in the protected columns of one.
+        """
+        if self.neighbours == Neighbours.ATTRIBUTE:
+            return self._changed(table, rng, [int(rng.integers(len(table)))] if len(table) else [])
         if len(table) and rng.random() < 0.5:
             return table.drop(index=int(rng.integers(len(table)))).reset_index(drop=True)
         row = pd.DataFrame({c: [_pick(rng, _values(self.schema, c))] for c in self.schema.names})
+        if (weight := self.schema.row_weight.column) is not None:
+            row[weight] = [_pick(rng, _weights(self.schema))]
         return pd.concat([table.astype(object), row.astype(object)], ignore_index=True)
+
+    def stranger(self, table: pd.DataFrame, rng: Generator, kind: str) -> pd.DataFrame:
+        """A table that a chain of neighbours leads to: any one; for `attribute`, all protected values drawn again."""
+        if self.neighbours == Neighbours.ATTRIBUTE:
+            return self._changed(table, rng, range(len(table)))
+        return self.table(rng, kind)
+
+    def _changed(self, table: pd.DataFrame, rng: Generator, rows: Sequence[int]) -> pd.DataFrame:
+        """Other values in the protected columns of some rows."""
+        found = table.astype(object)
+        for name in (name for name in self.schema.names if not self.schema.column(name).public):
+            values = _values(self.schema, name)
+            for row in rows:
+                found.loc[found.index[row], name] = _pick(rng, values)
+        return found
 
 
 def _pick(rng: Generator, values: list[str | None]) -> str | None:
@@ -63,6 +91,12 @@ def _values(schema: Schema, name: str) -> list[str | None]:
     if isinstance(column, Categorical):
         return [*column.levels, None, "zebra"]
     return [*(str(int(v)) for v in np.linspace(column.lower - 3, column.upper + 3, 9)), None, "NaN", "1e308"]
+
+
+def _weights(schema: Schema) -> list[str | None]:
+    """What a file may hold in the column of weights: whole and broken ones, far too large ones, and no number."""
+    most = schema.row_weight.most
+    return [*(str(w) for w in range(0, most + 1, max(1, most // 4))), str(most), "1.5", str(7 * most), "-3", "x", None]
 
 
 def worlds() -> Iterator[World]:

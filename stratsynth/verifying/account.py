@@ -99,8 +99,10 @@ def _is_it(
 ) -> bool:
     """Whether a reservation is of this mechanism, budget and allotment, and its charges are the certificate's."""
     allot = allotment_of(line)
-    promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit)
-    wanted = (stated.allot.currency, stated.budget.epsilon, stated.budget.neighbours, stated.budget.unit)
+    promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit,
+                allot.promise.public)  # fmt: skip
+    wanted = (stated.allot.currency, stated.budget.epsilon, stated.budget.neighbours, stated.budget.unit,
+              stated.budget.public)  # fmt: skip
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
     charged = [

@@ -9,7 +9,7 @@ from typing import Any
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
-from stratsynth.release.stated import Stated
+from stratsynth.release.stated import ROW_WEIGHT, Stated
 from stratsynth.schema import Schema
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
@@ -70,10 +70,40 @@ def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
     if schema.sha256 == schema_of(record):
         notes.checked.append("model/schema.toml is the schema that the certificate states.")
         _strata(schema, record, stated, notes)
+        _public(schema, record, stated, notes)
+        _weight(schema, record, stated, notes)
     else:
         notes.findings.append(
             "model/schema.toml is not the schema that certificate.json states: levels may stand for others."
         )
+
+
+def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Where some columns alone are protected: which are not, as the schema has it, and that a reader is told first."""
+    named = stated.budget.public
+    if not named:
+        return
+    before = len(notes.findings)
+    if set(named) != set(schema.public):
+        notes.findings.append("certificate.json's public columns are not those of its schema.")
+    if not {name for charge in stated.spending.charges for s in charge.path for name in s.columns} <= set(named):
+        notes.findings.append("Charges were made in strata of a protected column, between which an attribute moves.")
+    if next((notice["kind"] for notice in record.get("notices", ())), "") != "public_columns":
+        notes.findings.append("certificate.json does not say first which columns are not protected.")
+    if len(notes.findings) == before:
+        notes.checked.append(f"NOT PROTECTED are the columns {', '.join(named)}, as the schema declares.")
+
+
+def _weight(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """Sensitivities grow with the largest weight of a row, so that the schema and the certificate must agree on it."""
+    said = record.get(ROW_WEIGHT, {}).get("column")
+    if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
+        notes.findings.append(
+            f"certificate.json says that a row counts at most {stated.weight:,}, and model/schema.toml that it counts "
+            f"at most {schema.row_weight.most:,}, or they name different columns of weights."
+        )
+    elif said is not None:
+        notes.checked.append(f"Rows count as {said} says, at most {stated.weight:,}, and tables were priced for that.")
 
 
 def _strata(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:

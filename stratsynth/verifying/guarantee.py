@@ -112,7 +112,7 @@ def _claims(stated: Stated) -> str:
 
 def _prices(said: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     """Every stated price against those that the charges give, for whatever an older certificate leaves open."""
-    factors = [c.factor(stated.budget.neighbours, Neighbours.REPLACE) for c in stated.spending.charges]
+    factors = [c.factor(stated.budget.neighbours.priced, Neighbours.REPLACE) for c in stated.spending.charges]
     if stated.worst is not None and max(factors, default=Fraction(1)) > stated.worst.factor * (1 + Fraction(TOLERANCE)):
         notes.findings.append("certificate.json states a dearest course that is cheaper than what was asked.")
         return

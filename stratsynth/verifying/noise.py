@@ -51,10 +51,14 @@ def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: 
 
 def _unpaid(charge: Charge, stated: Stated) -> str:
     """What is wrong with a charge's price or sensitivity; empty where nothing is, or nobody could say."""
-    moved, rows = charge.sensitivity[stated.budget.neighbours], stated.budget.rows
+    moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
         tables = charge.details.get("cliques")
-        wide = is_whole(tables) and tables >= 1 and _at_least(charge, rows * math.sqrt(tables), math.sqrt(2))
+        wide = (
+            is_whole(tables)
+            and tables >= 1
+            and _at_least(charge, rows * stated.weight * math.sqrt(tables), math.sqrt(2))
+        )
         return _gaussian(charge, moved) if wide else "its sensitivity is smaller than that of its tables"
     if charge.kind == "choose":
         wide = _at_least(charge, rows, 1)

@@ -10,32 +10,38 @@ from stratsynth.checks import check_keys
 from stratsynth.errors import RecipeError, WeightsError, nearest
 from stratsynth.weights.sources import SOURCES, Weights
 
-_KEYS: Mapping[str, Mapping[str, Any]] = {
+KEYS: Mapping[str, Mapping[str, Any]] = {
     "public": {"path": str, "citation": str},
     "holdout": {"path": str, "citation": str, "confidential": bool},
     "private": {"share": float, "prior": Mapping},
     "raked": {"margins": Sequence, "start": Mapping},
     "invariant": {"path": str, "citation": str},
 }
-_NEEDED = {
+"""The keys of each source, and their types."""
+NEEDED = {
     "public": ("path", "citation"),
     "holdout": ("path",),
     "private": ("share",),
     "raked": ("margins",),
     "invariant": ("path",),
 }
-_HELP = {
+"""The keys that a source cannot do without."""
+HELP = {
     "path": "a CSV file with the strata's columns and `share` or `count`",
     "citation": "where the shares were published",
     "share": "the part of the budget that the counts of groups may cost, such as 0.1",
     "margins": 'a list of tables, each with path and citation, as { path = "sex.csv", citation = "..." }',
+    "confidential": "whether the people of the holdout are not public: the certificate then says so",
+    "prior": "a table of public weights, with path and citation, by which plans and rules for small groups go",
+    "start": "a table of weights, with path and citation, whose associations the raked shares keep",
 }
+"""What keys mean, for messages and for the reference."""
 
 
 def read_weights(section: Mapping[str, Any], folder: Path, where: str = "[weights]") -> Weights:
     """The weights that a section describes; paths are relative to the recipe's folder."""
     source = section.get("source", "public" if where != "[weights]" else None)
-    if not isinstance(source, str) or source not in _KEYS:
+    if not isinstance(source, str) or source not in KEYS:
         hint = nearest(str(source), SOURCES)
         raise RecipeError(f"{where} source: {source!r} is not supported; it is one of {', '.join(SOURCES)}{hint}.")
     _check(section, source, where)
@@ -68,7 +74,7 @@ def _table(section: object, folder: Path, where: str) -> Weights:
 
 def _check(section: Mapping[str, Any], source: str, where: str) -> None:
     keys = {key: value for key, value in section.items() if key != "source"}
-    check_keys(keys, _KEYS[source], where, f" with source {source!r}")
-    for key in _NEEDED[source]:
+    check_keys(keys, KEYS[source], where, f" with source {source!r}")
+    for key in NEEDED[source]:
         if key not in section:
-            raise RecipeError(f"{where} {key} is missing with source {source!r}: {_HELP[key]}.")
+            raise RecipeError(f"{where} {key} is missing with source {source!r}: {HELP[key]}.")

@@ -11,7 +11,7 @@ from stratsynth.adapters.fair_sgd import leaning
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
-from stratsynth.driver import mitigation
+from stratsynth.driver import bent, mitigation, networks
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract
 
@@ -27,6 +27,15 @@ WAYS = {
     "surrogate": {},
     "surrogate of noise alone": {"gamma1": 0.0, "memory": 0.0},
     "surrogate of clipping alone, softmax": {"gamma2": 0.0, "target": "JOB", "groups": ["GROUP", "AREA"]},
+    "network": {"model": "network", "hidden": 2},
+    "network of three levels, clips of the groups": {
+        "model": "network",
+        "hidden": 2,
+        "target": "JOB",
+        "mitigation": "group_clip",
+        "clip": 0.1,
+    },
+    "network of noise alone": {"model": "network", "hidden": 2, "gamma1": 0.0, "clip": 0.1},
     "everybody in every step": {"sampling": 1.0, "region": "ball"},
     "clips of the groups": {"mitigation": "group_clip", "tail": 0.0},
     "a clip that adapts": {"mitigation": "global_adapt", "clip": 0.1},
@@ -50,8 +59,8 @@ def kinds(settings, **more):
     return {finding.kind for finding in checked(settings, **more)}
 
 
-LONG = {"everybody in every step", "surrogate of noise alone"}
-"""Which only the long run looks at: one has a price of its own, the other a part of what the first one asks."""
+LONG = {"everybody in every step", "surrogate of noise alone", "network of noise alone"}
+"""Which only the long run looks at: one has a price of its own, the others a part of what the first ones ask."""
 
 
 @pytest.mark.parametrize("way", [pytest.param(way, marks=[pytest.mark.slow] * (way in LONG)) for way in WAYS])
@@ -69,9 +78,19 @@ def test_within_strata_of_another_column():
 
 def test_a_penalty_outside_the_clip_is_caught(monkeypatch):
     """Loss and penalty each within the clip, and added up afterwards."""
-    into_ball = mitigation.into_ball
-    monkeypatch.setattr(mitigation, "into_ball", lambda *given: 2 * into_ball(*given))
+    into_ball = bent.into_ball
+    monkeypatch.setattr(bent, "into_ball", lambda *given: 2 * into_ball(*given))
     assert "sensitivity" in kinds({"clip": 0.1})
+
+
+def test_a_network_whose_layers_are_clipped_one_by_one_is_caught(monkeypatch):
+    into_ball = networks.into_ball
+
+    def each(vectors, radius, norm="l2"):
+        return np.concatenate([into_ball(vectors[[i]], radius, norm) for i in range(len(vectors))])
+
+    monkeypatch.setattr(networks, "into_ball", each)
+    assert "sensitivity" in kinds({"clip": 0.05, "model": "network", "hidden": 2, "gamma1": 0.0})
 
 
 def test_a_boundary_score_that_is_added_to_every_group_is_caught(monkeypatch):

@@ -96,8 +96,8 @@ def test_group_shares_from_rows_are_caught(monkeypatch):
 
 def test_noise_for_w_that_leaves_the_penalty_out_is_caught(monkeypatch):
     """Sums that W learns from, multiplied by lambda before the noise is added and not after."""
-    added = fairness._added
-    monkeypatch.setattr(fairness, "_added", lambda *given: [2 * part for part in added(*given)])
+    added = fairness.added
+    monkeypatch.setattr(fairness, "added", lambda *given: [2 * part for part in added(*given)])
     assert "sensitivity" in kinds({"penalty": 2.0, "clip": 0.1})
 
 

@@ -9,6 +9,7 @@ import pytest
 from helpers.priced import RATE, STEPS, remember
 from stratsynth import Categorical, Groups, Numeric, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.mechanisms import installed, load, make
+from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import crossing
 from stratsynth.testing import World, check_contract, worlds
 
@@ -77,6 +78,24 @@ def test_stratified(name):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
     assert check_contract(build, among=among(name)) == []
+
+
+def weighed(world):
+    """The world whose rows have weights of their own, from 0 to 5."""
+    return dataclasses.replace(world, schema=dataclasses.replace(world.schema, row_weight=RowWeight(5, "PWGTP")))
+
+
+@pytest.mark.parametrize("name", installed())
+def test_weighted(name):
+    """Every row counts as its weight, which is one of many sound and broken ones."""
+
+    def build(world, rows):
+        made = make(name, {**TINY.get(name, {}), **({"by": world.by, "weights": world.weights} if grouped else {})})
+        return made if grouped else Stratified(made, world.by, world.weights)
+
+    grouped = name in GROUPWISE
+    heavy = [weighed(world) for world in among(name) or worlds()]
+    assert check_contract(build, among=heavy, tables=3, neighbours=3) == []
 
 
 MEANS = [

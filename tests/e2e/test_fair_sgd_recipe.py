@@ -55,12 +55,30 @@ def test_from_a_plan_to_predictions(folder):
     assert verified.returncode == 0, verified.stdout + verified.stderr
 
 
+def test_a_network_is_planned_fitted_shown_and_verified(folder):
+    edit(folder / "recipe.toml", 'groups = ["G"]', 'groups = ["G"]\nmodel = "network"\nhidden = 4')
+    for arguments in (
+        ["plan", "recipe.toml"], ["fit", "recipe.toml", "-o", "release"], ["verify", "release"],
+        ["predict", "release", "people.csv", "-o", "said.csv"],
+    ):  # fmt: skip
+        done = stratsynth(*arguments, cwd=folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+    page = (folder / "release" / "report.html").read_text(encoding="utf-8")
+    assert "network of 4 hidden units for D" in page
+    assert "surrogates, gamma1 1, gamma2 1" in page
+    said = pd.read_csv(folder / "said.csv")
+    assert said[["probability=no", "probability=yes"]].sum(axis=1).to_numpy() == pytest.approx(1)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
         ('groups = ["G"]', 'groups = ["G"]\nmitigation = "paper"', "clipping each row's gradient bounds nothing"),
         ('target = "D"', 'target = "Y"', "categorical"),
         ("sampling = 0.5", "sampling = 1.5", "sampling"),
+        ("sampling = 0.5", 'sampling = 0.5\nmodel = "deep"', "network"),
+        ("sampling = 0.5", 'sampling = 0.5\nmodel = "network"\nhidden = 0', "hidden"),
+        ('groups = ["G"]', 'groups = ["Q"]', "not in the schema"),
     ],
 )
 def test_wrong_input_is_refused_in_one_line(folder, old, new, words):

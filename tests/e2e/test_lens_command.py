@@ -42,13 +42,14 @@ def folder(tmp_path_factory):
 def test_it_says_who_loses_what_and_is_internal(folder):
     said = (folder / "said.txt").read_text(encoding="utf-8")
     assert said.startswith("INTERNAL")
-    assert "Sampling: the number of released rows" in said
+    assert "Rounding: whole rows" in said
+    assert "Nothing was lost or won by schema or rules." in said
     frame = pd.read_csv(folder / "out" / "lens.csv")
     assert set(frame["stamp"]) == {"INTERNAL"}
     assert len(frame) == 2 * 3  # tables of one and of two columns, two groups and everybody
-    assert frame[["weights", "misfit", "noise", "sampling"]].sum(axis=1).to_numpy() == pytest.approx(
-        frame["value"].to_numpy()
-    )
+    assert frame[["schema", "weights", "misfit", "noise", "rules", "rounding", "sampling"]].sum(
+        axis=1
+    ).to_numpy() == pytest.approx(frame["value"].to_numpy())
     page = (folder / "out" / "report.html").read_text(encoding="utf-8")
     assert "What each group loses, and to what" in page
     assert "In each group, tables of 2 columns" in page
@@ -76,7 +77,8 @@ def test_an_evaluation_shows_what_caused_its_error(folder, tmp_path):
     frame = pd.read_csv(tmp_path / "out" / "lens.csv")
     workload = pd.read_csv(tmp_path / "out" / "workload.csv")
     mine = frame[(frame["columns"] == 1) & (frame["scope"] == "everybody")].iloc[0]
-    assert mine["weights"] + mine["misfit"] + mine["noise"] + mine["sampling"] == pytest.approx(mine["value"])
+    every = ["schema", "weights", "misfit", "noise", "rules", "rounding", "sampling"]
+    assert sum(mine[part] for part in every) == pytest.approx(mine["value"])
     assert "What caused the error" in (tmp_path / "out" / "report.html").read_text(encoding="utf-8")
     assert {"table", "value"} <= {*workload.columns}
     plain = stratsynth(*usual, *release, "-o", str(tmp_path / "plain"), cwd=folder)

@@ -1,4 +1,7 @@
-"""Every Python snippet of the README runs, in order, as one program; every command it names exists."""
+"""What README and the pages show runs: their Python as one program a page, their commands, recipes and links.
+
+`scripts/docs` runs the tutorials; here they are read, and run with --slow.
+"""
 
 import re
 from pathlib import Path
@@ -8,35 +11,91 @@ import pytest
 from helpers.command import stratsynth
 from stratsynth.recipes.recipe import Recipe
 
-README = Path(__file__).parents[2] / "README.md"
+ROOT = Path(__file__).parents[2]
+README = ROOT / "README.md"
+PAGES = sorted((ROOT / "docs").rglob("*.md"))
+TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
+COMMAND = re.compile(r"^(?:\$ )?stratsynth ((?:schema |ledger |weights )?\w+)([^#\n]*)", re.MULTILINE)
 
 
-def snippets(language):
-    return re.findall(rf"```{language}\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+def snippets(page, language):
+    return re.findall(rf"^```{language}[^\n]*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands():
+    for page in [README, *PAGES]:
+        for text in snippets(page, "(?:sh|console)"):
+            yield from COMMAND.findall(text)
+
+
+def named(page):
+    return str(page.relative_to(ROOT))
+
+
+def runs(page):
+    slow = [pytest.mark.slow] if page in TUTORIALS else []
+    return pytest.param(page, id=named(page), marks=slow)
 
 
 @pytest.mark.filterwarnings("ignore::stratsynth.errors.NotPrivateWarning", "ignore::stratsynth.errors.DraftWarning")
-def test_the_python_snippets_run(tmp_path, monkeypatch):
+@pytest.mark.parametrize("page", [runs(page) for page in [README, *PAGES] if snippets(page, "python")])
+def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert len(snippets("python")) >= 3
-    program = "\n".join(snippets("python"))
-    exec(compile(program, str(README), "exec"), {"__name__": "readme"})  # noqa: S102 - our own README
+    for title, text in re.findall(r'^```toml title="(.*?)"\n(.*?)^```', page.read_text(), re.DOTALL | re.MULTILINE):
+        Path(title).write_text(text, encoding="utf-8")
+    program = "\n".join(snippets(page, "python"))
+    exec(compile(program, str(page), "exec"), {"__name__": "page"})  # noqa: S102 - our own pages
 
 
-@pytest.mark.parametrize(
-    "command",
-    sorted(set(re.findall(r"^stratsynth ((?:schema |ledger )?\w+)", "\n".join(snippets("sh")), re.MULTILINE))),
-)
-def test_the_commands_exist(command, tmp_path):
-    assert stratsynth(*command.split(), "--help", cwd=tmp_path).returncode == 0
+def test_there_is_something_to_run():
+    assert len(snippets(README, "python")) == 2
+    assert len(TUTORIALS) == 3
+    assert all(snippets(page, "python") for page in TUTORIALS)
 
 
-def test_the_recipe_is_one(tmp_path):
-    recipes = [text for text in snippets("toml") if "[data]" in text]
-    assert len(recipes) == 1
-    (tmp_path / "recipe.toml").write_text(recipes[0], encoding="utf-8")
-    (tmp_path / "shares.csv").write_text("SEX,RAC1P,share\n1,1,1\n", encoding="utf-8")
-    recipe = Recipe.read(tmp_path / "recipe.toml")
-    assert recipe.budget().epsilon == 1
-    assert recipe.how().needs
-    assert recipe.rows == 50_000
+@pytest.mark.parametrize("command", sorted({command for command, _ in commands()}))
+def test_the_commands_and_their_options_exist(command, tmp_path):
+    help_text = stratsynth(*command.split(), "--help", cwd=tmp_path)
+    assert help_text.returncode == 0
+    for name, rest in commands():
+        for option in re.findall(r"(?<!\S)(--?[a-z][a-z-]*)", rest) if name == command else []:
+            assert option in help_text.stdout, f"{command} has no {option}"
+
+
+def code_lines(text):
+    return [line for line in text.splitlines() if line.strip() and not line.strip().startswith("#")]
+
+
+def test_a_frame_becomes_a_public_release_in_five_lines_and_a_private_one_in_twelve():
+    for page in (README, ROOT / "docs" / "tutorials" / "hurry.md"):
+        five, *rest = snippets(page, "python")
+        twelve = next(text for text in rest if "reviewed(" in text)
+        assert "public=True" in five
+        assert len(code_lines(five)) <= 5
+        assert "public=True" not in twelve
+        assert len(code_lines(twelve)) <= 12
+
+
+def test_readme_is_short():
+    assert len(README.read_text(encoding="utf-8").splitlines()) <= 150
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=named)
+def test_links_lead_somewhere(page):
+    made = {"reference", "changelog.md"}
+    for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not made & set(Path(link).parts) and not link.endswith((".svg", ".png")):
+            assert (page.parent / link).is_file(), link
+
+
+@pytest.mark.parametrize("page", [README, *PAGES], ids=named)
+def test_recipes_are_some(page, tmp_path):
+    recipes = [text for text in snippets(page, "toml") if "[data]" in text]
+    for text in recipes:
+        (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
+        (tmp_path / "shares.csv").write_text("SEX,RAC1P,share\n1,1,1\n", encoding="utf-8")
+        recipe = Recipe.read(tmp_path / "recipe.toml")
+        assert recipe.budget().epsilon == 1
+        assert recipe.how().needs
+        assert recipe.rows
+    assert recipes or page not in {README, ROOT / "docs" / "tutorials" / "agency.md"}

@@ -6,9 +6,9 @@ from stratsynth.accounting.sampled import epsilon_sampled, least_noise
 RATE, STEPS = 0.5, 3
 
 
-def remember():
+def remember(notion=Neighbours.ADD_REMOVE):
     """Price what a fit and its certificate will ask for, so that processes started from this one know it too."""
-    budget = Budget(3, 1e-6)
+    budget = Budget(3, 1e-6, notion)
     noise = least_noise(budget, rate=RATE, steps=STEPS)
     for steps in (STEPS, 2 * STEPS):  # a move is in the steps of two strata
         for neighbours in Neighbours:

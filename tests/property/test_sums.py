@@ -1,6 +1,7 @@
 """Sums of clipped rows: what one row can move, in exact integers; and that no row depends on another."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -28,6 +29,7 @@ from stratsynth.questions import (
 )
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.weight import RowWeight
 
 MAX = 1.7976931348623157e308
 SCHEMA = Schema(
@@ -152,6 +154,9 @@ QUERIES = {
     "row vectors, l2": RowVectors(row_vectors, 3, 2.0),
     "row vectors, l1": RowVectors(row_vectors, 3, 1e-4, "l1"),
 }
+MOST = 1000
+"""The largest weight of a row, where rows have weights of their own."""
+HEAVY = replace(SCHEMA, row_weight=RowWeight(MOST, "W"))
 ROWS = 24
 WORLDS = 30
 """24 rows in 30 worlds are 720 pairs a query, and more than 10,000 in all."""
@@ -327,3 +332,45 @@ def test_long_vectors_do_not_overflow_the_check(norm):
     units = np.full((16, 1), GRID)
     assert not clipping._within(units, GRID, norm).any()
     assert clipping._within(units // 16, GRID, norm).all()
+
+
+def weighed(rows, weights):
+    """The same rows with weights of their own."""
+    return PathRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
+
+
+@queries
+def test_a_weighted_row_counts_as_that_many_rows(query):
+    """Exactly, in whole units: the sum of rows that are there as often as their weight says."""
+    rows, weights = world(3), np.random.default_rng(3).choice([0, 1, 2, 3, 7, 64, MOST], ROWS)
+    found = exact_sums(query, weighed(rows, weights))
+    repeated = exact_sums(query, rows.take(np.repeat(np.arange(ROWS), weights)))
+    for ours, theirs in zip(found, repeated, strict=True):
+        assert [int(x) for x in ours] == theirs.tolist()
+    some = np.flatnonzero(np.arange(ROWS) % 3)
+    for ours, theirs in zip(
+        exact_sums(query, weighed(rows, weights), some), exact_sums(query, weighed(rows.take(some), weights[some])),
+        strict=True,
+    ):  # fmt: skip
+        assert ours.tolist() == theirs.tolist()
+
+
+@queries
+def test_a_weighted_row_moves_a_sum_by_no_more_than_its_weight_in_clips(query):
+    rows = world(4)
+    weights = np.random.default_rng(4).integers(0, MOST + 1, ROWS)
+    everybody = exact_sums(query, weighed(rows, weights))
+    for i in (0, 7, 23):
+        less = exact_sums(query, weighed(rows.take(np.flatnonzero(np.arange(ROWS) != i)), np.delete(weights, i)))
+        alone = exact_sums(query, rows.take(np.array([i])))
+        for whole, rest, own in zip(everybody, less, alone, strict=True):
+            assert (whole - rest).tolist() == (int(weights[i]) * own.astype(object)).tolist()
+            assert sum(int(x) ** 2 for x in whole - rest) <= (MOST * GRID) ** 2
+
+
+def test_weighted_sums_do_not_wrap_around(monkeypatch):
+    """2^32 rows come to 2^62 units, and with weights beyond 64 bits: a score of such a sum must not jump back."""
+    query, rows = Columns(("unit",), (0.0,), (1e-9,), 1.0), world(5, 4)
+    monkeypatch.setattr(sums, "_plain_sums", lambda *_: [np.array([2**62])])
+    (found,) = exact_sums(query, weighed(rows, [1, 2, 3, MOST]))
+    assert found.tolist() == [2**62 * (2 ** MOST.bit_length() - 1)]

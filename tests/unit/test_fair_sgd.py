@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from stratsynth.adapters import FairSGD
 from stratsynth.adapters.fair_sgd.leaning import Leaning
+from stratsynth.adapters.predictors.network import Network
 
 from helpers.priced import RATE, STEPS
 from helpers.regressing import SCHEMA, exactly, people
@@ -58,6 +59,50 @@ def test_without_mitigation_it_is_gradient_descent():
         (units,) = rows.sums([((), Glm(design, "D", "logistic", asked, 1.0), 1.0)], None)[0]
         theta = theta - 4 / design.most_features * units / GRID / 500
     assert np.allclose(model.theta, theta, atol=1e-9)
+
+
+@pytest.mark.parametrize("mitigation", ["surrogate", "group_clip", "global_adapt", "none"])
+def test_a_network_learns_what_no_line_tells_apart(mitigation):
+    """D is yes in the middle."""
+    frame = people(3000)
+    frame["D"] = np.where(frame.X.abs() < 0.5, "yes", "no")
+    how = made(model="network", hidden=6, mitigation=mitigation, features=["X", "C"], iterations=600, rate=1.5)
+    model, asked = exactly(how, frame, budget=BUDGET)
+    assert isinstance(model, Network)
+    assert (model.predict(model.shown(frame)) == frame.D).mean() > 0.85
+    assert {a.question.query.hidden for a, _ in asked} == {6}
+    assert model.facts["described"]["Model"].startswith("network of 6 hidden units")
+
+
+@pytest.mark.parametrize("model", ["logistic", "network"])
+def test_gamma2_evens_distances_from_the_boundary(model):
+    """Towards each other, as far as the loss lets them."""
+    frame, apart = people(2000, share=0.3), []
+    frame["D"] = np.where((frame.G == "b") & (frame.X < 0.9), "no", frame.D)
+    for gamma in (0.0, 1.0):
+        settings = {"gamma1": 0.0, "gamma2": gamma} if gamma else {"mitigation": "none"}
+        how = made(model=model, hidden=4, features=["G", "X"], iterations=200, **settings)
+        fitted, _ = exactly(how, frame, budget=BUDGET)
+        near = 1 - (fitted.predictor().probabilities(fitted.shown(frame)) ** 2).sum(axis=1)
+        apart.append(abs(near[frame.G == "a"].mean() - near[frame.G == "b"].mean()))
+    assert apart[1] < 0.9 * apart[0]
+
+
+def test_a_network_without_mitigation_is_gradient_descent_by_hand():
+    from stratsynth.data.load import load_rows
+    from stratsynth.data.sources import open_source
+    from stratsynth.questions import NetworkGradients
+    from stratsynth.questions.networks import layers
+
+    frame = people(500)
+    how = made(model="network", hidden=3, mitigation="none", iterations=5, tail=0.0)
+    model, asked = exactly(how, frame, budget=BUDGET)
+    rows, theta = load_rows(SCHEMA, open_source(frame)), asked[0][0].question.query.theta
+    for _ in range(5):
+        hidden, output = layers(np.rint(theta * 2**20) / 2**20, 3, 5)
+        (units,) = rows.sums([((), NetworkGradients(model.design, "D", hidden, output, 1.0), 1.0)], None)[0]
+        theta = theta - 1.0 * units / GRID / 500
+    assert np.allclose(np.concatenate([model.hidden.ravel(), model.output.ravel()]), theta, atol=1e-5)
 
 
 def test_weights_of_the_surrogate_are_the_derivative_of_the_papers_penalty():
@@ -173,6 +218,8 @@ def test_it_resumes_without_a_second_charge(tmp_path):
         ({"target": "Q"}, "not in the schema"),
         ({"reference": {"C": "z"}}, "no level"),
         ({"interactions": [["X", "Y"]]}, "not a feature"),
+        ({"model": "network", "clip": 20.0}, "take no gradient for longer"),
+        ({"model": "network", "hidden": 1000, "target": "C", "features": ["X"]}, "too many"),
     ],
 )
 def test_refusals_come_before_any_charge_and_name_the_remedy(change, words):
@@ -185,7 +232,7 @@ def test_refusals_come_before_any_charge_and_name_the_remedy(change, words):
     [
         {"gamma1": -1}, {"clip": 0}, {"iterations": 0}, {"memory": 1.0}, {"statistics_share": 1.0}, {"tail": 2},
         {"groups": "G"}, {"features": ["X", "X"]}, {"target": "G"}, {"reference": []}, {"interactions": [["X"]]},
-        {"most_clip": 0.5}, {"sampling": 0.0}, {"region": "cube"},
+        {"most_clip": 0.5}, {"sampling": 0.0}, {"region": "cube"}, {"model": "linear"}, {"hidden": 0}, {"hidden": True},
     ],
 )  # fmt: skip
 def test_settings_out_of_range_are_refused(change):

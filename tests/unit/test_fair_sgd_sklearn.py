@@ -72,6 +72,19 @@ def test_three_classes():
     assert model.coef_.shape == (3, 2)
 
 
+@pytest.mark.parametrize("classes", [["low", "high"], ["low", "middle", "high"]])
+def test_a_network_has_layers_in_the_unit_of_the_features(classes):
+    x, y, group = data(classes=len(classes))
+    model = made(classes=classes, model="network", hidden=4, iterations=60, gamma1=0.0)
+    model.fit(x, y, sensitive_features=group)
+    assert model.score(x, y) > 0.45
+    assert [layer.shape for layer in model.coefs_] == [(2, 4), (4, 1 if len(classes) == 2 else 3)]
+    z = np.tanh(x @ model.coefs_[0] + model.intercepts_[0]) @ model.coefs_[1] + model.intercepts_[1]
+    z = np.column_stack([0 * z, z]) if len(classes) == 2 else z
+    power = np.exp(z)
+    assert np.allclose(power / power.sum(axis=1, keepdims=True), model.predict_proba(x))
+
+
 def test_what_the_paper_prints_is_refused_before_anything_is_spent():
     x, y, group = data(200)
     with pytest.raises(Unsupported, match="averages over groups"):

@@ -98,8 +98,10 @@ def test_public_shares_are_by_level_and_for_odds_by_class_too():
 
 def test_what_is_not_offered_is_refused_with_the_remedy():
     x, y, group = data(50)
-    with pytest.raises(Unsupported, match='protect = "all"'):
-        made(protect="sensitive").fit(x, y, sensitive_features=group)
+    with pytest.raises(UsageError, match="protect"):
+        made(protect="some").fit(x, y, sensitive_features=group)
+    with pytest.raises(Unsupported, match="needs a penalty"):
+        made(protect="sensitive", penalty=0.0).fit(x, y, sensitive_features=group)
     with pytest.raises(Unsupported, match="penalty = 0"):
         made(groups=None).fit(x, y)
     with pytest.raises(UsageError, match="go together"):

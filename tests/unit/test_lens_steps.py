@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from stratsynth.evaluation.lens.losses import Linear, Logistic, Tanh
-from stratsynth.evaluation.lens.mitigated import descend_mitigated
 from stratsynth.evaluation.lens.output import fitted, perturbed, spread
 from stratsynth.evaluation.lens.people import People
 from stratsynth.evaluation.lens.step import Step, decompose
@@ -192,29 +191,3 @@ def test_without_clip_and_noise_nothing_is_lost():
         -1
     ].T
     assert np.allclose(plain, quiet)
-
-
-@pytest.mark.parametrize("name", ["logistic", "tanh"])
-def test_a_surrogate_adds_the_derivative_of_the_boundary_score(name):
-    loss, p = LOSSES[name], people(30)
-    theta, step = somewhere(loss), 1e-6
-    slopes = np.where(p.group == 1, 2.0, -0.5)
-
-    def total(t):
-        own = t[:, None]
-        return (loss.values(p.x, p.y, own)[:, 0] + slopes * loss.boundary(p.x, own)[:, 0]).sum()
-
-    slope = np.array([(total(theta + e) - total(theta - e)) / (2 * step) for e in np.eye(len(theta)) * step])
-    found = loss.pull(p.x, p.y, theta[:, None], np.array([math.inf]), slopes[:, None])[:, 0]
-    assert np.allclose(found, slope, atol=1e-5)
-
-
-def test_a_simulated_mitigation_evens_distances_from_the_boundary():
-    """Without noise to speak of: towards each other, as far as the loss lets them."""
-    p = people(400)
-    how = Training(0.5, 150, 100)
-    gammas = np.array([0.0, 1.0])
-    theta = descend_mitigated(Logistic(), p, np.zeros(3), 5.0, 1e-3, gammas, how, np.random.default_rng(0))
-    near = p.means(Logistic().boundary(p.x, theta))
-    apart = np.abs(near[0] - near[1])
-    assert apart[1] < 0.95 * apart[0]

@@ -3,17 +3,21 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from stratsynth.evaluation.lens import predictors, tables
+from stratsynth.evaluation.lens.outside import as_written
 from stratsynth.evaluation.lens.scores import lens
 from stratsynth.evaluation.lens.twins import fit_internal
 from stratsynth.evaluation.tables import EncodedRows
 
 from helpers.regressing import SCHEMA as PREDICTED
 from helpers.regressing import people
-from stratsynth import Budget, Categorical, Schema, Stratified, Weights, census, open_table
+from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, census, open_table
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import make, prepare
+from stratsynth.models.rules import broken
+from stratsynth.schema.rules import Rule
 from stratsynth.strata import crossing
 
 SCHEMA = Schema({"G": Categorical(levels=("a", "b")), "X": Categorical(levels=("p", "q", "r"))})
@@ -29,32 +33,40 @@ def rows(a, b):
 REAL = rows([60, 30, 10], [10, 20, 70])
 
 
+def chain(*given):
+    """Written, real, noiseless, model, ruled, release; the last one stands for all that are not given."""
+    return tables.Chain(*given, *[given[-1]] * (6 - len(given)))
+
+
 def parts(*given, by=("G",)):
-    found = tables.split(*given, by, 1)
+    found = tables.split(chain(*given), by, 1)
+    assert list(found.parts) == list(tables.PARTS)
     assert np.allclose(sum(found.parts.values()), found.error, equal_nan=True)
     return found
 
 
 def test_groups_of_another_size_are_weights():
     other = rows([180, 90, 30], [10, 20, 70])  # group a three times as large
-    found = parts(REAL, other, other, other)
+    found = parts(REAL, REAL, other)
     assert found.parts["weights"] == pytest.approx([0.25, 0.25, found.error[2]])  # shares .75 and .25 for .5
     assert found.parts["misfit"] == pytest.approx(np.zeros(3), abs=1e-12)
     assert found.error[2] == pytest.approx(0.5 * (abs(0.475 - 0.35) + abs(0.275 - 0.25) + abs(0.25 - 0.4)))
 
 
-@pytest.mark.parametrize(("at", "part"), [(1, "misfit"), (2, "noise"), (3, "sampling")])
+STEPS = [(1, "schema"), (2, "misfit"), (3, "noise"), (4, "rules"), (5, "sampling")]
+
+
+@pytest.mark.parametrize(("at", "part"), STEPS)
 def test_a_step_that_changes_a_groups_shape_is_its_part(at, part):
     other = rows([40, 30, 30], [10, 20, 70])
-    chain = [REAL] * at + [other] * (4 - at)
-    found = parts(*chain)
+    found = parts(*[REAL] * at, other)
     assert found.parts[part] == pytest.approx([0.2, 0.0, 0.1])
     assert found.error == pytest.approx([0.2, 0.0, 0.1])
 
 
 def test_parts_that_make_up_for_others_are_negative():
     there, back = rows([30, 30, 40], [10, 20, 70]), rows([50, 30, 20], [10, 20, 70])
-    found = parts(REAL, there, back, back)
+    found = parts(REAL, REAL, there, back)
     assert found.parts["misfit"][0] == pytest.approx(0.3)
     assert found.parts["noise"][0] == pytest.approx(-0.2)
     assert found.error[0] == pytest.approx(0.1)
@@ -62,14 +74,84 @@ def test_parts_that_make_up_for_others_are_negative():
 
 def test_a_group_without_real_rows_is_not_estimable():
     real = rows([60, 30, 10], [0, 0, 0])
-    found = tables.split(real, REAL, REAL, REAL, ("G",), 1)
+    found = tables.split(chain(real, real, REAL), ("G",), 1)
     assert np.isnan(found.error[1])
     assert found.error[2] > 0
 
 
 def test_without_groups_there_is_everybody_alone():
-    found = parts(REAL, REAL, REAL, rows([40, 30, 30], [10, 20, 70]), by=())
+    found = parts(REAL, REAL, rows([40, 30, 30], [10, 20, 70]), by=())
     assert found.error == pytest.approx([0.05])
+
+
+def test_values_outside_the_schema_are_a_part_of_their_own():
+    """Ten rows of group a were clipped to the last level, and twenty of group b left out."""
+    written = rows([60, 30, 10], [10, 20, 70])
+    written.codes["X"][90:100] = 3
+    written.codes["X"][-20:] = 3
+    real = rows([60, 30, 10], [10, 20, 50])
+    found = parts(written, real)
+    shares = np.array([[60, 30, 0, 10], [10, 20, 50, 20]]) / 200, np.array([[60, 30, 10, 0], [10, 20, 50, 0]]) / 180
+    by_hand = np.abs(shares[1] - shares[0]).sum(axis=1) / 2 / shares[0].sum(axis=1)
+    assert found.error[:2] == pytest.approx(by_hand)
+    assert found.parts["schema"] == pytest.approx(found.error)
+
+
+def test_a_group_outside_the_schema_counts_for_everybody_alone():
+    written = rows([60, 30, 10], [10, 20, 70])
+    written.codes["G"][:10] = 2
+    found = parts(written, REAL)
+    assert found.error[1] == 0
+    assert found.parts["schema"][0] > 0
+    assert found.error[2] == 0  # every value of X is there
+
+
+def test_whole_rows_for_a_group_are_rounding():
+    """Group a is due half of the rows and has three quarters of them, which are drawn as well as can be."""
+    found = parts(REAL, REAL, REAL, REAL, REAL, rows([18, 9, 3], [1, 2, 7]))
+    assert found.parts["rounding"] == pytest.approx([0.25, 0.25, found.error[2]])
+    assert found.parts["sampling"] == pytest.approx(np.zeros(3), abs=1e-12)
+    gone = parts(REAL, REAL, REAL, REAL, REAL, rows([18, 9, 3], [0, 0, 0]))
+    assert gone.parts["rounding"][1] == pytest.approx(0.5) == gone.error[1]  # half of what is there
+
+
+def test_rows_as_written_tell_what_a_schema_does_to_them(tmp_path):
+    schema = Schema({
+        "A": Categorical(levels=("x", "y"), outside="y"), "B": Categorical(levels=("x", "y"), outside="missing"),
+        "C": Categorical(levels=("1", "2")), "N": Numeric(lower=0, upper=10, bins=2),
+        "M": Numeric(lower=0, upper=10, bins=2, outside="missing"),
+    })  # fmt: skip
+    path = tmp_path / "people.csv"
+    path.write_text("A,B,C,N,M\nx,x,1,5,5\nz,,2,11,-1\ny,z,3,0,\ny,y,2.0,,10\n", encoding="utf-8")
+    found = as_written(path, schema)
+    assert found.rows == 4
+    out = {name: [int(code) == schema.size(name) for code in codes] for name, codes in found.codes.items()}
+    assert out == {
+        "A": [False, True, False, False], "B": [False, False, True, False], "C": [False, False, True, False],
+        "N": [False, True, False, True], "M": [False, True, False, False],
+    }  # fmt: skip
+    real = EncodedRows.read(path, schema)  # the last two rows are left out
+    assert real.rows == 2
+    for name in schema.names:
+        own = found.codes[name][:2]
+        inside = own < schema.size(name)
+        assert (own[inside] == real.codes[name][inside]).all()
+
+
+@pytest.mark.parametrize("strata", [False, True])
+def test_what_is_drawn_without_rules_breaks_them(strata):
+    rule = Rule(when={"MAR": "1"}, never={"DIS": "1"})
+    plain = census.schema().restrict(("SEX", "MAR", "DIS"))
+    schema = Schema(plain.columns, rules=(rule,))
+    frame = census.make(500)[list(schema.names)]
+    how = make("independent", {})
+    if strata:
+        how = Stratified(how, ["SEX"], Weights.public(census.shares(("SEX",)), citation="the built-in census"))
+    table = open_table(frame, schema=schema, declared_size=500)
+    model = fit_internal(prepare(how, schema, Budget(1, 1e-6), 500), table, noise=False, seed=0).model
+    free, ruled = (tables.drawn(model, 2000, 0, rules=rules) for rules in (False, True))
+    assert broken(schema, free.codes).mean() > 0.01
+    assert not broken(schema, ruled.codes).any()
 
 
 TINY = {"aim": {"rounds": 2}, "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2}}
@@ -102,7 +184,7 @@ def test_noise_by_the_sigmas_is_about_what_fits_have():
     noiseless, found = tables.drawn(quiet.model, 400_000, 0), []
     for seed in range(60):
         model = tables.drawn(fit_internal(prepared, table, noise=True, seed=seed).model, 400_000, seed)
-        found.append(tables.split(real, noiseless, model, model, (), 1).parts["noise"][0])
+        found.append(tables.split(chain(real, real, noiseless, model), (), 1).parts["noise"][0])
     assert 0.5 < np.mean(found) / said < 1.2  # the total is known to less, and so shares to more
 
 
@@ -243,3 +325,44 @@ def test_third_party_code_is_refused():
 
     with pytest.raises(Unsupported, match="adds its own noise"):
         fit_internal(replace(prepared, mechanism=Theirs()), None, noise=False, seed=0)
+
+
+def mean_parts(folder, mechanism, strata="", *, by="SEX", epsilon=1.0, rows=20_000, upper=95, rules=True, shares=None):
+    """The mean size of the parts over groups, in tables of two columns, under one recipe."""
+    plain = census.schema().restrict(("SEX", "MAR", "DIS", "AGEP"))
+    edges = (*(edge for edge in (0, 15, 25, 40, 65) if edge < upper), upper + 1)
+    age = Numeric(lower=0, upper=upper, edges=edges, integer=True)
+    rule = Rule(when={"AGEP": "< 15"}, never={"MAR": ("1", "2", "3", "4")})
+    schema = Schema({**plain.columns, "AGEP": age}, rules=(rule,) if rules else ())
+    recipe = written(folder, mechanism, strata, epsilon, census.make(3000)[list(schema.names)], schema)
+    if shares is not None:
+        table = census.shares(("SEX",))
+        pd.DataFrame({"SEX": table["SEX"], "share": shares}).to_csv(folder / "shares.csv", index=False)
+    with recipe.open("a", encoding="utf-8") as file:
+        file.write(f"\n[release]\nrows = {rows}\n")
+    frame = lens(recipe, by, repeats=3).lens
+    return frame[frame["columns"] == 2][list(tables.PARTS)].abs().mean()
+
+
+INDEPENDENT, MST = 'name = "independent"', 'name = "mst"'
+EXACT = {"rules": False, "epsilon": 20.0}
+REMEDIES = {
+    "schema": ((INDEPENDENT, {"upper": 60}), (INDEPENDENT, {})),
+    "weights": ((INDEPENDENT, {"strata": STRATA, "shares": [0.9, 0.1]}), (INDEPENDENT, {"strata": STRATA})),
+    "misfit": ((INDEPENDENT, {"rules": False}), (MST, EXACT)),
+    "noise": ((INDEPENDENT, {"epsilon": 0.02, "rules": False}), (INDEPENDENT, {"epsilon": 2.0, "rules": False})),
+    "rules": ((INDEPENDENT, {}), (MST, {"epsilon": 20.0})),
+    "rounding": ((MST, {"rows": 20, "by": "MAR", **EXACT}), (MST, {"by": "MAR", **EXACT})),
+    "sampling": ((INDEPENDENT, {"rows": 200}), (INDEPENDENT, {})),
+}
+"""Each part large, and after its remedy: wider bounds, right shares, a mechanism that holds columns together, budget,
+and more rows."""
+
+
+@pytest.mark.parametrize("part", tables.PARTS)
+def test_a_remedy_moves_its_part(tmp_path, monkeypatch, part):
+    monkeypatch.setattr(tables, "DRAWN", 30_000)
+    (how, settings), (better, mended) = REMEDIES[part]
+    before, after = mean_parts(tmp_path, how, **settings), mean_parts(tmp_path, better, **mended)
+    assert before[part] > 0.01
+    assert after[part] < 0.5 * before[part]

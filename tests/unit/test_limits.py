@@ -74,14 +74,14 @@ def test_this_releases_own_limits_come_first(release):
         **release.certificate,
         "private": False,
         "unverified": ["somebody's own claim"],
-        "unprotected": ["declared_size", "group_counts", "holdout_people", "undeclared", "the colour of the sky"],
+        "unprotected": ["declared_size", "group_counts", "holdout_people", "row_count", "undeclared", "the colour"],
     }
     found = list(limits(worse))
     assert found[:2] == ["Everybody", "Unverified parts"]
-    assert set(found[2:7]) == {"the colour of the sky"}.union(about for about, _ in OF_THIS.values())
-    assert found[7:] == list(ALWAYS)
+    assert set(found[2:8]) == {"the colour"}.union(about for about, _ in OF_THIS.values())
+    assert found[8:] == list(ALWAYS)
     page = release_page(worse, release.measurements, release.model.schema)
-    assert "The colour of the sky" in Page(page).check().text
+    assert "The colour" in Page(page).check().text
 
 
 def test_no_setting_is_printed_as_program_text(release):

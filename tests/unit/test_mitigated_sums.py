@@ -14,7 +14,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.handlers import handler
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Coded, Glm, Mitigated, Total
+from stratsynth.questions import Coded, Glm, Mitigated, NetworkGradients, Total
 from stratsynth.questions.handler import Exact, Setting
 from stratsynth.questions.queries import check_query
 from stratsynth.questions.total import GRID
@@ -27,11 +27,32 @@ USUAL = {
     "by": ("G",), "statistics": EVERY, "threshold": 0.5, "wide": 2.0, "noise_slopes": np.array([0.7, -1.5]),
     "clip_slopes": np.array([-0.8, 2.0]),
 }  # fmt: skip
+HIDDEN = 3
+MANY, FEW = HIDDEN * 3 + 4 * 3, HIDDEN * 5 + 4
+"""Weights of a network of three levels, and of one of two."""
 QUERIES = {
     "logistic": Mitigated(CODED, "D", "logistic", ONE, 0.6, **USUAL, direction=RNG.normal(size=5)),
     "softmax": Mitigated(OTHER, "C", "softmax", THREE, 0.6, **USUAL, direction=RNG.normal(size=(3, 3))),
     "cuts": Mitigated(CODED, "D", "logistic", ONE, 0.8, ("G",), ("tally",), 0.5, cuts=np.array([1.0, 0.4])),
     "two columns": Mitigated(OTHER, "C", "softmax", THREE, 0.6, ("G", "D"), ("tally", "boundary"), 0.5),
+    "network": Mitigated(
+        CODED, "D", "network", RNG.normal(size=FEW), 0.6, **USUAL, direction=RNG.normal(size=FEW), hidden=HIDDEN
+    ),
+    "network of three": Mitigated(
+        OTHER, "C", "network", RNG.normal(size=MANY), 0.6, **USUAL, direction=RNG.normal(size=MANY), hidden=HIDDEN
+    ),
+    "network, cuts": Mitigated(
+        CODED,
+        "D",
+        "network",
+        RNG.normal(size=FEW),
+        0.8,
+        ("G",),
+        ("tally",),
+        0.5,
+        cuts=np.array([1.0, 0.4]),
+        hidden=HIDDEN,
+    ),
     "nobody's group": Mitigated(CODED, "D", "logistic", ONE, 0.6, (), ("tally",), 0.5),
 }
 
@@ -48,8 +69,19 @@ def features(design, frame):
     )
 
 
-def probabilities(x, theta):
-    z = x @ (np.column_stack([np.zeros(len(theta)), theta]) if theta.ndim == 1 else theta)
+def split(query, theta):
+    """Hidden and output weights of a network."""
+    cut = query.hidden * len(query.design.names(SCHEMA))
+    return theta[:cut].reshape(query.hidden, -1), theta[cut:].reshape(query.hidden + 1, -1)
+
+
+def probabilities(query, x, theta):
+    z = x @ theta if not query.hidden else None
+    if query.hidden:
+        hidden, output = split(query, theta)
+        z = np.column_stack([np.tanh(x @ hidden.T), np.ones(len(x))]) @ output
+    z = z.reshape(len(x), -1)
+    z = z if z.shape[1] > 1 else np.column_stack([np.zeros(len(x)), z])
     power = np.exp(z - z.max(axis=1, keepdims=True))
     return power / power.sum(axis=1, keepdims=True)
 
@@ -61,8 +93,15 @@ def codes(frame, name):
 def plain_gradients(query, frame):
     """By hand, one line a row."""
     x, theta = features(query.design, frame), query.theta
-    p = probabilities(x, theta)
+    p = probabilities(query, x, theta)
     residual = p - np.eye(p.shape[1])[codes(frame, query.target)]
+    if query.hidden:
+        hidden, output = split(query, theta)
+        h = np.tanh(x @ hidden.T)
+        residual = residual[:, -output.shape[1] :]
+        inner = (residual @ output[:-1].T * (1 - h * h))[:, :, None] * x[:, None, :]
+        outer = np.column_stack([h, np.ones(len(x))])[:, :, None] * residual[:, None, :]
+        return np.column_stack([inner.reshape(len(x), -1), outer.reshape(len(x), -1)])
     if theta.ndim == 1:
         return x * residual[:, 1:]
     return (x[:, :, None] * residual[:, None, :]).reshape(len(frame), -1)
@@ -77,7 +116,7 @@ def by_hand(query, frame):
         cell = cell * SCHEMA.size(name) + codes(frame, name)
 
     def value(theta):
-        p = probabilities(x, theta)
+        p = probabilities(query, x, theta)
         found = -np.log(p[rows, levels])
         if query.noise_slopes is not None:
             found = found + query.noise_slopes.ravel()[cell] * (1 - (p**2).sum(axis=1))
@@ -94,7 +133,7 @@ def by_hand(query, frame):
     plain = plain_gradients(query, frame)
     norms = np.linalg.norm(plain, axis=1)
     groups = range(SCHEMA.cells(query.by))
-    p = probabilities(x, theta)
+    p = probabilities(query, x, theta)
     found = {
         "tally": [((norms > query.threshold) == above)[cell == k].sum() for k in groups for above in (False, True)],
         "boundary": [(1 - (p**2).sum(axis=1))[cell == k].sum() for k in groups],
@@ -122,6 +161,9 @@ def test_without_slopes_it_is_the_gradient_of_the_loss():
     assert (exact(Mitigated(CODED, "D", "logistic", ONE, 0.6), frame)[0] == plain).all()
     (plain,) = exact(Glm(OTHER, "C", "softmax", THREE, 0.6), frame)
     assert (exact(Mitigated(OTHER, "C", "softmax", THREE, 0.6), frame)[0] == plain).all()
+    query = QUERIES["network of three"]
+    (plain,) = exact(NetworkGradients(OTHER, "C", *split(query, query.theta), 0.6), frame)
+    assert (exact(Mitigated(OTHER, "C", "network", query.theta, 0.6, hidden=HIDDEN), frame)[0] == plain).all()
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e12])
@@ -148,8 +190,9 @@ def test_a_rows_part_depends_on_that_row_alone_to_the_last_bit(name):
         assert (block == np.sum([one[i] for one in alone], axis=0)).all()
 
 
-def test_a_groups_own_clip_bounds_its_rows():
-    query = QUERIES["cuts"]
+@pytest.mark.parametrize("name", ["cuts", "network, cuts"])
+def test_a_groups_own_clip_bounds_its_rows(name):
+    query = QUERIES[name]
     frame = people(200)
     for i in range(40):
         row = frame.iloc[[i]]
@@ -164,7 +207,7 @@ def test_a_tally_counts_the_rows():
     assert (tally == np.array(counted) * GRID).all()
 
 
-@pytest.mark.parametrize("name", ["logistic", "softmax"])
+@pytest.mark.parametrize("name", ["logistic", "softmax", "network"])
 def test_an_exchange_moves_the_sums_by_no_more_than_is_charged(name):
     query = QUERIES[name]
     blocks = query.blocks(SCHEMA)
@@ -175,9 +218,10 @@ def test_an_exchange_moves_the_sums_by_no_more_than_is_charged(name):
             assert moved <= block.reach(Neighbours.REPLACE) ** 2 * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("name", ["logistic", "network"])
 @pytest.mark.parametrize("weights", [None, (6.0, 1.0, 1.0, 1.0, 1.0)])
-def test_a_row_that_fills_every_block_costs_one_step(weights):
-    query = QUERIES["logistic"]
+def test_a_row_that_fills_every_block_costs_one_step(weights, name):
+    query = QUERIES[name]
     question = Total(query, 1.5, Currency.SAMPLED, weights, rate=0.1)
     at, blocks = Setting(SCHEMA, Neighbours.ADD_REMOVE), query.blocks(SCHEMA)
     empty = Exact(sums=[[np.zeros(block.size, np.int64) for block in blocks]])
@@ -207,6 +251,9 @@ def test_a_row_that_fills_every_block_costs_one_step(weights):
         ({"threshold": -1.0}, "threshold"),
         ({"statistics": ("boundary", "tally")}, "in this order"),
         ({"statistics": ("means",)}, "among"),
+        ({"hidden": 2}, "of a network"),
+        ({"link": "network"}, "hidden"),
+        ({"link": "network", "hidden": 2}, "of shape"),
     ],
 )
 def test_what_is_malformed_is_refused_by_the_schema_alone(change, words):

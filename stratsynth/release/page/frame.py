@@ -71,7 +71,7 @@ def release_page(
     ]
     return render(
         Page(
-            title=called.title,
+            title=str(certificate.get("called", {}).get("title", called.title)),
             subtitle=_subtitle(certificate),
             lead=_lead(certificate, sized, names, called),
             sections=sections,
@@ -105,6 +105,8 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
         (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
         f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
     ]  # fmt: skip
+    if counted := words.weighted(certificate):
+        lead.append(f"Counted is {counted}.")
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
@@ -134,7 +136,11 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
     rows = [
-        [text(step), drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price), _price(price)]
+        [
+            text(step),
+            drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
+            Cell(words.price(certificate["neighbours"], price), price),
+        ]
         for step, price in prices
     ]
     table = Table(
@@ -160,10 +166,6 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
             )
         ],
     )  # fmt: skip
-
-
-def _price(price: float | None) -> Cell:
-    return Cell("unknown" if price is None else f"{price:.4g}", price)
 
 
 def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:

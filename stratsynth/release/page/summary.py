@@ -46,14 +46,16 @@ def _damage() -> Iterator[None]:
 
 def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     guarantee, ledger = certificate["guarantee"], certificate["ledger"]
-    prices = {step: "unknown" if price is None else f"{price:.4g}" for step, price in certificate["prices"].items()}
+    prices = {step: words.price(certificate["neighbours"], price) for step, price in certificate["prices"].items()}
     record = certificate.get("record")
     lines = [
         *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
+        *(_folded(key.title(), text) for key, text in certificate.get("called", {}).items()),
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
         f"Record        {record}" if record is not None else "",
+        _folded("Counted", words.weighted(certificate)) if words.weighted(certificate) else "",
         *price_lines(
             prices, _what(certificate), _kinds(certificate), adaptive=certificate["mechanism"].get("adaptive")
         ),
@@ -103,6 +105,7 @@ def price_lines(
 ) -> list[str]:
     """What each step that a record, or unit, can take would cost, and what makes the difference."""
     words = {
+        "attribute": "its protected columns change",
         "add-remove": f"one {what} is added or removed",
         "move": "its group changes",
         "replace-within-group": "its other values change",

@@ -9,6 +9,7 @@ from typing import Any
 
 from stratsynth.models.base import Returns
 from stratsynth.release.limits import disclosed
+from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
 
 
@@ -81,18 +82,33 @@ def unit(certificate: Mapping[str, Any]) -> str:
     return "record" if isinstance(found, str) else f"{found['column']} (at most {found['max_rows']} rows)"
 
 
+def weighted(certificate: Mapping[str, Any]) -> str:
+    """What a row counts; empty where every row counts 1."""
+    weight = certificate.get(ROW_WEIGHT)
+    if weight is None:
+        return ""
+    return (
+        f"every record as its {weight['column']}, a whole number from 0 to {weight['max']:,}: counts, sums and the "
+        "declared size are weighted totals, of the people whom the records stand for, and noise covers "
+        f"{weight['max']:,}"
+    )
+
+
 def promise(certificate: Mapping[str, Any]) -> list[str]:
     """The guarantee as sentences."""
     guarantee, one = certificate["guarantee"], unit(certificate)
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
     least = f", but for a chance of at most {chance(delta)}" if delta else ""
     exchanged = certificate["neighbours"] == "replace"
+    named = ", ".join(certificate.get("public_columns", ()))
     physical = (
         [f"A record is {certificate['record']}: what stands on several lines is protected line by line only."]
         if "record" in certificate
         else []
     )
     compared = f"with any other {one} in its place" if exchanged else f"without that {one}"
+    if named:
+        compared = f"if that {one} had any other values in the protected columns, which are all but {named}"
     return [
         (
             f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
@@ -119,6 +135,7 @@ def chance(delta: float) -> str:
 
 
 STEPS = {
+    "attribute": "it says one thing or another in the protected columns",
     "add-remove": "it is there or not",
     "move": "it is in one group or another",
     "replace-within-group": "it says one thing or another, but for its group",
@@ -129,6 +146,13 @@ STEPS = {
 def prices(certificate: Mapping[str, Any]) -> list[tuple[str, float | None]]:
     """What the release lets out about each kind of difference, as epsilon."""
     return [(STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
+
+
+def price(neighbours: str, epsilon: float | None) -> str:
+    """One price: nobody has worked it out where it is None, or it is none at all."""
+    if epsilon is None:
+        return "not protected" if neighbours == "attribute" else "unknown"
+    return f"{epsilon:.4g}"
 
 
 def strata(certificate: Mapping[str, Any]) -> str:
@@ -202,18 +226,19 @@ def account(certificate: Mapping[str, Any]) -> str:
 
 def unprotected(certificate: Mapping[str, Any]) -> list[str]:
     """What was disclosed without noise."""
-    return list(disclosed(certificate["unprotected"]).values())
+    return list(disclosed(certificate).values())
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
     """How to cite the release, the software and the method."""
     guarantee, mechanism = certificate["guarantee"], certificate["mechanism"]["name"]
-    by = certificate["strata"]["by"]
+    by, called = certificate["strata"]["by"], certificate.get("called", {})
     strata_ = f", stratified by {' and '.join(by)}" if by else ""
     private = "" if certificate["private"] else " NOT A PRIVATE RELEASE."
     found = [
         (
-            f"[Publisher] ({certificate['created'][:4]}). [Title of the data], {CALLED[returns].cited}. "
+            f"{called.get('publisher', '[Publisher]')} ({certificate['created'][:4]}). "
+            f"{called.get('title', '[Title of the data]')}, {CALLED[returns].cited}. "
             f"Epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g} ({certificate['neighbours']}, per "
             f"{unit(certificate)}); mechanism {mechanism}{strata_}; schema sha256 "
             f"{certificate['schema']['sha256'][:12]}; released {certificate['created']}.{private}"

@@ -1,0 +1,152 @@
+"""The steps of `protect = "sensitive"`: features and target are public rows, and only the group is asked about.
+
+    gradient of [loss + lambda psi]  =  that of a row whose group is not known, over public rows
+                                        + what the group adds to it, a noisy sum over a secret Poisson sample
+
+Both parts estimate their means over all rows. The first is post-processing of public columns, over a sample of its own
+or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show
+(`stratsynth.questions.attribute` says why). The second is the one question of a step, and is priced as a record
+exchanged. The same holds of the sums that W learns from, and of the groups' sizes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.predictors.descent import largest_norm
+from stratsynth.adapters.predictors.designed import softmax
+
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.design import features
+from stratsynth.questions import AttributeGradients, NoisySum, Program, public_rows, total
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+    from stratsynth.adapters.fermi.task import Task
+
+    from stratsynth.accounting.budget import Allotment
+
+    Floats = NDArray[np.float64]
+
+LEAST_CLIP = 1e-9
+"""Where the group adds nothing to a gradient, as at independence, this is its clip."""
+COUNTING = 1e-4
+"""The part of a step's price for the gradient while groups are counted, when the group adds nothing to it."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """One sum over an expected sample."""
+
+    values: Floats
+    sigma: float
+    """The noise in each of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRows:
+    """The public columns of all rows, and what a step makes of them."""
+
+    task: Task
+    rows: PathRows
+    rng: Generator
+    """Draws the public samples: post-processing."""
+    rate: float
+
+    @classmethod
+    def ask(cls, task: Task, rate: float, rng: Generator) -> Program[OpenRows]:
+        """The features and the target of every row."""
+        found = yield from public_rows(task.open_columns)
+        return cls(task, PathRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
+
+    @property
+    def expected(self) -> float:
+        """The number of rows in a secret sample."""
+        return max(self.rows.size, 1) * self.rate
+
+    def step(
+        self, theta: Floats, slopes: Floats | None, allot: Allotment, weights: tuple[float, ...]
+    ) -> Program[list[Sum]]:
+        """For each model its gradient and its sums of F by cell, as of an expected sample.
+
+        Args:
+            theta: The coefficients, one entry a model.
+            slopes: As the task's query has them; None while groups are counted.
+            allot: The noise and the rate of every step.
+            weights: How its price is divided.
+        """
+        task, models = self.task, len(theta)
+        if slopes is None:
+            slopes = np.zeros((models, *task.schema.shape(task.by), task.classes))
+            weights = (COUNTING, 1 - COUNTING) * models
+        by_group = slopes.reshape(models, task.groups, task.given, task.classes)
+        query = AttributeGradients(
+            task.design, task.target, task.link, theta, self._clip(by_group), tuple(task.settings.groups),
+            task.by[len(task.settings.groups) :], slopes,
+        )  # fmt: skip
+        answer: tuple[NoisySum, ...] = yield from total(query, noise=allot.noise, rate=self.rate, weights=weights)
+        gradients, sums = self._public(theta, by_group.mean(axis=1))
+        found = []
+        for model in range(models):
+            mine, theirs = answer[2 * model], answer[2 * model + 1]
+            secret = theirs.values.reshape(task.groups, task.given, task.classes)
+            secret = secret - secret.mean(axis=0)  # without noise these add up to 0 over groups
+            found.append(Sum(gradients[model].ravel() + mine.values, mine.sigma))
+            found.append(Sum((sums[model] / task.groups + secret).ravel(), theirs.sigma))
+        return found
+
+    def _clip(self, slopes: Floats) -> float:
+        """The clip of the settings, or what no row's part exceeds at these slopes.
+
+        With d the slopes less their mean over groups, and r the largest of d less the smallest, at one group and true
+        class, the derivatives by the logits have a length of at most r / 2, and for two classes in one logit r / 4: a
+        sum of p_j^2 (d_j - mean)^2 is at most the variance of d under p.
+        """
+        steep = slopes - slopes.mean(axis=1, keepdims=True)
+        spread = float((steep.max(axis=-1) - steep.min(axis=-1)).max())
+        most = spread * (0.25 if self.task.link == "logistic" else 0.5) * largest_norm(self.task.design)
+        return min(self.task.settings.clip, max(most * (1 + 1e-3), LEAST_CLIP))
+
+    def _public(self, theta: Floats, slopes: Floats) -> tuple[Floats, Floats]:
+        """Gradients, and sums of F by true class, of rows whose group is not known.
+
+        Args:
+            theta: The coefficients.
+            slopes: The mean over groups. Axes: model, true class (one for parity), class.
+        """
+        task, size = self.task, self.rows.size
+        if size == 0:
+            return np.zeros_like(theta), np.zeros((len(theta), task.given, task.classes))
+        batch = round(size * self.rate)
+        drawn = slice(0, size) if batch >= size else self.rng.integers(size, size=max(batch, 1))
+        part = self.rows.take(drawn)
+        x, levels = features(task.design, part).T, part.codes[task.target].astype(np.intp)
+        at = levels if task.given > 1 else np.zeros(len(x), np.intp)
+        if task.link == "logistic":
+            logits = x @ theta.T
+            logits = np.stack([np.zeros_like(logits), logits], axis=-1)
+        else:
+            logits = np.einsum("np,mpk->nmk", x, theta)
+        chances = softmax(logits.reshape(-1, task.classes)).reshape(logits.shape)
+        steep = np.moveaxis(slopes, 0, 1)[at]
+        residuals = chances * (1 + steep - (chances * steep).sum(axis=-1, keepdims=True))
+        residuals[np.arange(len(x)), :, levels] -= 1
+        if task.link == "logistic":
+            gradients = (residuals[:, :, 1].T @ x) / len(x) * self.expected
+        else:
+            gradients = np.einsum("nmk,np->mpk", residuals, x) / len(x) * self.expected
+        return gradients, self._sums(chances, at)
+
+    def _sums(self, chances: Floats, at: NDArray[np.intp]) -> Floats:
+        """F by true class: the mean of those drawn, times the number of all; added up over classes, that number."""
+        task = self.task
+        means = np.full((task.given, *chances.shape[1:]), 1 / task.classes)
+        for level in np.unique(at):
+            means[level] = chances[at == level].mean(axis=0)
+        everybody = self.rows.codes[task.target]
+        counts = np.bincount(everybody, minlength=task.classes) if task.given > 1 else np.array([self.rows.size])
+        found: Floats = np.moveaxis(means * (counts * self.rate)[:, None, None], 1, 0)
+        return found

@@ -1,0 +1,52 @@
+"""INTERNAL. Rows as they stand in their file: values that the schema clips, recodes or leaves out are told apart."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from stratsynth.evaluation.tables import EncodedRows
+
+from stratsynth.data.sources import open_source
+from stratsynth.schema import Categorical, Numeric, Schema, values
+from stratsynth.schema.codec import encode_categorical, encode_numeric
+from stratsynth.schema.text import MISSING
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def as_written(data: Any, schema: Schema) -> EncodedRows:
+    """All rows of a table, none left out; the code of a value outside the schema is the number of levels.
+
+    Outside are numbers beyond their bounds, values that are no level, and nulls where nothing may be missing. What a
+    schema takes for missing because nothing stands there is missing, and not outside.
+    """
+    source = open_source(data).read(schema.names)
+    codes = {name: _codes(column, source.column(name)) for name, column in schema.columns.items()}
+    return EncodedRows(schema, codes, {}, source.num_rows)
+
+
+def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.int64]:
+    if isinstance(column, Categorical):
+        found = encode_categorical(column, data).astype(np.int64)
+        outside = values.codes(column, data) < 0
+        if column.outside == MISSING:
+            outside &= ~_nothing(data)
+    else:
+        coded, _ = encode_numeric(column, data)
+        found = coded.astype(np.int64)
+        numbers, _ = values.floats(column, data)
+        outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # NaN is neither
+    found[outside] = column.size
+    return found
+
+
+def _nothing(data: pa.ChunkedArray) -> NDArray[np.bool_]:
+    """Where there is no value, or an empty text."""
+    null = pc.is_null(data, nan_is_null=pa.types.is_floating(data.type))
+    if pa.types.is_string(data.type) or pa.types.is_large_string(data.type):
+        null = pc.or_kleene(null, pc.equal(pc.utf8_trim_whitespace(data), "")).fill_null(True)
+    return np.asarray(null)

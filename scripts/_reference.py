@@ -1,0 +1,265 @@
+"""The pages of the reference, made from the code: keys of recipes and schemas, commands, the Python interface."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import json
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, fields
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from stratsynth.evaluation.comparisons.grid import KINDS
+from typer.testing import CliRunner
+
+from stratsynth.cli.app import app
+from stratsynth.mechanisms.registry import load
+from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
+from stratsynth.schema import Categorical, Numeric, Schema, Temporal
+from stratsynth.schema.rules import Rule
+from stratsynth.schema.schema import Unit
+from stratsynth.schema.toml import FORMAT, IMPLIED
+from stratsynth.strata.groups import Groups
+from stratsynth.weights import section as weights
+
+if TYPE_CHECKING:
+    from typer import Typer
+
+_MADE = "*This page is made from the code.*\n"
+_WORDS = {
+    "bool": "true or false",
+    "float": "number",
+    "int": "whole number",
+    "str": "text",
+    "Path": "path",
+    "None": "",
+    "Any": "text or number",
+    "Mapping": "table",
+    "Sequence": "list",
+    "list": "list",
+    "tuple[int, ...]": "list of whole numbers",
+    "tuple[float, ...]": "list of numbers",
+    "Sequence[float]": "list of numbers",
+    "tuple[str, ...]": "list of texts",
+    "Sequence[str]": "list of texts",
+    "Sequence[Sequence[str]]": "list of lists of texts",
+    "Mapping[str, Any]": "table",
+    "Mapping[str, str]": "table of texts",
+    "Mapping[str, float]": "table of numbers",
+    "Mapping[str, Sequence[float]]": "table of lists of numbers",
+    "Mapping[str, Condition]": "table of conditions",
+    "Merges": "table of tables of lists",
+    "Unit": "table",
+    "Mechanism[Any]": "the name of a mechanism",
+    "Groups": "of [strata]",
+    "Weights": "of [weights]",
+}
+"""What annotations are called in TOML; there is no reference with any other."""
+_OBJECTS: Mapping[str, tuple[str, Sequence[str]]] = {
+    "python": ("stratsynth", ()),
+    "mechanisms": ("stratsynth.adapters", ()),
+    "sklearn": ("stratsynth.adapters.sklearn", ()),
+    "evaluation": ("stratsynth.evaluation", ()),
+    "extending": ("stratsynth.mechanisms", ("Mechanism", "Public")),
+}
+"""The pages of the Python interface: a module, and the names of it; none: all that it lists."""
+
+
+def pages() -> dict[str, str]:
+    """Every page of the reference by its path below `docs/`."""
+    return {
+        "reference/recipe.md": recipe(),
+        "reference/schema.md": schema(),
+        "reference/commands.md": commands(),
+        **{f"reference/{page}.md": interface(module, names) for page, (module, names) in _OBJECTS.items()},
+    }
+
+
+def recipe() -> str:
+    """The sections of a recipe and their keys."""
+    parts = [
+        "# Keys of a recipe",
+        _MADE,
+        "Paths are relative to the recipe's folder. Keys without a default are needed.",
+    ]
+    for cls in (DataSection, StrataSection):
+        parts += [
+            _heading(cls),
+            _table([*_keys(cls, leave=("groups",)), *(_keys(Groups) if cls is StrataSection else ())]),
+        ]
+    parts += ["## [weights]", "Where the shares of the strata come from: `source`, and the keys that belong to it."]
+    for source, keys in weights.KEYS.items():
+        rows = [
+            (key, _WORDS[kind.__name__], "" if key in weights.NEEDED[source] else "not given", weights.HELP[key])
+            for key, kind in keys.items()
+        ]
+        parts += [f'### source = "{source}"', _table(rows)]
+    parts += ["## [mechanism]", "`name`, and the settings of that mechanism."]
+    for point in sorted(entry_points(group="stratsynth.mechanisms"), key=lambda found: found.name):
+        parts += [f'### name = "{point.name}"', _first(load(point.name)), _table(_keys(load(point.name)))]
+    for cls in (BudgetSection, ReleaseSection):
+        parts += [_heading(cls), _table(_keys(cls))]
+    rows = [(key, _said(kind), "not given", text) for key, (kind, text) in KINDS.items()]
+    parts += ["## [compare]", "What `stratsynth compare` varies and judges; a fit takes no notice of it.", _table(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def schema() -> str:
+    """The keys of a schema file."""
+    top = [("format", "text", "", f'Always "{FORMAT}".'), *_keys(Schema, leave=("columns", "rules", "row_weight"))]
+    parts = [
+        "# Keys of a schema", _MADE, "## The file", _table(top),
+        "## unit", 'Either "record", or a table of these keys.', _table(_keys(Unit)),
+    ]  # fmt: skip
+    for kinds, cls in (('"categorical"', Categorical), ('"numeric"', Numeric)):
+        parts += [f"## [columns.NAME] kind = {kinds}", _first(cls), _table(_keys(cls))]
+    shown = _keys(Temporal, leave=tuple(IMPLIED))
+    parts += ['## [columns.NAME] kind = "date", "datetime", "time" or "duration"', _first(Temporal), _table(shown)]
+    parts += ["## [[forbid]]", _first(Rule), _table(_keys(Rule))]
+    return "\n\n".join(parts) + "\n"
+
+
+def commands() -> str:
+    """The help of every command."""
+    parts = ["# Commands", _MADE]
+    for words in ((), *_commands(app)):
+        shown = CliRunner().invoke(app, [*words, "--help"], prog_name="stratsynth", env={"COLUMNS": "100"})
+        if shown.exit_code:
+            raise RuntimeError(f"stratsynth {' '.join(words)} --help fails: {shown.output}")
+        parts.append(f"## {' '.join(('stratsynth', *words))}\n\n```text\n{shown.output.strip()}\n```")
+    return "\n\n".join(parts) + "\n"
+
+
+def interface(module: str, names: Sequence[str] = ()) -> str:
+    """The names of a module, each with what mkdocstrings makes of its docstring."""
+    found = import_module(module)
+    parts = [f"# {module}", _MADE, _first(found)]
+    for name in names or sorted(found.__all__, key=str.lower):
+        thing = getattr(found, name)
+        home = thing.__name__ if inspect.ismodule(thing) else f"{getattr(thing, '__module__', module)}.{name}"
+        parts.append(f"::: {home}")
+    return "\n\n".join(parts) + "\n"
+
+
+def _commands(typer: Typer, above: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    for command in typer.registered_commands:
+        yield (*above, command.name or command.callback.__name__)
+    for group in typer.registered_groups:
+        yield (*above, group.name)
+        yield from _commands(group.typer_instance, (*above, group.name))
+
+
+def _heading(cls: type) -> str:
+    name, _, text = _first(cls).partition(": ")
+    return f"## {name}\n\n{text[:1].upper()}{text[1:]}"
+
+
+def _first(thing: Any) -> str:
+    """The first paragraph of a docstring."""
+    text = inspect.getdoc(thing)
+    if not text:
+        raise RuntimeError(f"{thing} has no docstring")
+    return _flat(text.split("\n\n")[0])
+
+
+def _keys(cls: type, leave: Sequence[str] = ()) -> list[tuple[str, str, str, str]]:
+    """The fields of a dataclass: name, type, default, and the docstring under it."""
+    rows = []
+    for field in fields(cls):
+        if field.name in leave:
+            continue
+        annotation, text = _declared(cls, field.name)
+        rows.append((field.name, _said(annotation), _default(field), text))
+    return rows
+
+
+def _declared(cls: type, name: str) -> tuple[str, str]:
+    """How a field is annotated and explained, in the nearest class that declares it."""
+    for each in cls.__mro__:
+        if name in (found := _explained(each)):
+            annotation, text = found[name]
+            alias = getattr(sys.modules[each.__module__], annotation, None)
+            return (f"Literal{list(get_args(alias))}" if get_origin(alias) is Literal else annotation), text
+    raise RuntimeError(f"{cls.__name__}.{name} has no docstring under it")
+
+
+@cache
+def _explained(cls: type) -> dict[str, tuple[str, str]]:
+    if cls.__module__ not in sys.modules or not hasattr(sys.modules[cls.__module__], "__file__"):
+        return {}
+    tree = ast.parse(inspect.getsource(sys.modules[cls.__module__]))
+    body = next((n.body for n in ast.walk(tree) if isinstance(n, ast.ClassDef) and n.name == cls.__name__), [])
+    found = {}
+    for node, after in itertools.pairwise(body):
+        if (
+            isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and isinstance(after, ast.Expr)
+            and isinstance(after.value, ast.Constant) and isinstance(after.value.value, str)
+        ):  # fmt: skip
+            found[node.target.id] = ast.unparse(node.annotation), _flat(inspect.cleandoc(after.value.value))
+    return found
+
+
+def _said(annotation: Any) -> str:
+    """A type in the words of TOML."""
+    if isinstance(annotation, tuple):
+        return " or ".join(dict.fromkeys(_said(kind) for kind in annotation))
+    text = annotation.__name__ if isinstance(annotation, type) else annotation
+    if text in _WORDS:
+        return _WORDS[text]
+    said = []
+    for part in re.split(r" \| (?![^\[]*\])", text):
+        if part.startswith("Literal["):
+            said += [f'"{choice}"' for choice in ast.literal_eval(part.removeprefix("Literal"))]
+        else:
+            said.append(_WORDS[part])
+    return " or ".join(dict.fromkeys(part for part in said if part))
+
+
+def _default(field: Field[Any]) -> str:
+    if field.default_factory is not MISSING:
+        return "none" if not field.default_factory() else f"`{field.default_factory()}`"
+    value = field.default
+    if value is MISSING:
+        return ""
+    if value is None or value == "":
+        return "not given"
+    if isinstance(value, tuple):
+        return "none" if not value else f"`{list(value)}`"
+    return f"`{json.dumps(value)}`"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _table(rows: Sequence[tuple[str, str, str, str]]) -> str:
+    if not rows:
+        return "No keys."
+    lines = ["| key | type | default | meaning |", "|---|---|---|---|"]
+    for key, kind, default, text in rows:
+        safe = [re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in (kind, default, text)]
+        lines.append(f"| `{key}` | {' | '.join(safe)} |")
+    return "\n".join(lines)
+
+
+def write(folder: Path) -> None:
+    """Write the pages below a folder."""
+    for name, text in pages().items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+
+
+def with_words(text: str, contributing: str) -> str:
+    """The glossary with the table of words that CONTRIBUTING.md keeps, in its place."""
+    table = re.search(r"^\| word \| meaning \|\n(?:\|.*\n)+", contributing.partition("## Words")[2], re.MULTILINE)
+    mark = "<!-- words of CONTRIBUTING.md -->"
+    if table is None or mark not in text:
+        raise RuntimeError("the words of CONTRIBUTING.md, or their place in docs/glossary.md, are gone")
+    return text.replace(mark, table[0].rstrip())

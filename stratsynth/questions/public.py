@@ -1,0 +1,153 @@
+"""`PublicRows`: the columns that the schema names public, row by row and as they are.
+
+Allowed where the budget's neighbours are `attribute`, and nowhere else. Such neighbours are two tables of the same
+records in the same order, equal in every public column, so the answer is the same on both: it costs nothing and needs
+no noise, and the number of rows is public with it. Three things make that so.
+
+- Which rows there are must not depend on a protected value: `check` refuses a schema in which one could leave its row
+  out (`outside`, `missing`). A public value may.
+- Inside a stratum the rows are public only if the columns that define it are: `stratsynth.strata.within` takes the
+  flag from all columns of other strata.
+- The order of the answer is that of the rows; a split keeps it within each of its strata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.charges import Charge
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.noise import Entropy
+from stratsynth.questions.base import Answer, Program, Question, check_clique
+from stratsynth.questions.handler import Exact, Handler, Kept, PublicColumns, Seen, Setting, Wanted
+from stratsynth.schema import Numeric
+from stratsynth.strata import StratumPath
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.schema import Schema
+
+MOST_SIMULATED = 2**15
+"""The most rows that a plan makes up."""
+FAR = Fraction(10**9)
+"""What two tables cost that differ in a public column: more than any budget."""
+
+
+@dataclass(frozen=True)
+class PublicRows(Question):
+    """Public columns of all rows of a path."""
+
+    columns: tuple[str, ...]
+
+    def check(self, schema: Schema) -> None:
+        """Public columns, in a schema none of whose other columns leaves rows out."""
+        check_clique("public rows", self.columns, schema)
+        for name in self.columns:
+            if not schema.column(name).public:
+                raise Unsupported(
+                    f"public rows: column {name} is not public here. Declare public = true in the schema, if it needs "
+                    "no protection; inside strata of a column that is not public, none is."
+                )
+        for name, column in schema.columns.items():
+            if not column.public and not column.admits_all:
+                key = "missing = true" if isinstance(column, Numeric) else 'outside = "missing", or one of its levels'
+                raise Unsupported(
+                    f"public rows: a value of {name} that the schema does not know leaves its row out, and the public "
+                    f"rows would show it. Declare {key}."
+                )
+
+    def permit(self, budget: Budget) -> None:
+        """Refuse any budget that protects these columns."""
+        if budget.neighbours != Neighbours.ATTRIBUTE or not set(self.columns) <= set(budget.public):
+            raise Unsupported(
+                'public rows are handed out where the budget has neighbours = "attribute" and the schema names the '
+                "columns public; this budget protects them."
+            )
+
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
+        """None: neighbours have the same public rows."""
+        return ()
+
+
+def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
+    """Ask for public columns: `rows = yield from public_rows(columns)`."""
+    answer = yield PublicRows(tuple(columns))
+    return cast("PublicColumns", answer)
+
+
+class PublicRowsHandler(Handler[PublicRows]):
+    """The columns as they are."""
+
+    kind = PublicRows
+    reads = frozenset({"columns"})
+
+    def wanted(self, question: PublicRows) -> Wanted:
+        """These columns and no others."""
+        return Wanted(columns=question.columns)
+
+    def answer(
+        self, question: PublicRows, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
+    ) -> PublicColumns:
+        """What was read, which nobody can write to."""
+        if exact.columns is None or set(exact.columns.codes) != set(question.columns):
+            raise MechanismError("public rows: other columns were read than were asked for.")
+        for array in (*exact.columns.codes.values(), *exact.columns.numbers.values()):
+            array.flags.writeable = False
+        return exact.columns
+
+    def tv_error(self, question: PublicRows, at: Setting) -> float:
+        """No noise, no tails."""
+        return 0.0
+
+    def simulate(
+        self, question: PublicRows, at: Setting, path: StratumPath, rows: float, rng: Generator
+    ) -> tuple[PublicColumns, Seen]:
+        """Rows whose columns are spread evenly, each by itself."""
+        size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
+        codes = {name: rng.integers(schema.size(name), size=size) for name in question.columns}
+        numbers = {}
+        for name in question.columns:
+            column = schema.column(name)
+            if isinstance(column, Numeric):
+                codes[name] = rng.integers(len(column.extents), size=size)
+                numbers[name] = np.array([low for low, _ in column.extents], np.float64)[codes[name]]
+        return PublicColumns(size, codes, numbers), Seen(path, "public rows")
+
+    def keep(self, answer: Answer) -> Kept:
+        """All of it: whoever resumes the fit is given the same rows."""
+        parts = [answer.codes, answer.numbers]
+        return Kept(
+            {"size": answer.size, "codes": list(answer.codes), "numbers": list(answer.numbers)},
+            [array for part in parts for array in part.values()],
+        )
+
+    def recall(self, kept: Kept) -> PublicColumns:
+        """The columns."""
+        names = kept.facts["codes"]
+        codes = dict(zip(names, kept.arrays, strict=False))
+        return PublicColumns(
+            kept.facts["size"], codes, dict(zip(kept.facts["numbers"], kept.arrays[len(names) :], strict=True))
+        )
+
+    def shape(self, answer: Answer) -> Any:
+        """Everything: it is the same on neighbouring tables."""
+        return answer.size, _plain(answer)
+
+    def cost(self, question: PublicRows, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Nothing, as long as the tables agree in every public value, order and number of rows included."""
+        return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
+
+
+def _plain(columns: PublicColumns | None) -> Any:
+    """Every value, to the last bit."""
+    if columns is None:
+        return None
+    parts = (("codes", columns.codes), ("numbers", columns.numbers))
+    return [(what, name, array.dtype.str, array.tobytes()) for what, part in parts for name, array in part.items()]

@@ -1,0 +1,67 @@
+"""Columns whose names are those of survey weights, so that nobody releases a weight as if it were a fact of a person.
+
+By name alone, which is public: nothing is read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stratsynth.schema.schema import Schema
+
+_SURVEYS = (
+    r"p?wgtp\d*",  # American Community Survey: PWGTP of persons, WGTP of households, and their 80 replicates
+    r"perwt|hhwt|asecwth?|wtfinl|earnwt|slwt",  # IPUMS
+    r"pwsswgt|pwcmpwgt|pworwgt|marsupwt|a_fnlwgt|fnlwgt",  # Current Population Survey; fnlwgt is Adult's
+    r"_?llcpwt|_?finalwt|wtint\dyr|wtmec\dyr|wtfa\w*|nr?weight",  # health surveys
+)
+_WORDS = (
+    r"(person|people|household|survey|sample|sampling|design|final|analysis|calibration|grossing|expansion)"
+    r"[ _.-]?(weight|wght|wgt|wt)s?"
+)
+_NAME = re.compile(rf"(?:{'|'.join((*_SURVEYS, _WORDS))})", re.IGNORECASE)
+NAMED = 3
+"""As many columns as a warning names."""
+
+
+def looks_like_weight(name: str) -> bool:
+    """Whether a column of this name is likely to hold survey weights."""
+    return _NAME.fullmatch(name) is not None
+
+
+def weight_warnings(schema: Schema, header: Iterable[str] = ()) -> list[str]:
+    """What to say of a schema with a column that looks like a weight, each with the remedy; mostly nothing.
+
+    Args:
+        schema: The schema.
+        header: The names of the data's columns, where they are known.
+    """
+    told, said = schema.row_weight.column, []
+    ordinary = [name for name in schema.names if looks_like_weight(name)]
+    if ordinary:
+        said.append(
+            f"{_listed(ordinary)} looks like a survey weight, and is released as if it were a fact about people; every "
+            f"row counts 1, so the release is of the sample. {_remedy(ordinary[0])}"
+        )
+    idle = [name for name in header if looks_like_weight(name) and name not in schema.columns and name != told]
+    if idle and told is None and not ordinary:
+        said.append(
+            f"the data have {_listed(idle)}, which looks like a survey weight, and the schema does not use it: every "
+            f"row counts 1, so a release is of the sample. {_remedy(idle[0])}"
+        )
+    return said
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"column {', '.join(names[:NAMED])}{more}"
+
+
+def _remedy(name: str) -> str:
+    return (
+        f'For a release of the population, leave it out of the columns and write weight = {{ column = "{name}", '
+        "max = ... } above them, with a public largest weight."
+    )
