@@ -84,10 +84,3 @@ def test_it_takes_at_most_twelve_commands():
 def test_the_recipe_is_one(tmp_path):
     (tmp_path / "recipe.toml").write_text(blocks("toml")[0], encoding="utf-8")
     assert Recipe.read(tmp_path / "recipe.toml").mechanism.name == "pooled"
-
-
-@pytest.mark.usefixtures("_files")
-def test_the_python_runs():
-    [snippet] = blocks("python")
-    exec(compile(snippet, str(PAGE), "exec"), {"__name__": "page"})  # noqa: S102 - our own page
-    assert pd.read_parquet("pa.parquet")["STATE"].unique().tolist() == ["42"]

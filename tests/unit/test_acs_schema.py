@@ -205,3 +205,9 @@ def _arrow(**columns):
 
 def _read(column):
     return [None if value == "" else str(value) for value in column]
+
+
+def test_records_may_count_as_the_people_they_stand_for():
+    schema = acs.schema(["SEX", "AGEP"], year=2024, weight=300)
+    assert (schema.row_weight.column, schema.row_weight.most) == ("PWGTP", 300)
+    assert Schema.from_toml_text(schema.to_toml()) == schema
