@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
 """The parts that can be measured alone."""
 
@@ -19,7 +19,8 @@ def main() -> int:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
+        help="synth, pooled: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated people; "
+        "census: a state's person records of 2024",
     )
     parser.add_argument(
         "--only",
@@ -43,7 +44,11 @@ def main() -> int:
     from stratsynth.evaluation.bench.figures import show
 
     module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
-    if arguments.name == "synth":
+    if arguments.name == "census":
+        if arguments.acs is None:
+            parser.error("census needs --acs FILE, a state's person records of 2024.")
+        figures = module.run(arguments.acs)
+    elif arguments.name == "synth":
         figures = module.run(arguments.acs, arguments.only)
     elif arguments.name == "pooled":
         epsilons = arguments.epsilons or module.EPSILONS

@@ -49,6 +49,9 @@ def census_schema(
         typer.Option(metavar="FILE", help="Public shares of a column's codes, from `census shares --by COLUMN`."),
     ] = None,
     citation: Annotated[str, typer.Option(help="Where the shares of --within were published.")] = "",
+    weight: Annotated[
+        int | None, typer.Option(metavar="MAX", help="Count every record as its PWGTP, up to this number.")
+    ] = None,
 ) -> None:
     """Write the public schema of person records: levels, bins, codes, rules. Reads no data."""
     from stratsynth.census.acs.make import make
@@ -60,7 +63,7 @@ def census_schema(
         raise UsageError(f"{out}: there is no folder {out.parent}.")
     made = make(
         _listed(columns), task=task, year=year, state=state, without=_listed(without) or (), dictionary=dictionary,
-        codes=_tables(codes), within=within or (), citation=citation,
+        codes=_tables(codes), within=within or (), citation=citation, weight=weight,
     )  # fmt: skip
     write_text(out, made.to_toml())
     size = f"{len(made.schema.names)} columns and {len(made.schema.rules)} rules written to {out}"

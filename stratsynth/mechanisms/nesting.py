@@ -70,7 +70,7 @@ def settle(
     if not named or mechanism.returns != Returns.ROWS:
         return schema, ()
     layout = mechanism.strata(public, budget)
-    size, noise = _size(public, layout), _noise(allot, len(schema.names))
+    size, noise = _size(public, layout), _noise(allot, len(schema.names), schema)
     defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
     found = []
     for name, column in named.items():
@@ -95,13 +95,17 @@ def _size(public: Public, layout: Layout | None) -> float | None:
     return public.size * sizes[0]
 
 
-def _noise(allot: Allotment, columns: int) -> float | None:
-    """The noise of a one-way table where half of the budget is shared evenly by those of all columns."""
+def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
+    """The noise of a one-way table where half of the budget is shared evenly by those of all columns.
+
+    Where records have weights of their own, sizes are of their total, and noise covers the largest weight.
+    """
     if not allot.amount > 0:
         return None
+    most = schema.row_weight.most if schema.row_weight.column is not None else 1
     if allot.currency == Currency.ZCDP:
-        return math.sqrt(columns / allot.amount)
-    return math.sqrt(2) * 2 * columns / allot.amount if allot.currency == Currency.PURE else None
+        return most * math.sqrt(columns / allot.amount)
+    return most * math.sqrt(2) * 2 * columns / allot.amount if allot.currency == Currency.PURE else None
 
 
 def _which(

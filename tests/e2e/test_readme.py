@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
 PAGES = sorted((ROOT / "docs").rglob("*.md"))
 TUTORIALS = [page for page in PAGES if page.parent.name == "tutorials"]
-COMMAND = re.compile(r"^(?:\$ )?stratsynth ((?:schema |ledger |weights )?\w+)([^#\n]*)", re.MULTILINE)
+COMMAND = re.compile(r"^(?:\$ )?stratsynth ((?:schema |ledger |weights |census )?\w+)([^#\n]*)", re.MULTILINE)
 
 
 def snippets(page, language):

@@ -13,6 +13,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.mechanisms import prepare
 from stratsynth.mechanisms.nesting import LEAST
 from stratsynth.schema import Categorical, Nested, Numeric, Rule, Schema
+from stratsynth.schema.weight import RowWeight
 
 JOBS = tuple(f"{group}{i:02}" for group in range(1, 6) for i in range(40))
 GROUPS = {f"group {g}": tuple(code for code in JOBS if code[0] == str(g)) for g in range(1, 6)}
@@ -155,3 +156,10 @@ def test_a_plan_says_it():
 def test_samples_keep_a_group_that_was_asked_for():
     release = ss.fit("mst", table(schema(), rows=500), BUDGET)
     assert set(release.sample(50, where={"OCCP": "group 2"}, seed=1)["OCCP"]) <= set(GROUPS["group 2"])
+
+
+def test_where_records_have_weights_noise_covers_the_largest():
+    weighted = replace(schema(), row_weight=RowWeight(20, "PWGTP"))
+    one, other = (prepare("mst", of, BUDGET, 100_000) for of in (schema(), weighted))
+    assert (one.public.schema.size("OCCP"), other.public.schema.size("OCCP")) == (201, 6)
+    assert other.code_lists[0].noise == pytest.approx(20 * one.code_lists[0].noise, rel=0.01)

@@ -25,9 +25,14 @@ from stratsynth.census.acs.within import within_codes
 from stratsynth.checks import is_list
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Column, Numeric, Schema
+from stratsynth.schema.weight import ONE, RowWeight
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
+
+
+WEIGHT = "PWGTP"
+"""How many people a record stands for."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,7 @@ def schema(
     codes: Mapping[str, Tabular] | None = None,
     within: Sequence[Tabular] = (),
     citation: str = "",
+    weight: int | None = None,
 ) -> Schema:
     """The public schema of person records.
 
@@ -69,6 +75,7 @@ def schema(
         codes: Tables of codes by column, with a column `code`, and perhaps `label` and `group`.
         within: Tables of public shares of codes, by which records of a group come back as codes: see `Nested`.
         citation: Where these shares were published.
+        weight: Count every record as its PWGTP, up to this number: see `RowWeight`.
 
     Returns:
         The schema, of public origin.
@@ -78,7 +85,7 @@ def schema(
     """
     made = make(
         columns, year=year, task=task, state=state, without=without, dictionary=dictionary, codes=codes, within=within,
-        citation=citation,
+        citation=citation, weight=weight,
     )  # fmt: skip
     return made.schema
 
@@ -94,6 +101,7 @@ def make(
     codes: Mapping[str, Tabular] | None = None,
     within: Sequence[Tabular] = (),
     citation: str = "",
+    weight: int | None = None,
 ) -> Made:
     """What `schema` returns, with notes: arguments as there."""
     check_year(year)
@@ -129,7 +137,8 @@ def make(
     if unchecked:
         notes.append(f"{unchecked} of {len(kept)} rules follow from the dictionary and were counted on no file.")
     head = f"Person records of the American Community Survey, {year}: public knowledge, from the U.S. Census Bureau."
-    return Made(Schema(found, rules=kept), (head, *notes))
+    counting = ONE if weight is None else RowWeight(weight, WEIGHT)
+    return Made(Schema(found, rules=kept, row_weight=counting), (head, *notes))
 
 
 def _wanted(

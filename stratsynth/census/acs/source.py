@@ -118,8 +118,9 @@ class StateFile:
         """
         try:
             with open_regular(path) as file:
-                if not zipfile.is_zipfile(file):
-                    file.seek(0)
+                packed = zipfile.is_zipfile(file) or path.suffix.lower() == ".zip"
+                file.seek(0)
+                if not packed:
                     yield file
                     return
             with zipfile.ZipFile(path) as archive, archive.open(_member(archive, self)) as inner:

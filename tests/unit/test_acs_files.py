@@ -1,0 +1,242 @@
+"""Files of the survey: found, verified, loaded; shares of groups and codes from them."""
+
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import stratsynth as ss
+from helpers import bureau
+from stratsynth.census import acs
+from stratsynth.census.acs.source import StateFile
+from stratsynth.errors import UsageError
+
+
+def test_names_and_addresses_are_the_bureaus():
+    new, old = StateFile("PA", 2018), StateFile("ny", 2016, "5-Year")
+    assert (new.name, new.archive) == ("psam_p42.csv", "csv_ppa.zip")
+    assert (old.name, old.archive) == ("ss16pny.csv", "csv_pny.zip")
+    assert new.url == "https://www2.census.gov/programs-surveys/acs/data/pums/2018/1-Year/csv_ppa.zip"
+    assert old.url.endswith("/2016/5-Year/csv_pny.zip")
+
+
+@pytest.mark.parametrize(
+    "place", ["psam_p42.csv", "csv_ppa.zip", "2018/1-Year/psam_p42.csv", "2018/1-Year/csv_ppa.zip"]
+)
+def test_it_is_found_where_the_bureau_and_folktables_put_it(tmp_path, place):
+    path = tmp_path / "data" / place
+    if path.suffix == ".zip":
+        bureau.archive(path, "psam_p42.csv", 50, 2018)
+    else:
+        bureau.csv(path, 50, 2018)
+    done = acs.load(tmp_path / "pa.parquet", state="PA", year=2018, source=tmp_path / "data")
+    assert (done.path, done.rows, done.kept) == (path, 50, 50)
+    frame = pd.read_parquet(tmp_path / "pa.parquet")
+    assert {"SERIALNO", "PWGTP", "RELP", "OCCP"} <= set(frame)
+    assert "PWGTP1" not in frame
+    assert frame["OCCP"].dropna().isin(["0010", "4720", "9130"]).all()
+    assert frame["AGEP"].dtype == "int64"
+
+
+def test_what_does_not_apply_is_null_and_not_zero(tmp_path):
+    path = bureau.csv(tmp_path / "psam_p42.csv", 400, 2018)
+    acs.load(tmp_path / "pa.parquet", state="PA", year=2018, source=path)
+    frame = pd.read_parquet(tmp_path / "pa.parquet")
+    assert (frame["ESR"].isna() == (frame["AGEP"] < 16)).all()
+    assert (frame["PINCP"].isna() == (frame["AGEP"] < 15)).all()
+
+
+@pytest.mark.parametrize(("task", "keep"), [
+    ("ACSEmployment", lambda f: f["AGEP"] >= 0),
+    ("ACSPublicCoverage", lambda f: (f["AGEP"] < 65) & (f["PINCP"] <= 30000)),
+])  # fmt: skip
+def test_a_task_keeps_its_columns_and_rows(tmp_path, task, keep):
+    path, raw = tmp_path / "psam_p42.csv", bureau.people(500, 2018).assign(FER="", PUBCOV="1")
+    raw.to_csv(path, index=False)
+    done = acs.load(tmp_path / "t.parquet", state="PA", year=2018, task=task, source=path)
+    numbers = raw.assign(PINCP=pd.to_numeric(raw["PINCP"]))
+    assert done.kept == int(keep(numbers).sum())
+    assert set(done.columns) == {*acs.schema(task=task, year=2018).names, "PWGTP"}
+
+
+def test_a_loaded_file_fits_its_schema(tmp_path):
+    path = bureau.csv(tmp_path / "psam_p42.csv", 800, 2018)
+    acs.load(tmp_path / "pa.parquet", state="PA", year=2018, task="ACSEmployment", source=path)
+    schema = acs.schema(task="ACSEmployment", year=2018)
+    found = acs.check(tmp_path / "pa.parquet", schema, 2018)
+    assert found.fits
+    assert (found.rows, found.left_out) == (800, 0)
+    assert "INTERNAL" in found.text()
+    assert "17 structural rules, 0 of them broken." in found.text()
+
+
+def test_without_a_file_it_says_which_and_where(tmp_path):
+    (tmp_path / "data").mkdir()
+    with pytest.raises(UsageError) as caught:
+        acs.load(tmp_path / "ny.parquet", state="NY", year=2018, source=tmp_path / "data")
+    for part in ("psam_p36.csv", "csv_pny.zip", "https://www2.census.gov/", str(tmp_path / "data"), "--download"):
+        assert part in str(caught.value)
+    assert list(tmp_path.rglob("*.parquet")) == []
+
+
+def refused(tmp_path, says, path=None, **keys):
+    with pytest.raises(UsageError, match=says):
+        acs.load(tmp_path / "out.parquet", **{"state": "PA", "year": 2018, "source": path or tmp_path, **keys})
+    assert not (tmp_path / "out.parquet").exists()
+
+
+def test_another_state_year_or_file_is_refused_by_name(tmp_path):
+    refused(tmp_path, "is of state 36, not 42", bureau.csv(tmp_path / "a.csv", 9, 2018, state="36"))
+    refused(tmp_path, "RELSHIPP is a column of 2019 to 2024, not of 2018; in 2018 it is RELP",
+            bureau.csv(tmp_path / "b.csv", 9, 2019))  # fmt: skip
+    older = bureau.people(9, 2018).assign(SERIALNO=[f"2017{i:09}" for i in range(9)])
+    older.to_csv(tmp_path / "c.csv", index=False)
+    refused(tmp_path, "records of 2017, not of 2018", tmp_path / "c.csv")
+    (tmp_path / "d.csv").write_text("SERIALNO,NP\n1,2\n", encoding="utf-8")
+    refused(tmp_path, "no column AGEP", tmp_path / "d.csv")
+    bureau.people(0, 2018).to_csv(tmp_path / "e.csv", index=False)
+    refused(tmp_path, "holds no record", tmp_path / "e.csv")
+    refused(
+        tmp_path, "no column OCCPP; did you mean 'OCCP'", bureau.csv(tmp_path / "f.csv", 9, 2018), columns=["OCCPP"]
+    )
+    bureau.people(9, 2018).drop(columns="ST").to_csv(tmp_path / "g.csv", index=False)
+    refused(tmp_path, "neither ST nor STATE", tmp_path / "g.csv")
+    refused(tmp_path, "horizon", tmp_path / "f.csv", horizon="3-Year")
+    refused(tmp_path, "there is no file", tmp_path / "none.csv")
+    refused(tmp_path, "columns, or a task", tmp_path / "f.csv", columns=["SEX"], task="ACSIncome")
+
+
+def test_a_damaged_archive_is_refused(tmp_path):
+    path = bureau.archive(tmp_path / "csv_ppa.zip", "psam_p42.csv", 5000, 2018)
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    path.write_bytes(content)
+    refused(tmp_path, "damaged", path)
+    path.write_bytes(bytes(content[: len(content) // 2]))
+    refused(tmp_path, "damaged", path)
+    bureau.archive(path, "psam_p36.csv", 9, 2018)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("psam_p37.csv", "x\n")
+    refused(tmp_path, "holds no psam_p42.csv", path)
+
+
+def test_a_row_cut_short_is_refused(tmp_path):
+    path = bureau.csv(tmp_path / "psam_p42.csv", 100, 2018)
+    path.write_bytes(path.read_bytes()[:-20])
+    refused(tmp_path, "damaged", path)
+
+
+def served(content):
+    def fetch(url, file):
+        assert url.startswith("https://www2.census.gov/")
+        if isinstance(content, BaseException):
+            file.write(b"half of")
+            raise content
+        file.write(content)
+
+    return fetch
+
+
+def test_a_download_is_kept_whole_or_not_at_all(tmp_path):
+    sound = bureau.archive(tmp_path / "x.zip", "psam_p42.csv", 60, 2018).read_bytes()
+    folder = tmp_path / "data"
+    keys = {"state": "PA", "year": 2018, "source": folder, "download": True}
+    for content, says in (
+        (OSError(404, "the server says 404"), "cannot be fetched .the server says 404.*put it at"),
+        (b"<html>Not found</html>", "no whole zip file; nothing of it was kept"),
+        (sound[: len(sound) // 2], "no whole zip file"),
+        (KeyboardInterrupt(), None),
+    ):
+        expected = pytest.raises(UsageError, match=says) if says else pytest.raises(KeyboardInterrupt)
+        with expected:
+            acs.load(tmp_path / "pa.parquet", fetch=served(content), **keys)
+        assert [p for p in folder.rglob("*") if p.is_file()] == []
+    done = acs.load(tmp_path / "pa.parquet", fetch=served(sound), **keys)
+    assert (done.rows, done.path.name) == (60, "csv_ppa.zip")
+    again = acs.load(tmp_path / "pa.parquet", fetch=served(OSError("never asked")), **keys)
+    assert again.path == done.path
+
+
+def test_nothing_is_fetched_unless_it_is_asked_for(tmp_path):
+    with pytest.raises(UsageError, match="add --download"):
+        acs.load(tmp_path / "o.parquet", state="PA", year=2018, source=tmp_path, fetch=served(b""))
+
+
+@pytest.mark.network
+def test_without_a_network_it_says_what_to_do(tmp_path):
+    with pytest.raises(UsageError, match=r"cannot be fetched .*put it at .*csv_ppa\.zip"):
+        acs.load(tmp_path / "o.parquet", state="PA", year=2018, source=tmp_path, download=True)
+
+
+def test_shares_are_weighted_totals(tmp_path):
+    frame = bureau.people(3000, 2017)
+    frame.to_csv(tmp_path / "earlier.csv", index=False)
+    found = acs.shares(tmp_path / "earlier.csv", ["SEX", "RAC1P"], year=2017, smooth=0)
+    assert len(found.frame) == 18
+    weights = frame["PWGTP"].astype(float)
+    own = weights[(frame["SEX"] == "2") & (frame["RAC1P"] == "6")].sum() / weights.sum()
+    said = found.frame.set_index(["SEX", "RAC1P"])["share"]
+    assert said["2", "6"] == pytest.approx(own)
+    assert said.sum() == pytest.approx(1)
+    assert found.empty == 10
+    assert "2017" in found.citation
+    assert "weighted by PWGTP of 3,000 records" in found.citation
+    plain = acs.shares(tmp_path / "earlier.csv", ["SEX"], year=2017, smooth=0, weight=None).frame
+    assert plain["share"].tolist() == pytest.approx((frame["SEX"].value_counts(normalize=True))[["1", "2"]].tolist())
+
+
+def test_groups_that_the_file_misses_are_rare_and_not_impossible(tmp_path):
+    bureau.csv(tmp_path / "earlier.csv", 1000, 2017)
+    found = acs.shares(tmp_path / "earlier.csv", ["RAC1P"], year=2017)
+    share = found.frame.set_index("RAC1P")["share"]["4"]
+    assert share == pytest.approx(0.5 / (1000 + 9 * 0.5))
+    assert "0.5 records of average weight added" in found.citation
+
+
+def test_shares_serve_as_weights_and_within_groups(tmp_path):
+    bureau.csv(tmp_path / "earlier.csv", 1000, 2018)
+    by_age = acs.shares(tmp_path / "earlier.csv", ["AGEP", "DIS"], year=2018)
+    schema = acs.schema(["AGEP", "DIS", "OCCP"], year=2018)
+    weights = ss.Weights.public(by_age.frame, citation=by_age.citation)
+    how = ss.Stratified("independent", ["AGEP", "DIS"], weights)
+    assert len(ss.plan(how, schema, ss.Budget(epsilon=1, delta=1e-9), declared_size=10_000).strata) == 50
+    jobs = acs.shares(tmp_path / "earlier.csv", ["OCCP"], year=2018, smooth=0)
+    jobs.frame.to_csv(tmp_path / "jobs.csv", index=False)
+    drawn = acs.schema(["OCCP"], year=2018, within=[tmp_path / "jobs.csv"], citation=jobs.citation).column("OCCP")
+    assert sum(share > 0 for share in drawn.shares.values()) == 4  # three occupations, and N
+
+
+def test_shares_of_what_is_not_public_or_not_of_the_year_are_refused(tmp_path):
+    path = bureau.csv(tmp_path / "people.csv", 100, 2018)
+    (tmp_path / "people.ledger").write_text("", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"has an account, people\.ledger"):
+        acs.shares(path, ["SEX"], year=2018)
+    other = bureau.people(100, 2018).assign(SEX=np.where(np.arange(100) < 3, "9", "1"))
+    other.to_csv(tmp_path / "other.csv", index=False)
+    with pytest.raises(UsageError, match="SEX in 3; is the file of 2018"):
+        acs.shares(tmp_path / "other.csv", ["SEX"], year=2018)
+    with pytest.raises(UsageError, match="no weight"):
+        acs.shares(_written(other.assign(PWGTP="", SEX="1"), tmp_path / "w.csv"), ["SEX"], year=2018)
+    with pytest.raises(ss.StratsynthError, match="PWGTP"):
+        acs.shares(_written(other.drop(columns="PWGTP"), tmp_path / "v.csv"), ["SEX"], year=2018)
+
+
+def _written(frame, path):
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_check_names_columns_of_another_year_and_counts_what_breaks_rules(tmp_path):
+    schema = acs.schema(task="ACSEmployment", year=2019)
+    path = bureau.csv(tmp_path / "old.csv", 50, 2018)
+    found = acs.check(path, schema, 2019)
+    assert not found.fits
+    assert "The file has RELP, not RELSHIPP: the file is of another year." in found.text()
+    broken = bureau.people(200, 2019)
+    broken["MIL"] = "4"
+    found = acs.check(_written(broken, tmp_path / "new.csv"), schema, 2019)
+    young = int((broken["AGEP"] < 17).sum())
+    assert {count for rule, count in found.rules if count} == {young}
+    assert not found.fits
+    assert "PWGTP1" in found.text()
