@@ -197,8 +197,8 @@ class FileLedger:
             raise UsageError(f"ledger: {self.path} is the account {whose.name!r}, not {self._account!r}.")
         if data not in whose.versions and (whose.name is None or self._account is None):
             remedy = (
-                "each data file has a ledger of its own, and versions of one share a ledger that has a name: the next fit "
-                'of the data that it is of gives it one, with account = "persons 2024"'
+                "each data file has a ledger of its own, and versions of one share a ledger that has a name: the next "
+                'fit of the data that it is of gives it one, with account = "persons 2024"'
                 if whose.name is None
                 else f"if these are the same people, say so: account = {whose.name!r}"
             )
