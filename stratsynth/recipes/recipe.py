@@ -191,8 +191,8 @@ class Recipe:
         ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
         with fitted(
             self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
-        ) as fresh:
-            release = fresh.called(self.release.title, self.release.publisher)
+        ) as fit:
+            release = fit.called(self.release.title, self.release.publisher)
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 
