@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from stratsynth.cli.queries import query
 from stratsynth.cli.releases import certificate, verify
 from stratsynth.cli.terminal import echo
 from stratsynth.cli.weights import weights_app
@@ -30,6 +31,7 @@ app.add_typer(schema_app, name="schema")
 ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(weights_app, name="weights")
+app.command()(query)
 app.command()(certificate)
 app.command()(verify)
 
