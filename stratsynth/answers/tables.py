@@ -1,13 +1,13 @@
 """The measured tables of a release by who was counted in them: each stratum, and everybody.
 
-Strata are those that the model mixes, at the end of all splits. Columns that define them are constant in a stratum, or
+Strata are those at the end of all splits. Columns that define them are constant in a stratum, or
 vary among its merged levels. Where nothing was measured in strata, everybody is the only stratum.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ import numpy as np
 from stratsynth.errors import ReleaseError, Unsupported
 from stratsynth.models.mixture import Mixture
 from stratsynth.models.parts import level_numbers
+from stratsynth.strata import Stratum, crossing
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from stratsynth.models import Model
     from stratsynth.schema import Schema
-    from stratsynth.strata import Stratum, StratumPath
+    from stratsynth.strata import StratumPath
 
     Floats = NDArray[np.float64]
 
@@ -72,26 +73,27 @@ class Tables:
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
 
-def read_tables(model: Model, certificate: Mapping[str, Any], measurements: pa.Table) -> Tables:
+def read_tables(
+    schema: Schema, certificate: Mapping[str, Any], measurements: pa.Table, model: Callable[[], Model]
+) -> Tables:
     """The tables of a release.
 
     Args:
-        model: The release's model, which knows its strata.
-        certificate: What names merged strata.
+        schema: All columns that the release knows.
+        certificate: What says which strata there are.
         measurements: Every noisy answer.
+        model: Gives the release's model, which alone knows strata that are divided again.
 
     Raises:
         ReleaseError: Measurements that do not fit the schema.
-        Unsupported: Strata that are divided by different columns.
+        Unsupported: Strata that overlap, or are divided by different columns.
     """
-    schema, found = model.schema, list(_measured(measurements))
+    found = list(_measured(measurements))
     leaves = [Leaf("", {})]
-    if isinstance(model, Mixture) and any(name for name, _, _, _ in found):
-        leaves = [_leaf(schema, path, certificate) for path in _paths(model)]
+    if any(label for label, _, _, _ in found):
+        leaves = [_leaf(schema, path, certificate) for path in _strata(schema, certificate, model)]
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
             raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")
-    elif any(name for name, _, _, _ in found):
-        raise Unsupported("query: this release's strata are not those of a mixture of rows; see its estimates.")
     by = frozenset(leaves[0].codes)
     named, everybody = {leaf.label: leaf for leaf in leaves}, []
     for label, columns, values, sigma in found:
@@ -112,24 +114,57 @@ def read_tables(model: Model, certificate: Mapping[str, Any], measurements: pa.T
 
 
 def _measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
-    import pyarrow as pa
-
-    cells = table.column("cell").to_numpy()
+    cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
     if len(cells) and (not len(starts) or starts[0] != 0):
         raise ReleaseError("the release's measurements are damaged: a table lacks its first cell.")
-    first = table.take(pa.array(starts))
-    labels, cliques = (first.column(name).to_pylist() for name in ("stratum", "clique"))
-    sigmas = first.column("sigma").to_numpy()
-    parts = np.split(table.column("value").to_numpy().astype(np.float64), starts[1:])
-    for label, clique, values, sigma in zip(labels, cliques, parts, sigmas, strict=False):
+    labels, cliques = (_texts(table.column(name), starts) for name in ("stratum", "clique"))
+    sigmas = _numbers(table.column("sigma").chunks, "f8")[starts]
+    parts = np.split(values.astype(np.float64), starts[1:])
+    for label, clique, part, sigma in zip(labels, cliques, parts, sigmas, strict=False):
         if not (math.isfinite(sigma) and sigma > 0):
             raise ReleaseError("the release's measurements are damaged: a sigma is no positive number.")
-        yield label, tuple(clique.split(",")) if clique else (), values, float(sigma)
+        yield label, tuple(clique.split(",")) if clique else (), part, float(sigma)
 
 
-def _paths(model: Mixture, above: StratumPath = ()) -> Iterator[StratumPath]:
-    for stratum, part in model.parts.items():
+def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
+    """The numbers of a column, straight from its memory: pyarrow's own way loads pandas, which takes a second."""
+    found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
+    for chunk in chunks:
+        if chunk.null_count:
+            raise ReleaseError("the release's measurements are damaged: a number is missing.")
+        if len(chunk):
+            found.append(np.frombuffer(chunk.buffers()[1], kind, len(chunk), chunk.offset * size))
+    return np.concatenate(found)
+
+
+def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
+    """The texts at some places."""
+    known: list[str] = []
+    codes: list[NDArray[np.int64]] = []
+    for chunk in column.chunks:
+        codes.append(len(known) + _numbers([chunk.indices], "i4"))
+        known += chunk.dictionary.to_pylist()
+    flat = np.concatenate([np.zeros(0, np.int64), *codes])
+    return [known[code] for code in flat[places]]
+
+
+def _strata(schema: Schema, certificate: Mapping[str, Any], model: Callable[[], Model]) -> Iterator[StratumPath]:
+    """The paths to all strata, measured or not."""
+    stated = certificate["strata"]
+    if "families" in stated:
+        raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
+    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+        yield from _paths(model())
+        return
+    merges = [Stratum.of(merge["levels"]) for merge in stated["merged"]]
+    gone = {cell for merge in merges for cell in merge.cells()}
+    yield from ((stratum,) for stratum in crossing(schema, stated["by"]) if not gone.intersection(stratum.cells()))
+    yield from ((merge,) for merge in merges)
+
+
+def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
+    for stratum, part in model.mixture().parts.items():
         if isinstance(part, Mixture):
             yield from _paths(part, (*above, stratum))
         else:

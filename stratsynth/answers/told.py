@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from stratsynth.answers.intervals import Answer
     from stratsynth.models import Model
+    from stratsynth.schema import Schema
 
 FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
 """The columns after those that tell results apart."""
@@ -37,17 +38,32 @@ HIDDEN = "for all that is known there may be no such rows"
 class Answers:
     """The answers that the noisy tables of one release give. What was worked out is kept for further questions."""
 
-    def __init__(self, model: Model, certificate: Mapping[str, Any], measurements: pa.Table) -> None:
-        """Nothing is read before the first question."""
-        self._model, self._certificate, self._measurements = model, certificate, measurements
+    def __init__(
+        self, schema: Schema, certificate: Mapping[str, Any], measurements: Callable[[], pa.Table],
+        model: Callable[[], Model],
+    ) -> None:  # fmt: skip
+        """Nothing is read before the first question, and the model only where tables do not answer it.
+
+        Args:
+            schema: All columns that the release knows.
+            certificate: What certificate.json says.
+            measurements: Gives every noisy answer.
+            model: Gives the model.
+        """
+        self._schema, self._certificate, self._measurements = schema, certificate, measurements
+        self._get_model = model
 
     @cached_property
     def squares(self) -> Squares:
         """The least squares over all tables."""
-        tables = read_tables(self._model, self._certificate, self._measurements)
+        tables = read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model)
         if not tables.everybody and not any(leaf.tables for leaf in tables.leaves):
             raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
         return Squares(tables)
+
+    @cached_property
+    def _model(self) -> Model:
+        return self._get_model()
 
     @cached_property
     def conditions(self) -> tuple[str, ...]:
@@ -58,7 +74,7 @@ class Answers:
     def one(self, query: Query) -> dict[str, list[Any]]:
         """The results of one query, column by column: what tells them apart, then `FIGURES`."""
         (answer,) = answers(self.squares, [query])
-        cells = list(itertools.product(*(self._model.schema.levels(name) for name in query.cells)))
+        cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
         return {**apart, **self._figures(query, answer)}
 
@@ -84,7 +100,7 @@ class Answers:
         return _frame(self.many(queries))
 
     def _cells(self, names: tuple[str, ...]) -> list[str]:
-        levels = [[f"{name}={level}" for level in self._model.schema.levels(name)] for name in names]
+        levels = [[f"{name}={level}" for level in self._schema.levels(name)] for name in names]
         return [", ".join(cell) for cell in itertools.product(*levels)]
 
     def _figures(self, query: Query, answer: Answer) -> dict[str, list[Any]]:

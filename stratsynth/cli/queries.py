@@ -56,7 +56,7 @@ def query(
     says, without an interval. Reads no data, spends nothing.
     """
     from stratsynth.answers import Query
-    from stratsynth.release import Release
+    from stratsynth.release.opening import open_answers
 
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already; name another file with -o.")
@@ -67,7 +67,7 @@ def query(
         _names(columns), levels(where or [], "--where"), _names(by), statistic, level, quantile,
         {name: some[0] for name, some in levels(versus or [], "--versus", several=False).items()},
     )  # fmt: skip
-    answers = Release.load(release).answers
+    answers = open_answers(release)
     found = answers.one(asked) if wanted is None else answers.many(wanted)
     if out is not None:
         out.write_text(_csv(found), encoding="utf-8", newline="")

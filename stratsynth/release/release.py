@@ -221,7 +221,7 @@ class Release:
         """What answers questions; `answers.frames` takes many of them at once."""
         from stratsynth.answers import Answers
 
-        return Answers(self.model, self.certificate, self.measurements)
+        return Answers(self.model.schema, self.certificate, lambda: self.measurements, lambda: self.model)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.
