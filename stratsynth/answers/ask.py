@@ -133,13 +133,15 @@ def _counts(squares: Squares, asked: Asked, level: float, effect: float, referen
     value, known = squares.estimate(asked.numerator)
     variance = _variance(squares, asked.numerator, known)
     (rows,), (sized,) = squares.estimate(Functions(1, {}))
-    rows = float(rows) if sized else np.inf
+    rows = max(float(rows), 1.0) if sized else np.inf
+    answer = intervals.counts(value, variance, rows, level, effect)
     if reference is None:
-        return intervals.counts(value, variance, rows, level, effect)
+        return answer
     between = squares.covariance(asked.numerator, asked.numerator.take(reference))
     there = np.maximum(value, 0.0)
-    apart = there + there[reference] - (there - there[reference]) ** 2 / max(rows, 1.0)
-    return _difference(value, variance, between, apart * effect, reference, level)
+    # rows of one cell are none of the other, so that where one is larger by chance, the other is smaller
+    own, together = effect * there * (1 - np.minimum(there / rows, 1)), -effect * there * there[reference] / rows
+    return intervals.difference(answer, reference, _errors(variance, between, own, together, reference))
 
 
 def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
@@ -164,21 +166,22 @@ def _quotients(
         squares.covariance(asked.numerator, above) - r[to] * squares.covariance(asked.numerator, below)
         - r * squares.covariance(asked.denominator, above) + r * r[to] * squares.covariance(asked.denominator, below)
     ) / (b * b[to])  # fmt: skip
-    apart = quotient.sampling + quotient.sampling[to]
+    own, together = effect * quotient.sampling, np.zeros_like(r)
     if query.statistic == "share" or not set(query.versus) & set(query.by):  # parts of the same rows
-        apart = apart + 2 * np.maximum(r * r[to], 0.0) / b
-    # where a quotient alone has no bounded interval, its difference has none
-    sound = np.where(np.isfinite(quotient.answer(query.level, effect).low), 1.0, np.nan)
-    return _difference(r * sound, quotient.variance, between, apart * effect, to, query.level)
+        together = -effect * np.maximum(r * r[to], 0.0) / b
+    errors = _errors(quotient.variance, between, own, together, to)
+    return intervals.difference(quotient.answer(query.level, effect), to, errors)
 
 
-def _difference(
-    value: Floats, variance: Floats, between: Floats, sampling: Floats, reference: NDArray[np.intp], level: float
-) -> Answer:
-    """From the cell compared with; that cell itself differs from itself by nothing."""
-    spread = np.maximum(variance + variance[reference] - 2 * between, 0.0)
-    same = np.arange(len(value)) == reference
-    return intervals.plain(
-        value - value[reference], np.where(same, 0.0, spread), np.where(same, 0.0, sampling), level,
-        np.isfinite(spread),
-    )  # fmt: skip
+def _errors(
+    variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
+) -> intervals.Errors:
+    """Correlations, from the variances of noise and of sampling errors and the covariances with those compared with."""
+
+    def correlation(covariance: Floats, spread: Floats) -> Floats:
+        scale = np.sqrt(spread * spread[reference])
+        return np.clip(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0), -1.0, 1.0)
+
+    return intervals.Errors(
+        correlation(between, variance), correlation(between + together, variance + np.maximum(sampling, 0.0))
+    )

@@ -28,6 +28,8 @@ COARSE = 3.0
 
 ROUNDING = 1e-12
 """A difference of equal numbers is no larger than this part of them."""
+SURE = 3.0
+"""A denominator within this number of standard deviations of its noise from 0 may be 0: its quotients are unknown."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +91,11 @@ class Quotient:
         return np.maximum(spread, 0.0) / self.b**2
 
     @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Where the denominator is far from 0: small ones are published only where noise makes them look larger."""
+        return np.asarray(self.b > SURE * np.sqrt(self.variance_b))
+
+    @property
     def sampling(self) -> Floats:
         """The variance of the sampling error of the quotient, for rows that count 1."""
         r = self.value
@@ -101,6 +108,7 @@ class Quotient:
         square = self.b**2 - z2 * self.variance_b
         linear = self.a * self.b - z2 * self.covariance
         constant = self.a**2 - z2 * self.variance_a
+        square = np.where(self.sure, square, np.nan)
         noise = _between(square, linear, constant)
         rows = z2 * effect * np.maximum(self.b, 0.0)
         if self.share:  # the rows of a - r b vary by b r (1 - r)
@@ -110,12 +118,37 @@ class Quotient:
         return _answer(self.value, np.sqrt(self.variance), noise, both, np.isfinite(self.variance_a + self.variance_b))
 
 
-def plain(value: Floats, variance: Floats, sampling: Floats, level: float, measured: NDArray[np.bool_]) -> Answer:
-    """Estimates whose error is taken for normal: of differences."""
-    z = quantile_of(level)
-    noise, both = z * np.sqrt(variance), z * np.sqrt(variance + sampling)
-    ends = (value - noise, value + noise), (value - both, value + both)
-    return _answer(value, np.sqrt(variance), *ends, measured)
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The correlations of the errors of estimates with those of what each is compared with."""
+
+    noise: Floats
+    both: Floats
+    """Of noise and sampling error together."""
+
+
+def difference(answer: Answer, reference: NDArray[np.intp], correlated: Errors) -> Answer:
+    """Each estimate less another of them, from the ends of both intervals (Zou and Donner 2008).
+
+    With ends l, u of one and m, v of the other interval, and r the correlation of the errors, the lower end is
+    d - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals give the usual
+    one, and those that lean to one side keep doing so.
+    """
+    x, y = answer.estimate, answer.estimate[reference]
+    same = np.arange(len(x)) == reference
+
+    def ends(low: Floats, high: Floats, r: Floats) -> tuple[Floats, Floats]:
+        def far(one: Floats, other: Floats) -> Floats:
+            found = np.sqrt(np.maximum(one**2 + other**2 - 2 * r * one * other, 0.0))
+            return np.where(same, 0.0 * found, found)
+
+        return x - y - far(x - low, high[reference] - y), x - y + far(high - x, y - low[reference])
+
+    sd, other = answer.noise_sd, answer.noise_sd[reference]
+    spread = np.where(same, 0.0 * sd, np.sqrt(np.maximum(sd**2 + other**2 - 2 * correlated.noise * sd * other, 0.0)))
+    noise = ends(answer.noise_low, answer.noise_high, correlated.noise)
+    both = ends(answer.low, answer.high, correlated.both)
+    return _answer(x - y, spread, noise, both, answer.measured & answer.measured[reference])
 
 
 def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:

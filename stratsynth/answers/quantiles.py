@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from stratsynth.answers.intervals import Answer, quantile_of
+from stratsynth.answers.intervals import SURE, Answer, quantile_of
 from stratsynth.answers.squares import Functions, Squares
 from stratsynth.schema import Numeric
 
@@ -57,7 +57,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     ends = [_ends(points, test, spread, z) for spread in (noise, noise + sampling)]
     sound = np.isfinite(test).all(axis=1) & (size > 0)
     # where the rows may be none for all that is known, every value passes
-    sound &= size**2 > z**2 * np.where(sound, squares.covariance(rows, rows), np.inf)
+    sound &= size > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
     slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
     sound &= np.isfinite(value) & np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
     given = [np.where(sound, part, np.nan) for part in (value, slope, *ends[0], *ends[1])]
