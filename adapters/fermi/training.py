@@ -26,6 +26,7 @@ from stratsynth.adapters.fermi import ermi
 from stratsynth.questions import NoisySum, Program, total
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
     from stratsynth.adapters.fermi.task import Task
 
@@ -46,12 +47,12 @@ class Learned:
     """The groups' shares that the first model was fitted with: one row a true class, one row in all for parity."""
 
 
-def train(task: Task, allot: Allotment, penalties: Sequence[float]) -> Program[Learned]:
+def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generator) -> Program[Learned]:
     """The coefficients of one model for each penalty; all penalties are positive, or all are 0."""
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
-    coefficients, counts = Coefficients.start(task, models, steps), Counts.start(task, models, allot.rate)
+    coefficients, counts = Coefficients.start(task, models, steps, rng), Counts.start(task, models, allot.rate)
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
     for step in range(steps):
@@ -92,9 +93,9 @@ class Coefficients:
     added: Floats = field(default_factory=lambda: np.zeros(()))
 
     @classmethod
-    def start(cls, task: Task, models: int, steps: int) -> Coefficients:
-        """At 0."""
-        return cls(task, np.zeros((models, *task.shape)), steps, max(1, round(steps * task.settings.tail)))
+    def start(cls, task: Task, models: int, steps: int, rng: Generator) -> Coefficients:
+        """Where the task says."""
+        return cls(task, task.start(models, rng), steps, max(1, round(steps * task.settings.tail)))
 
     def step(self, gradient: Floats) -> None:
         """Down, and back into the region."""

@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+from stratsynth.adapters.networks import Module
+from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.sklearn.grouped import Grouped, numbered
 
 from stratsynth.checks import is_list
@@ -46,17 +48,19 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
         return x, np.asarray(y)
 
     def _learn(self, how: Mechanism[Any], x: NDArray[Any], y: NDArray[Any], sensitive: Any) -> None:
-        """Fit a mechanism that returns a regression, to the numbers of the classes."""
+        """Fit a mechanism that returns a regression or a network, to the numbers of the classes."""
         classes = self._declared()
         levels = Categorical(levels=tuple(map(str, range(len(classes)))))
         self._spend(how, x, numbered(y, classes), levels, sensitive)
         self.classes_ = np.asarray(classes)
-        self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
+        if isinstance(self.release_.model, Regression):
+            self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes`."""
-        frame = self._frame(X)
-        return self._model.probabilities(self._model.shown(frame))
+        frame, model = self._frame(X), self.release_.model
+        assert isinstance(model, Regression | Module)  # noqa: S101 - what the mechanisms of these estimators return
+        return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""
