@@ -31,14 +31,14 @@ SIDE, GLYPH = 12, 6
 CLASSES, GROUPS = 9, 5
 FREQUENT = 5.0
 """How many times as frequent three of a group's classes are as its others."""
-NOISE = 0.8
+NOISE = 0.6
 """The standard deviation of a pixel."""
 ROWS, TEST = 20_000, 5_000
 EPSILONS = (1.0, 3.0, math.inf)
-PENALTIES = (0.0, 1.0)
+PENALTIES = (0.0, 2.0)
 DELTA = 1e-5
 SETTINGS: dict[str, Any] = {
-    "network": "conv", "image": [SIDE, SIDE], "hidden": [8, 16], "batch": 512, "clip": 1.0, "rate": 1.0,
+    "network": "conv", "image": [SIDE, SIDE], "hidden": [8, 16], "batch": 512, "clip": 1.0, "rate": 4.0,
 }  # fmt: skip
 
 
