@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-RATE = 0.5
+RATE = 2.0
 """The learning rate where none is given. A clipped gradient has a length of at most the clip, which is 1 by default."""
 
 

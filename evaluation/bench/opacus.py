@@ -96,5 +96,7 @@ def _rival(python: str, **given: Any) -> Any:
     with tempfile.TemporaryDirectory() as folder:
         source, result = Path(folder) / "in.npz", Path(folder) / "out.npz"
         np.savez(source, **given)
-        subprocess.run([python, opacus_rival.__file__, str(source), str(result)], check=True)  # noqa: S603 - our own file
+        # -P: beside that file lies this one, whose name is Opacus' own
+        command = [python, "-P", opacus_rival.__file__, str(source), str(result)]
+        subprocess.run(command, check=True)  # noqa: S603 - our own file
         return dict(np.load(result))

@@ -18,7 +18,9 @@ import numpy as np
 
 
 def main(source: str, result: str) -> None:
-    """Train in both ways."""
+    """Train in both ways, after everything is imported."""
+    import opacus  # noqa: F401 - imports PyTorch too
+
     given = np.load(source)
     found: dict[str, Any] = {}
     for way, train in (("tensors", _by_tensors), ("loader", _by_loader)):

@@ -3,12 +3,15 @@
 import numpy as np
 import pytest
 from stratsynth.adapters import DPFermi
+from stratsynth.adapters.fermi.network_task import NetworkTask
 from stratsynth.adapters.networks import Blueprint, Module, per_row
 from stratsynth.adapters.sklearn import FermiClassifier
 
 import stratsynth as ss
+from helpers.ledgers import lines_of
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
+from stratsynth import fitting
 from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
 from stratsynth.files.npz import State
 from stratsynth.questions.perrow import BATCH
@@ -166,6 +169,34 @@ def test_the_seed_reaches_the_first_weights_and_nothing_else():
     assert (one == again).all()
     assert (one != other).any()
     assert one.shape == (1, task.per_row.weights)
+
+
+class Stop(Exception):
+    pass
+
+
+def test_an_interrupted_fit_goes_on_from_the_same_first_weights(tmp_path, monkeypatch):
+    started, seen, begin = [], [], NetworkTask.start
+    monkeypatch.setattr(NetworkTask, "start", lambda *given: started.append(begin(*given)) or started[-1])
+    how = DPFermi(**{**HOW, "iterations": 3})
+
+    def tick():
+        seen.append(1)
+        if len(seen) == 2:
+            raise Stop
+
+    def opened():
+        ledger = tmp_path / "people.ledger"
+        return ss.open_table(people(300), schema=SCHEMA, ledger=ledger, ledger_epsilon=5.0, declared_size=300)
+
+    with pytest.raises(Stop), fitting.fitted(how, opened(), BUDGET, tick=tick):
+        pass
+    weights = ss.fit(how, opened(), BUDGET).model.weights
+    assert np.isfinite(weights).all()
+    assert [one.shape for one in started] == [(1, len(weights))] * 4  # each fit is rehearsed first
+    assert (started[1] == started[3]).all()
+    charges = [line for line in lines_of(tmp_path / "people.ledger") if line["kind"] == "charge"]
+    assert [line["moment"] for line in charges] == [0, 1, 2]
 
 
 def own(features, classes):
