@@ -8,7 +8,7 @@ from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "answers")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens"), "answers": MADE}
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens", "opacus"), "answers": MADE}
 """The parts that can be measured alone."""
 
 
@@ -26,7 +26,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
-        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone; answers: coverage of one "
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, lens or opacus alone; answers: coverage of one "
         "mechanism alone, or `tables` or `speed`",
     )
     parser.add_argument(
@@ -68,8 +68,8 @@ def main() -> int:
     elif arguments.name == "predict":
         module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
         data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
-        if data and arguments.only == "lens":
-            parser.error("the lens is measured on simulated people: leave --adult and --law out.")
+        if data and arguments.only in {"lens", "opacus"}:
+            parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
         figures = module.run(seeds=seeds, **data)
     else:
         figures = module.run()
