@@ -12,7 +12,7 @@ from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, 
 
 import stratsynth as ss
 from helpers import small
-from helpers.command import stratsynth
+from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.data.load import load_rows
@@ -398,3 +398,28 @@ def test_groups_are_small_by_the_rows_that_they_stand_for():
         ss.Stratified(Independent(), ["SEX"], small.even(SCHEMA, "SEX"), groups), WEIGHED, BUDGET, declared_size=27_000
     )
     assert [bool(s.small) for s in light.strata] == [bool(s.small) for s in heavy.strata] == [True, True]
+
+
+def test_public_totals_of_groups_are_weighted(tmp_path):
+    frame = people(500)
+    frame.to_csv(tmp_path / "last.csv", index=False)
+    SCHEMA.write_toml(tmp_path / "schema.toml")
+    given = ("weights", "shares", "last.csv", "--schema", "schema.toml", "--by", "SEX,GROUP")
+    done = stratsynth(*given, "--weight", "PWGTP", "-o", "shares.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shares = pd.read_csv(tmp_path / "shares.csv", dtype={"SEX": str})
+    raw = pd.to_numeric(frame["PWGTP"], errors="coerce").fillna(0).clip(lower=0)
+    truth = raw.groupby([frame["SEX"], frame["GROUP"]]).sum()
+    assert shares["count"].tolist() == pytest.approx(truth.tolist())
+    assert ss.Weights.public(tmp_path / "shares.csv", citation="last year").resolve(crossing(SCHEMA, ["SEX", "GROUP"]))
+    stratsynth(*given, "-o", "rows.csv", cwd=tmp_path)
+    assert pd.read_csv(tmp_path / "rows.csv")["count"].sum() == 500
+    assert "exists already" in complaint(stratsynth(*given, "-o", "rows.csv", cwd=tmp_path), 2)
+    assert "column NO must be in the data once" in complaint(
+        stratsynth(*given, "--weight", "NO", "-o", "no.csv", cwd=tmp_path), 2
+    )
+    table = ss.open_table(
+        tmp_path / "last.csv", schema=WEIGHED, ledger=tmp_path / "l.ledger", ledger_epsilon=2, declared_size=9_000
+    )
+    ss.fit(Independent(), table, BUDGET)
+    assert "account" in complaint(stratsynth(*given, "-o", "private.csv", cwd=tmp_path), 2)
