@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "weights")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
 """The parts that can be measured alone."""
 
@@ -19,7 +19,8 @@ def main() -> int:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated people",
+        help="synth, pooled: NIST's excerpt of the ACS (CSV), or person records (Parquet), instead of simulated "
+        "people; weights: person records with PWGTP (Parquet), besides these",
     )
     parser.add_argument(
         "--only",
@@ -31,6 +32,7 @@ def main() -> int:
     )
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
     parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled, predict: repetitions, 5 by default")
+    parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
@@ -51,6 +53,8 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "weights":
+        figures = module.run(arguments.samples, arguments.acs)
     elif arguments.name == "frames":
         figures = module.run(arguments.tables)
     elif arguments.name == "predict":

@@ -9,6 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
+from stratsynth.evaluation.bench.weights import simulated
 
 import stratsynth as ss
 from helpers import small
@@ -423,3 +424,18 @@ def test_public_totals_of_groups_are_weighted(tmp_path):
     )
     ss.fit(Independent(), table, BUDGET)
     assert "account" in complaint(stratsynth(*given, "-o", "private.csv", cwd=tmp_path), 2)
+
+
+@pytest.mark.parametrize(
+    ("samples", "size"), [(4, 20_000), pytest.param(20, 100_000, marks=pytest.mark.slow)], ids=["short", "long"]
+)
+def test_weighted_releases_are_unbiased_for_the_population(samples, size):
+    """Samples of the built-in census with chances that depend on who is employed; each is fitted with its weights."""
+    figures = {figure.name: figure for figure in simulated(samples, size)}
+    counts, total, truth, heavy, plain = figures.values()
+    assert counts.reached
+    assert total.value == pytest.approx(1, abs=0.1)
+    assert heavy.reached
+    assert abs(heavy.value) < 6
+    assert plain.value < -12, "without weights, the release is off by what the design is off"
+    assert 40 < truth.value < 60
