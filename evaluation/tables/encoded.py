@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from stratsynth.errors import UsageError
+from stratsynth.models.intervals import effective
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.text import MISSING, number
 
@@ -115,12 +116,6 @@ def weighed(table: EncodedRows) -> dict[str, Any]:
         return {}
     weight = table.schema.row_weight
     return {"row_weight": weight.column, "effective_rows": round(table.effective), "weighted": WEIGHED % weight.column}
-
-
-def effective(weights: Array) -> Array:
-    """Weights scaled to the effective number of rows; all 0 where they are."""
-    total, squares = float(weights.sum()), float((weights.astype(float) ** 2).sum())
-    return np.asarray(weights * (total / squares if squares else 0.0))
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:

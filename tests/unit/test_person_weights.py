@@ -439,3 +439,49 @@ def test_weighted_releases_are_unbiased_for_the_population(samples, size):
     assert abs(heavy.value) < 6
     assert plain.value < -12, "without weights, the release is off by what the design is off"
     assert 40 < truth.value < 60
+
+
+def test_a_holdout_counts_by_its_weights_where_it_has_them():
+    frame = people(300)
+    strata, weights = crossing(WEIGHED, ["SEX"]), counted(frame)
+    found = ss.Weights.holdout(frame, citation="last year").resolve(strata, WEIGHED)
+    truth = weights[frame["SEX"] == "1"].sum() / weights.sum()
+    assert found.shares[strata[0]] == pytest.approx(truth, abs=0.005)
+    assert found.sampled == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    plain = ss.Weights.holdout(frame.drop(columns="PWGTP"), citation="last year").resolve(strata, WEIGHED)
+    assert plain.sampled == 300
+
+
+RECIPE = """
+[data]
+path = "people.csv"
+schema = "schema.toml"
+declared_size = 58000
+
+[mechanism]
+name = "mst"
+
+[budget]
+epsilon = 1.0
+delta = 1e-9
+"""
+
+
+def test_a_recipe_from_plan_to_release(tmp_path):
+    people(400).to_csv(tmp_path / "people.csv", index=False)
+    text = SCHEMA.to_toml().replace("[columns.SEX]", 'weight = { column = "PWGTP", max = 300 }\n[columns.SEX]', 1)
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    for command in ("plan", "fit"):
+        said = complaint(stratsynth(command, "recipe.toml", cwd=tmp_path), 2)
+        assert "[release] rows is missing: rows count as PWGTP says" in said
+    (tmp_path / "recipe.toml").write_text(RECIPE + "[release]\nrows = 60\n", encoding="utf-8")
+    planned = " ".join(stratsynth("plan", "recipe.toml", cwd=tmp_path).stdout.split())
+    assert "every row as its PWGTP, at most 300" in planned
+    assert "write mean = ..." in planned
+    done = stratsynth("fit", "recipe.toml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "weighted totals" in " ".join(done.stdout.split())
+    assert "holds" in stratsynth("verify", "release", cwd=tmp_path).stdout
+    (tmp_path / "schema.toml").write_text(text.replace("max = 300", "max = 5000"), encoding="utf-8")
+    assert "whole number from 1 to 1,024, not 5000" in complaint(stratsynth("plan", "recipe.toml", cwd=tmp_path), 2)
