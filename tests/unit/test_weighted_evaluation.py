@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from stratsynth.adapters import Independent
 from stratsynth.evaluation import (
     correlations,
     downstream,
@@ -14,12 +15,15 @@ from stratsynth.evaluation import (
     parity_error,
     workload_error,
 )  # fmt: skip
+from stratsynth.evaluation.commands import _weighed_alike
 from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 from stratsynth.evaluation.scores.baseline import baselines, subsample
 from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.tables import EncodedRows
 
+import stratsynth as ss
 from helpers import small
+from helpers.command import complaint, stratsynth
 from stratsynth import census
 from stratsynth.errors import SchemaError
 from stratsynth.schema.weight import RowWeight
@@ -102,7 +106,7 @@ def test_baselines_are_drawn_in_proportion():
 
 
 def test_a_whole_evaluation_says_that_it_is_weighted():
-    found = evaluate(HEAVY, MADE, WEIGHED, ["SEX"], k=2, holdout=HEAVY.iloc[:150], target="SEX", progress=False)
+    found = evaluate(HEAVY, MADE, WEIGHED, ["SEX"], k=2, apart=False, progress=False)
     assert found.facts["row_weight"] == "W"
     assert found.facts["real_rows"] == 400
     assert "Real rows count as their W" in found.page("release", None)
@@ -148,3 +152,16 @@ def evaluate_share(real, made, schema):
 
     frame = column_frame(Pair.of(real, pd.DataFrame(made), schema))
     return float(frame[(frame["column"] == "SEX") & (frame["level"] == "2")]["value"].iloc[0])
+
+
+def test_a_weighted_release_is_evaluated_by_its_own_schema(tmp_path):
+    """By the schema of the sample, its errors would be those of the design."""
+    table = ss.open_table(HEAVY, schema=WEIGHED, declared_size=int(WEIGHTS.sum()))
+    ss.fit(Independent(), table, small.BUDGET).save(tmp_path / "release", rows=200)
+    HEAVY.to_csv(tmp_path / "people.csv", index=False)
+    WEIGHED.write_toml(tmp_path / "weighed.toml")
+    SCHEMA.write_toml(tmp_path / "plain.toml")
+    given = ("evaluate", "--real", "people.csv", "--synthetic", "release", "-o", "out", "--schema", "plain.toml")
+    said = complaint(stratsynth(*given, cwd=tmp_path), 2)
+    assert "counts rows as W says, and plain.toml counts every row 1" in said
+    _weighed_alike(tmp_path / "weighed.toml", tmp_path / "release")
