@@ -6,7 +6,7 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "answers")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens", "opacus"), "answers": MADE}
 """The parts that can be measured alone."""
@@ -20,8 +20,9 @@ def main() -> int:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated people; "
-        "of answers for --only tables; census: a state's person records of 2024",
+        help="synth, pooled, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated "
+        "people; of answers for --only tables; census: a state's person records of 2024; weights: person records with "
+        "PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
@@ -36,6 +37,7 @@ def main() -> int:
     parser.add_argument(
         "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
     )
+    parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
@@ -63,6 +65,8 @@ def main() -> int:
         )  # fmt: skip
     elif arguments.name == "answers":
         figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
+    elif arguments.name == "weights":
+        figures = module.run(arguments.samples, arguments.acs)
     elif arguments.name == "frames":
         figures = module.run(arguments.tables)
     elif arguments.name == "predict":

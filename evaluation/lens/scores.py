@@ -85,6 +85,10 @@ def lens(
     """
     recipe = _read(recipe)
     whole("lens: repeats", repeats, 2, 1000)
+    if recipe.schema().row_weight.column is not None:
+        raise Unsupported(
+            "lens: rows with weights of their own are not split; `evaluate` compares with weighted totals."
+        )
     kind = recipe.how().returns
     if kind not in (Returns.ROWS, Returns.PREDICTIONS):
         raise Unsupported(
