@@ -61,8 +61,8 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
     """The parts of one release's error, for the page of its evaluation."""
     measure = "total variation"
     note = (
-        "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals over "
-        "noise."
+        "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
+        "over noise."
     )
     return Section(
         "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure, frame)],
