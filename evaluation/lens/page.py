@@ -60,7 +60,9 @@ def lens_page(scores: LensScores) -> str:
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
     """The parts of one release's error, for the page of its evaluation."""
     measure = "total variation"
-    note = "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals over noise."
+    note = (
+        "Parts add up to the error of this release. The command stratsynth lens repeats the fit: intervals over noise."
+    )
     return Section(
         "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure, frame)],
         figures=_pictures(frame, tables.PARTS, by, schema, note),
