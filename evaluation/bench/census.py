@@ -65,7 +65,7 @@ def worth(acs: str) -> list[Figure]:
     for name, column in schema.columns.items():
         if not isinstance(column, Nested) or not column.groupings:
             continue
-        group, codes = np.array(column.grouped(1).places), rows.codes[name]
+        group, codes = np.array(column.grouped(1).places), rows[name]
         for part in PARTS:
             drawn, n = rng.permutation(len(codes)), round(len(codes) * part)
             own, other = (np.bincount(codes[some], minlength=column.size) for some in (drawn[:n], drawn[-n:]))
