@@ -4,6 +4,7 @@ from stratsynth.adapters.aim import AIM
 from stratsynth.adapters.external import External
 from stratsynth.adapters.fair_sgd import FairSGD
 from stratsynth.adapters.fermi import DPFermi
+from stratsynth.adapters.fixed import Fixed
 from stratsynth.adapters.gem import GEM
 from stratsynth.adapters.independent import Independent
 from stratsynth.adapters.means import ClippedMean, CoinPress
@@ -21,6 +22,7 @@ __all__ = [
     "DPFermi",
     "External",
     "FairSGD",
+    "Fixed",
     "GroupRegression",
     "Independent",
     "Pooled",

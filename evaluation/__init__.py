@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.scores.associations import correlations
     from stratsynth.evaluation.scores.baseline import Baseline, baseline_errors, baselines
     from stratsynth.evaluation.scores.consistency import inconsistencies, levels_lost
+    from stratsynth.evaluation.scores.coverage import interval_coverage
     from stratsynth.evaluation.scores.disparity import mean_disparity
     from stratsynth.evaluation.scores.matching import matches
     from stratsynth.evaluation.scores.parity import parity_error
@@ -43,6 +44,7 @@ _NAMES = {
     "scores.associations": ("correlations",),
     "scores.baseline": ("Baseline", "baseline_errors", "baselines"),
     "scores.consistency": ("inconsistencies", "levels_lost"),
+    "scores.coverage": ("interval_coverage",),
     "scores.disparity": ("mean_disparity",),
     "scores.matching": ("matches",),
     "scores.parity": ("parity_error",),
@@ -53,8 +55,8 @@ _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "Baseline", "Evaluation", "PredictionScores", "Task", "baseline_errors", "baselines", "clique_errors", "compare",
-    "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "k_marginal_score",
-    "levels_lost", "matches", "mean_disparity", "parity_error", "plot_tradeoff", "prediction_rates",
+    "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "interval_coverage",
+    "k_marginal_score", "levels_lost", "matches", "mean_disparity", "parity_error", "plot_tradeoff", "prediction_rates",
     "principal_components", "propensity", "raw_values", "workload_error",
 ]  # fmt: skip
 

@@ -118,6 +118,7 @@ def evaluate(
         )  # fmt: skip
         return
     assert synthetic is not None  # noqa: S101 - one of the two is there
+    _weighed_alike(schema, synthetic, *others.values())
     found = evaluated(
         real, _table(synthetic), schema, columns, beside={name: _table(place) for name, place in others.items()}, k=k,
         cliques=cliques, holdout=holdout, target=target,
@@ -232,6 +233,25 @@ def _named_place(text: str) -> tuple[str, Path]:
     if not (name and equals and place):
         raise UsageError(f"--beside {text!r} is not NAME=RELEASE, as in vanilla=releases/vanilla.")
     return name, Path(place)
+
+
+def _weighed_alike(schema: Path, *releases: Path) -> None:
+    """Refuse releases of the population beside a schema of the sample, and the reverse: they are of other people."""
+    from stratsynth.errors import UsageError
+    from stratsynth.schema import Schema
+
+    told = Schema.load(schema).row_weight.column
+    for place in releases:
+        record = _certificate(place)
+        if record is None:
+            continue
+        stated = (record.get("row_weight") or {}).get("column")
+        if stated != told:
+            says = [f"counts rows as {name} says" if name else "counts every row 1" for name in (stated, told)]
+            raise UsageError(
+                f"evaluate: the release {place} {says[0]}, and {schema} {says[1]}: take the schema of the release, "
+                "with or without its `weight`."
+            )
 
 
 def _certificate(place: Path) -> dict[str, Any] | None:

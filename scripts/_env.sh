@@ -31,11 +31,12 @@ run_pip() {
   fi
 }
 
-# make_env NAME LOCK: sets $env to .venv/NAME with LOCK's packages in it, remade when the lock or the Python changed.
+# make_env NAME LOCK...: sets $env to .venv/NAME with the locks' packages in it, remade when a lock or the Python changed.
 # The mark is written last, so an interrupted installation never counts. On return this process holds the
 # environment's lock (where flock exists), so that two runs do not install over each other.
 make_env() {
-  local python wanted lock=$root/locks/$2
+  local python wanted locks=("${@:2}")
+  locks=("${locks[@]/#/$root/locks/}")
   env=$root/.venv/$1
   python=$(find_python)
   mkdir -p "$root/.venv"
@@ -43,13 +44,13 @@ make_env() {
     exec 9>"$env.lock"
     flock -n 9 || { say "waiting for another run that uses .venv/$1"; flock 9; }
   fi
-  wanted=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)' && echo "$root" && cat "$lock")
+  wanted=$("$python" -c 'import sys; print(sys.version, sys.base_prefix)' && echo "$root" && cat "${locks[@]}")
   if [ "$wanted" != "$(cat "$env/ready" 2>/dev/null)" ]; then
     say "making .venv/$1: the first run installs the pinned packages, which takes a minute or two"
     rm -rf "$env"
     "$python" -m venv "$env"
     # Wheels only: building a source package would run code that no hash pins.
-    run_pip install --require-hashes --only-binary :all: -r "$lock"
+    run_pip install --require-hashes --only-binary :all: "${locks[@]/#/--requirement=}"
     printf '%s\n' "$wanted" >"$env/ready"
   fi
 }

@@ -102,7 +102,7 @@ def python(code: str, names: dict[str, object]) -> str:
     tree = ast.parse(code)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
     with contextlib.redirect_stdout(io.StringIO()) as said:
-        exec(compile(tree, "page", "exec", dont_inherit=True), names)  # noqa: S102 # nosec B102 - our own pages
+        exec(compile(tree, "page", "exec", dont_inherit=True), names)  # noqa: S102 - our own pages # nosec B102
         if last is not None:
             value = eval(compile(ast.Expression(last.value), "page", "eval", dont_inherit=True), names)  # noqa: S307 # nosec B307
             if value is not None:

@@ -12,7 +12,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.registry import refuse_public
 from stratsynth.checks import is_texts, number
 from stratsynth.data.table import open_table
-from stratsynth.errors import NotPrivateWarning, SchemaError, UsageError
+from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, UsageError
 from stratsynth.fitting import fit
 from stratsynth.mechanisms import Mechanism, as_mechanism
 from stratsynth.schema import Schema
@@ -73,6 +73,7 @@ def synthesize(
 
     Warns:
         NotPrivateWarning: Where the data are declared public.
+        DraftWarning: Where a schema is drafted, and columns are left out of it.
     """
     from stratsynth.data.sources import open_source
 
@@ -106,6 +107,9 @@ def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple
 
     if schema is None:
         found = drafted(source)
+        if found.left_out:
+            lacking = "; ".join(f"column {name!r}, as {why}" for name, why in found.left_out.items())
+            warnings.warn(f"not in the release: {lacking}", DraftWarning, stacklevel=3)
         return replace(found.schema, reviewed_by=NOBODY), size or found.rows
     return schema, size or source.read(schema.names[:1]).num_rows
 

@@ -29,7 +29,7 @@ def check_mitigation(who: str, mitigation: object) -> None:
         raise Unsupported(f'{who}: mitigation = "{mitigation}" is not private: {UNSOUND[mitigation]}.')
     if mitigation not in MITIGATIONS:
         known = ", ".join(f'"{name}"' for name in MITIGATIONS)
-        raise Unsupported(f"{who}: mitigation is one of {known}.")
+        raise Unsupported(f"{who}: mitigation is one of {known}, not {mitigation!r}.")
 
 
 def check_scaling(who: str, scaling: object) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
-from stratsynth.adapters.predictors.regression import Regression
+from stratsynth.adapters.networks.blueprint import NAMED, Network
+from stratsynth.adapters.predictors.designed import Designed
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DPFermi(Mechanism[Regression]):
-    """A logistic or softmax classifier with a penalty on what its predictions tell of a sensitive attribute."""
+class DPFermi(Mechanism[Designed]):
+    """A classifier with a penalty on what its predictions tell of a sensitive attribute: linear, or a network."""
 
     name: ClassVar[str] = "fermi"
     returns: ClassVar[Returns] = Returns.PREDICTIONS
@@ -92,6 +93,15 @@ class DPFermi(Mechanism[Regression]):
     """The reference level of categorical columns; the first level where none is given."""
     interactions: Sequence[Sequence[str]] = ()
     """Pairs of features that are multiplied."""
+    network: Network | None = None
+    """None for logistic or softmax regression; `mlp` or `conv`, or a function of the numbers of features and classes
+    that returns a `torch.nn.Module`. Networks need `pip install ".[torch]"`, and their releases are stamped unverified:
+    that a row's gradient is its own is tested on made-up rows, not proven."""
+    hidden: Sequence[int] = (8, 16)
+    """Units of each hidden layer of `mlp`; channels of each convolution of `conv`."""
+    image: Sequence[int] = ()
+    """For `conv`: height and width, or channels, height and width, of the image whose pixels are the features, in the
+    schema's order."""
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
@@ -126,6 +136,12 @@ class DPFermi(Mechanism[Regression]):
             number(f"{self.name}: {key}", getattr(self, key), least=0, most=1)
         for label, size in self.sizes.items():
             number(f"{self.name}: the size of {label}", size, above=0)
+        self._check_network()
+        if self.network is not None and self.protect == "sensitive":
+            raise Unsupported(
+                f'{self.name}: protect = "sensitive" is for the regressions, whose gradients it can take apart. Leave '
+                'network out, or take protect = "all".'
+            )
         if bool(self.sizes) != bool(self.sizes_citation):
             raise UsageError(f"{self.name}: public sizes go with sizes_citation, which says where they were published.")
 
@@ -133,6 +149,30 @@ class DPFermi(Mechanism[Regression]):
     def needs(self) -> frozenset[type[Question]]:
         """Noisy sums; public rows where the sensitive attribute alone is protected."""
         return frozenset({Total, PublicRows} if self.protect == "sensitive" else {Total})
+
+    def _check_network(self) -> None:
+        """A name or a function, and the sizes of its layers."""
+        if self.network is not None and self.network not in NAMED:
+            named = callable(self.network) and hasattr(self.network, "__qualname__")
+            if not named:
+                raise UsageError(
+                    f'{self.name}: network is "mlp" or "conv", or in Python a function of the numbers of features and '
+                    "classes, with a name, that returns a torch.nn.Module."
+                )
+        for key in ("hidden", "image"):
+            sizes = getattr(self, key)
+            if not is_list(sizes):
+                raise UsageError(f"{self.name}: {key} is a list of whole numbers.")
+            for size in sizes:
+                whole(f"{self.name}: {key}", size, 1, 2**16)
+            object.__setattr__(self, key, tuple(sizes))
+        if (self.network == "conv") != bool(self.image) or len(self.image) not in (0, 2, 3):
+            raise UsageError(
+                f'{self.name}: image, of two or three numbers, goes with network = "conv": height and width, or '
+                "channels, height and width."
+            )
+        if isinstance(self.network, str) and not self.hidden:
+            raise UsageError(f"{self.name}: hidden names at least one layer.")
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """All steps, with the least noise whose price is within the budget."""
@@ -148,32 +188,33 @@ class DPFermi(Mechanism[Regression]):
     def task(self, public: Public) -> Task:
         """Everything that the schema decides; refuses what it does not allow."""
         task = task_of(self, public)
+        if self.network is not None:
+            from stratsynth.adapters.fermi.network_task import network_task
+
+            task = network_task(task)
         check_query(self.name, task.counting(np.zeros((1, *task.shape))), public.schema)
         return task
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Regression]:
-        """Descent and ascent."""
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Designed]:
+        """Descent and ascent; `rng` makes a network's first weights, and draws samples of public rows."""
         (model,) = yield from self.side_by_side(public, allot, [self.penalty], rng)
         return model
 
     def side_by_side(
         self, public: Public, allot: Allotment, penalties: Sequence[float], rng: Generator
-    ) -> Program[list[Regression]]:
+    ) -> Program[list[Designed]]:
         """As `steps`, one model for each penalty: all are asked about in the same questions, and pay for them.
 
         Args:
             public: As for `steps`.
             allot: As for `steps`.
-            penalties: In place of `penalty`: all positive, or all 0.
+            penalties: In place of `penalty`: all positive, or all 0. Networks take one.
             rng: As for `steps`.
         """
         task = self.task(public)
         learned = yield from train(task, allot, penalties, rng)
         facts = self._facts(task, learned)
-        return [
-            Regression(public.schema, task.design, task.target, task.link, theta, None, facts)
-            for theta in learned.theta
-        ]
+        return [task.model(theta, facts) for theta in learned.theta]
 
     def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
         """How it was fitted, in public numbers and noisy answers."""
@@ -182,7 +223,7 @@ class DPFermi(Mechanism[Regression]):
         penalty = f"{self.penalty:g} x ERMI of predictions and {groups}{within}" if self.penalty else "none"
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {
-            "Model": f"{task.link} regression of {task.target} on {len(task.names)} features",
+            "Model": task.title,
             "Penalty": penalty,
             "Descent": f"{self.iterations} steps on Poisson samples of rate {task.sampling:.3g}, learning rate "
             f"{task.rate:.3g}; {averaged}",

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from stratsynth.adapters.predictors.descent import Region, largest_norm
+from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
 from stratsynth.adapters.shared.poisson import sampling_of
 
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.questions import Coded, FairGradients, PublicRows
+from stratsynth.questions import Coded, FairGradients, PerRowGradients, PublicRows
 from stratsynth.schema.weight import ONE
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
     from numpy.typing import NDArray
     from stratsynth.adapters.fermi.mechanism import DPFermi
+    from stratsynth.adapters.predictors.designed import Designed
 
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
@@ -91,7 +96,20 @@ class Task:
         """The shape of one model's coefficients."""
         return (len(self.names), *((self.classes,) if self.link == "softmax" else ()))
 
-    def query(self, theta: Floats, slopes: Floats | None) -> FairGradients:
+    @property
+    def title(self) -> str:
+        """What the model is."""
+        return f"{self.link} regression of {self.target} on {len(self.names)} features"
+
+    def start(self, models: int, rng: Generator) -> Floats:
+        """The first coefficients of each model: 0."""
+        return np.zeros((models, *self.shape))
+
+    def model(self, theta: Floats, facts: Mapping[str, Any]) -> Designed:
+        """The model with these coefficients."""
+        return Regression(self.schema, self.design, self.target, self.link, theta, None, facts)
+
+    def query(self, theta: Floats, slopes: Floats | None) -> FairGradients | PerRowGradients:
         """What a step asks: one entry of `theta` a model; with `slopes`, what the penalty adds, and sums by cell.
 
         Args:
@@ -101,7 +119,7 @@ class Task:
         by = () if slopes is None else self.by
         return FairGradients(self.design, self.target, self.link, theta, self.settings.clip, by, slopes)
 
-    def counting(self, theta: Floats) -> FairGradients:
+    def counting(self, theta: Floats) -> FairGradients | PerRowGradients:
         """The gradient of the loss alone, and sums by cell for their number: by true class where no groups matter."""
         by = self.by if self.settings.penalty else (self.target,)
         slopes = np.zeros((len(theta), *self.schema.shape(by), self.classes))

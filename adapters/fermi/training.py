@@ -55,7 +55,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         task: What is fitted.
         allot: The steps.
         penalties: One a model.
-        rng: Draws samples of public rows, where there are any.
+        rng: Makes a network's first weights, and draws samples of public rows.
     """
     assert allot.noise is not None and allot.rate is not None  # noqa: S101, PT018 - those of a sampled fit
     rows = None
@@ -64,7 +64,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         task = replace(task, records=float(max(rows.rows.size, 1)))
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
-    coefficients, counts = Coefficients.start(task, models, steps), Counts.start(task, models, allot.rate)
+    coefficients, counts = Coefficients.start(task, models, steps, rng), Counts.start(task, models, allot.rate)
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
     for step in range(steps):
@@ -107,9 +107,9 @@ class Coefficients:
     added: Floats = field(default_factory=lambda: np.zeros(()))
 
     @classmethod
-    def start(cls, task: Task, models: int, steps: int) -> Coefficients:
-        """At 0."""
-        return cls(task, np.zeros((models, *task.shape)), steps, max(1, round(steps * task.settings.tail)))
+    def start(cls, task: Task, models: int, steps: int, rng: Generator) -> Coefficients:
+        """Where the task says."""
+        return cls(task, task.start(models, rng), steps, max(1, round(steps * task.settings.tail)))
 
     def step(self, gradient: Floats) -> None:
         """Down, and back into the region."""

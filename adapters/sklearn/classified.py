@@ -9,6 +9,8 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+from stratsynth.adapters.networks import Module
+from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.sklearn.grouped import Grouped, numbered
 
@@ -54,7 +56,7 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
         self.classes_ = np.asarray(classes)
         if isinstance(self._model, Network):
             self.coefs_, self.intercepts_ = self._layers(x.shape[1])
-        else:
+        elif isinstance(self._model, Regression):
             self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
@@ -66,8 +68,9 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes`."""
-        frame = self._frame(X)
-        return self._model.probabilities(self._model.shown(frame))
+        frame, model = self._frame(X), self.release_.model
+        assert isinstance(model, Regression | Module)  # noqa: S101 - what the mechanisms of these estimators return
+        return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The likeliest class."""

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 from stratsynth.adapters.fermi import DPFermi
+from stratsynth.adapters.networks.blueprint import Network
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 
@@ -14,13 +15,15 @@ from stratsynth.errors import UsageError
 
 SETTINGS = (
     "penalty", "criterion", "protect", "iterations", "batch", "sampling", "rate", "ascent", "clip", "adversary_share",
-    "warm_up", "radius", "tail",
+    "warm_up", "radius", "tail", "network", "hidden",
 )  # fmt: skip
 """The settings of `fermi` that are handed on as they are."""
 
 
 class FermiClassifier(Classified):
-    """Private logistic or softmax regression with a penalty on what predictions tell of the sensitive feature.
+    """A private classifier with a penalty on what predictions tell of the sensitive feature.
+
+    Logistic or softmax regression, with `coef_` and `intercept_`; or with `network` one by PyTorch, without.
 
     Args:
         epsilon: What one fit spends.
@@ -37,6 +40,10 @@ class FermiClassifier(Classified):
             learned from the fit's own noisy sums.
         shares_citation: Where these were published.
         iterations: As for `DPFermi`, and so are the next ones.
+        network: None; or `mlp`, `conv`, or a function of the numbers of features and classes that returns a
+            `torch.nn.Module`: see `DPFermi`.
+        hidden: Units of each hidden layer of `mlp`, channels of each convolution of `conv`.
+        image: For `conv`: height and width, or channels, height and width, of the image that a row of X is.
         declared_size: The number of rows if it is public; otherwise it is learned from the noisy sums.
         ledger: The file that keeps the account of these data; without one it lasts for the process.
         ledger_epsilon: The most that may ever be spent on these data.
@@ -48,7 +55,8 @@ class FermiClassifier(Classified):
         protect: Literal["all", "sensitive"] = "all", shares: Mapping[Any, float] | None = None,
         shares_citation: str = "", iterations: int = 1000, batch: float = 1024, sampling: float | None = None,
         rate: float | None = None, ascent: float = 0.1, clip: float = 1.0, adversary_share: float = 0.2,
-        warm_up: float = 0.1, radius: float = 10.0, tail: float = 0.5, declared_size: int | None = None,
+        warm_up: float = 0.1, radius: float = 10.0, tail: float = 0.5, network: Network | None = None,
+        hidden: Sequence[int] = (8, 16), image: Sequence[int] | None = None, declared_size: int | None = None,
         ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
     ) -> None:  # fmt: skip
         self.epsilon = epsilon
@@ -71,6 +79,9 @@ class FermiClassifier(Classified):
         self.warm_up = warm_up
         self.radius = radius
         self.tail = tail
+        self.network = network
+        self.hidden = hidden
+        self.image = image
         self.declared_size = declared_size
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
@@ -87,7 +98,8 @@ class FermiClassifier(Classified):
         how = DPFermi(
             target=TARGET, features=[f"x{i}" for i in range(X.shape[1])],
             groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
-            sizes_citation=self.shares_citation, **{key: getattr(self, key) for key in SETTINGS},
+            sizes_citation=self.shares_citation, image=() if self.image is None else self.image,
+            **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
         self._learn(how, X, y, sensitive_features)
         return self

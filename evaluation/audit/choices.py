@@ -13,7 +13,7 @@ from stratsynth.evaluation.audit.desk import Desk
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
 from stratsynth.evaluation.audit.report import Audit, Control
 
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
@@ -105,7 +105,7 @@ def enumerated(pairs: int = 200) -> Audit:
     start, rng = time.perf_counter(), np.random.default_rng()
     worst = {"": 0.0, HALF: 0.0, THREE_QUARTERS: 0.0}
     for pair in range(pairs):
-        neighbours = list(Neighbours)[pair % 2]
+        neighbours = PRICED[pair % 2]
         tables = _tables(rng, neighbours)
         question = (_distances if pair % 4 < 2 else _peaks)(rng)
         asked = [Asked((), SMALL, question)]

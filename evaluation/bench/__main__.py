@@ -6,8 +6,9 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers")
+MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens", "opacus"), "answers": MADE}
 """The parts that can be measured alone."""
 
 
@@ -19,19 +20,24 @@ def main() -> int:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated people; "
-        "census: a state's person records of 2024",
+        help="synth, pooled, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated "
+        "people; of answers for --only tables; census: a state's person records of 2024; weights: person records with "
+        "PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
-        choices=[part for parts in ONLY.values() for part in parts],
-        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone",
+        choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, lens or opacus alone; answers: coverage of one "
+        "mechanism alone, or `tables` or `speed`",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
     )
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
-    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="pooled, predict: repetitions, 5 by default")
+    parser.add_argument(
+        "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
+    )
+    parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
@@ -41,6 +47,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
+    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if arguments.name == "answers" else 5
     from stratsynth.evaluation.bench.figures import show
 
     module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
@@ -53,17 +60,21 @@ def main() -> int:
     elif arguments.name == "pooled":
         epsilons = arguments.epsilons or module.EPSILONS
         figures = module.run(
-            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
+            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "answers":
+        figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
+    elif arguments.name == "weights":
+        figures = module.run(arguments.samples, arguments.acs)
     elif arguments.name == "frames":
         figures = module.run(arguments.tables)
     elif arguments.name == "predict":
         module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
         data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
-        if data and arguments.only == "lens":
-            parser.error("the lens is measured on simulated people: leave --adult and --law out.")
-        figures = module.run(seeds=arguments.seeds, **data)
+        if data and arguments.only in {"lens", "opacus"}:
+            parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
+        figures = module.run(seeds=seeds, **data)
     else:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")

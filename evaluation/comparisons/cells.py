@@ -45,12 +45,12 @@ class CellRunner:
     @cached_property
     def _real(self) -> EncodedRows:
         recipe = self._grid.recipe
-        return EncodedRows.read(recipe.data.path, recipe.schema())
+        return EncodedRows.read(recipe.data.path, recipe.schema(), weigh=True)
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:
         path = self._grid.scoring.holdout
-        return None if path is None else EncodedRows.read(path, self._real.schema)
+        return None if path is None else EncodedRows.read(path, self._real.schema, weigh=True)
 
     def fit(self, cell: Cell, file: Path) -> None:
         """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""

@@ -56,6 +56,7 @@ def _heading(evaluation: Evaluation) -> str:
     lines = [
         f"{STAMP}.",
         f"{facts['real_rows']:,} real and {facts['synthetic_rows']:,} synthetic rows.",
+        *([facts["weighted"]] if "weighted" in facts else []),
         f"Error: mean L1 distance (0 to 2) of {facts['cliques']:,} {facts['k']}-way marginals.",
     ]
     if (far := farthest(evaluation.raw)) is not None:

@@ -31,6 +31,7 @@ from stratsynth.evaluation.tables import (
     groups_of,
     joined,
     named,
+    weighed,
 )  # fmt: skip
 
 from stratsynth.errors import UsageError
@@ -148,7 +149,8 @@ def evaluate(
     """Every score of a release, in every declared group, beside its baselines.
 
     Args:
-        real: The rows that the release was fitted to: a frame, an Arrow table or a path.
+        real: The rows that the release was fitted to: a frame, an Arrow table or a path. Where the schema names a
+            column of weights, every real row counts as its weight, as in the release.
         synthetic: The release.
         schema: The schema of both, or its path.
         by: Columns whose crossing makes the groups; None for everybody alone.
@@ -180,12 +182,14 @@ def evaluate(
     k = min(k, len(schema.names))
     others_by_name = dict(beside or {})
     _refuse(schema, holdout, target, positive, above, area, others_by_name)
+    if recipe is not None and schema.row_weight.column is not None:
+        raise UsageError("evaluation: errors of weighted releases are not split into causes; leave the recipe out.")
     if (recipe is None) != (release is None):
         raise UsageError(
             "evaluation: to split the error, give the recipe and the release's folder, which has the model."
         )
-    true, made = (EncodedRows.read(data, schema) for data in (real, synthetic))
-    others = None if holdout is None else EncodedRows.read(holdout, schema)
+    true, made = EncodedRows.read(real, schema, weigh=True), EncodedRows.read(synthetic, schema)
+    others = None if holdout is None else EncodedRows.read(holdout, schema, weigh=True)
     pair = Pair.of(true, made, schema, names, few)
     axes = min(2, len(pair.variables(None)))
     compared = {RELEASE: made} | {name: EncodedRows.read(data, schema) for name, data in others_by_name.items()}
@@ -206,6 +210,7 @@ def evaluate(
                 "real_rows": true.rows, "synthetic_rows": made.rows,
                 "real_rows_left_out": true.left_out, "synthetic_rows_left_out": made.left_out,
                 "holdout_rows": None if others is None else others.rows,
+                **weighed(true),
                 "by": list(names), "groups": len(groups) if names else 0,
                 "k": k, "seed": seed, "few": few, "area": area,
                 "cliques": int(found["workload"]["cliques"].iloc[0]), "beside": list(others_by_name),

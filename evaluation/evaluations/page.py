@@ -100,6 +100,8 @@ def _lead(evaluation: Evaluation, groups: list[GroupErrors], everybody: GroupErr
             f"Over everybody it is {short(whole, 2)}, where chance alone would leave {short(everybody.chance, 2)}."
         )
     ]
+    if "weighted" in facts:
+        lead.append(str(facts["weighted"]))
     if (far := farthest(evaluation.raw)) is not None:
         lead.append(sentence(far))
     known = [s for s in groups if s.error(name).known and s.status in (OK, FAR_OFF)]

@@ -21,6 +21,7 @@ from stratsynth.evaluation.tables import (
     groups_of,
     joined,
     named,
+    weighed,
 )  # fmt: skip
 
 from stratsynth.data.sources import open_source
@@ -101,7 +102,10 @@ def evaluate_predictions(
     if taken:
         raise UsageError(f"evaluation: {min(taken)} is the name of a row of every evaluation; choose another.")
     rows = _rows(real, schema, tuple(dict.fromkeys((*names, *goal.reads))))
-    kept = goal.kept(rows)
+    kept = np.flatnonzero(goal.kept(rows))
+    here = rows.take(kept)
+    if here.weights is not None:
+        kept = kept[here.in_proportion(len(kept), np.random.default_rng([seed, 2]))]
     truth = goal.truth(rows)[kept]
     tables = {PREDICTIONS: predictions, **(beside or {})}
     found = {name: _values(given, real, schema, goal, rows.rows, seed)[kept] for name, given in tables.items()}
@@ -112,7 +116,8 @@ def evaluate_predictions(
     ])  # fmt: skip
     facts = {
         "stamp": STAMP, "task": goal.meaning, "real_rows": rows.rows, "scored_rows": len(truth), "groups": len(groups),
-        "beside": list(beside or {}), "score": "root_mean_squared_error" if goal.regression else "accuracy",
+        **weighed(rows), "beside": list(beside or {}),
+        "score": "root_mean_squared_error" if goal.regression else "accuracy",
         "schema_sha256": schema.sha256,
     }  # fmt: skip
     return PredictionScores(schema, names, facts, frame)
@@ -120,7 +125,7 @@ def evaluate_predictions(
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
     """The rows' groups and targets; every row must have them, as predictions are told apart by their place."""
-    rows = EncodedRows.read(real, schema.restrict(columns))
+    rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
             f"evaluation: {rows.left_out:,} rows have a value that the schema does not admit in {', '.join(columns)}, "

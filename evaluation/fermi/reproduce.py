@@ -1,6 +1,7 @@
 """The experiments of paper 004, redone at the true budget; `scripts/reproduce_fermi` runs this.
 
     python -m stratsynth.evaluation.fermi [--adult FILE] [--law FILE] [--acs FILE] [--seeds N] [--out DIR]
+    python -m stratsynth.evaluation.fermi --only images
 
 Logistic models on the data that a reader brings, at epsilon .5, 1, 3 and 9, for parity and odds; without any file, one
 problem that is made up. Beside them stands noisy gradient descent whose predictions are corrected by noisy counts. The
@@ -46,11 +47,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--adult", metavar="FILE", type=Path, help="Adult (CSV), by sex")
     parser.add_argument("--law", metavar="FILE", type=Path, help="law school data (CSV), by race")
     parser.add_argument("--acs", metavar="FILE", type=Path, help="ACS person records (Parquet), by race and by sex")
-    parser.add_argument("--seeds", metavar="N", type=int, default=10, help="fits of each setting (10)")
+    parser.add_argument("--only", choices=("images",), help="a convolutional network on made-up images; needs PyTorch")
+    parser.add_argument("--seeds", metavar="N", type=int, help="fits of each setting (10; images: 3)")
     parser.add_argument("--iterations", metavar="N", type=int, default=1000, help="steps of a fit (1000)")
     parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")
     given = parser.parse_args(arguments)
+    if given.seeds is None:
+        given.seeds = 3 if given.only else 10
     try:
+        if given.only:
+            sys.stdout.write(_images(given.seeds, given.iterations, given.out) + "\n")
+            return 0
         text = reproduce(
             problems(given.adult, given.law, given.acs), seeds=given.seeds, iterations=given.iterations, out=given.out
         )
@@ -59,6 +66,21 @@ def main(arguments: list[str] | None = None) -> int:
         return error.exit_code
     sys.stdout.write(text + "\n")
     return 0
+
+
+def _images(seeds: int, iterations: int, out: Path | None) -> str:
+    """The networks; their figures in a new folder where one is named."""
+    from stratsynth.evaluation.fermi import images
+
+    if seeds < 1 or iterations < 1:
+        raise UsageError("seeds and iterations are whole numbers of at least 1.")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already; name a new folder with --out.")
+    text, frame = images.reproduce(seeds=seeds, iterations=iterations)
+    if out is not None:
+        out.mkdir(parents=True)
+        frame.to_csv(out / "images.csv", index=False)
+    return text
 
 
 def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[data.Problem]:

@@ -42,7 +42,8 @@ def downstream(
 
     Args:
         train: The release: a frame, an Arrow table or a path.
-        test: Real rows that the release was not fitted to.
+        test: Real rows that the release was not fitted to. Where the schema names a column of weights, these rows and
+            those of `real` are drawn in proportion to it.
         schema: The schema of all, or its path.
         target: The column to predict, a `Task`, or the built-in "employment" or "income" (`evaluation.tasks`).
         by: Columns whose crossing makes the groups.
@@ -72,11 +73,13 @@ def downstream(
         raise UsageError(f"evaluation: name at least one model of {', '.join(LEARNERS)}.")
     names, groups = groups_of(schema, by)
     tables = {SYNTHETIC: EncodedRows.read(train, schema)} | (
-        {} if real is None else {REAL: EncodedRows.read(real, schema)}
+        {} if real is None else {REAL: EncodedRows.read(real, schema, weigh=True)}
     )
-    holdout = EncodedRows.read(test, schema)
+    holdout = EncodedRows.read(test, schema, weigh=True)
     for table in tables.values():
         _refuse_same(table, holdout)
+    # models and rates take rows: those with weights are drawn in proportion to them
+    tables, holdout = {name: table.unweighted(seed) for name, table in tables.items()}, holdout.unweighted(seed)
     rng = np.random.default_rng(seed)
     size = tables[SYNTHETIC].rows
     if real is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -135,6 +136,9 @@ def _auc(pair: Pair, chance: Array) -> Array:
 
 
 def _thinned(pair: Pair, most: int, rng: np.random.Generator) -> Pair:
+    """At most that many rows of each table; real rows are drawn in proportion to their weights."""
+    if pair.real.weights is not None:
+        pair = Pair.of(pair.real.unweighted(), pair.synthetic, pair.schema, pair.by, pair.few)
     if max(table.rows for table in pair.tables) <= most:
         return pair
     tables = [table.take(np.sort(rng.permutation(table.rows)[:most])) for table in pair.tables]
@@ -175,7 +179,7 @@ def principal_components(
     """
     import pandas as pd
 
-    pair = Pair.of(real, synthetic, schema, by)
+    pair = _thinned(Pair.of(real, synthetic, schema, by), sys.maxsize, np.random.default_rng(seed))
     names = pair.variables(None)
     if not 1 <= components <= len(names):
         raise UsageError(f"evaluation: components must be from 1 to the {len(names)} columns.")

@@ -10,12 +10,12 @@ from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
-from stratsynth.evaluation.tables import GROUP, STAMP
+from stratsynth.evaluation.tables import GROUP, OK, STAMP
 
-from stratsynth.report.cells import drawn, figure
+from stratsynth.report.cells import count, drawn, figure
 from stratsynth.report.cells import words as text_cell
 from stratsynth.report.numbers import Numbers, several, short
-from stratsynth.report.page import Column, Figure, Page, Section, Table, render
+from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
@@ -25,11 +25,16 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 CAUSES = {"total variation": tables.CAUSES, "excessive risk": predictors.CAUSES}
+FEW_PARTS = 3
+"""More parts than this have a table of numbers of their own."""
+TINY = 5e-5
+"""What four places after the point show nothing of."""
 NOTHING = 1e-12
 """Parts below this are rounding of floats."""
 MEASURES = {
-    "total variation": "How far the release's tables are from the real ones within a group: 0 where they agree, 1 "
-    "where nothing does; the mean over tables.",
+    "total variation": "How far the release's tables of a group are from the real ones, in parts of the group: half of "
+    "what cells differ by, 0 where they agree, 1 where nothing does, and more where the release has too many rows of "
+    "the group; the mean over tables.",
     "excessive risk": "A private model's mean loss above that of the same model without clipping and noise.",
 }
 
@@ -55,7 +60,10 @@ def lens_page(scores: LensScores) -> str:
 def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Section:
     """The parts of one release's error, for the page of its evaluation."""
     measure = "total variation"
-    note = "Parts add up to the error of this release. `stratsynth lens` repeats the fit, and has intervals over noise."
+    note = (
+        "Parts add up to the error of this release. The command stratsynth lens repeats the fit, and has intervals "
+        "over noise."
+    )
     return Section(
         "lens", "What caused the error", text=[MEASURES[measure], *remedies(measure, frame)],
         figures=_pictures(frame, tables.PARTS, by, schema, note),
@@ -63,13 +71,18 @@ def lens_section(frame: pd.DataFrame, by: Sequence[str], schema: Schema) -> Sect
 
 
 def _pictures(frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, note: str) -> list[Figure]:
-    """One picture, or one for each width of marginals."""
-    if "columns" not in frame:
-        return [picture(frame, parts, by, schema, title="In each group", note=note)]
+    """One picture with its numbers, or one for each width of marginals."""
+    pieces = [("In each group", frame)]
+    if "columns" in frame:
+        widths = sorted({*map(int, frame["columns"])})
+        pieces = [(f"In each group, tables of {several(w, 'column')}", frame[frame["columns"] == w]) for w in widths]
     return [
-        picture(one, parts, by, schema, title=f"In each group, tables of {several(width, 'column')}", note=note)
-        for width, one in ((width, frame[frame["columns"] == width]) for width in sorted({*map(int, frame["columns"])}))
-    ]
+        made
+        for title, one in pieces
+        for made in (
+            picture(one, parts, by, schema, title=title, note=note), *in_numbers(one, parts, by, schema, title=title)
+        )
+    ]  # fmt: skip
 
 
 def remedies(measure: str, frame: pd.DataFrame) -> list[str]:
@@ -89,14 +102,19 @@ def shown(parts: Sequence[str], frame: pd.DataFrame) -> list[str]:
 def picture(
     frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str, note: str
 ) -> Figure:  # fmt: skip
-    """One line a group: the parts of what it loses, each with its interval, and the whole."""
+    """One line a group: the parts of what it loses, each with its interval, and the whole; few parts in numbers too.
+
+    The scale is that of groups which are not small.
+    """
     rows: list[dict[Any, Any]] = frame.to_dict("records")
     every, parts = parts, shown(parts, frame)
-    ends = [row[key] for row in rows for part in parts for key in (part, f"{part}_low", f"{part}_high")]
-    scale = Scale.over([*ends, *frame["value"]])
+    sound = [row for row in rows if row["status"] == OK] or rows
+    ends = [row[key] for row in sound for part in parts for key in (part, f"{part}_low", f"{part}_high")]
+    scale = Scale.over([*ends, *(row["value"] for row in sound)])
+    few = parts if len(parts) <= FEW_PARTS else []
     heads = [
         Column("Group", "text"), Column("people"), Column("parts and intervals", "picture", axis(scale)),
-        Column("all together"), *(Column(part) for part in parts), Column("status", "text"),
+        Column("all together"), *(Column(part) for part in few), Column("status", "text"),
     ]  # fmt: skip
     lines = []
     for row in rows:
@@ -107,16 +125,44 @@ def picture(
             if math.isfinite(row[part])
         ]
         cell = drawn(strip(scale, marks, joined=False, what=name), row["value"]) if marks else text_cell("–")
-        numbers = [figure(row[part] if math.isfinite(row[part]) else None) for part in parts]
-        whole = figure(row["value"] if math.isfinite(row["value"]) else None)
-        lines.append([text_cell(name), figure(row["n"]), cell, whole, *numbers, text_cell(str(row["status"]))])
+        lines.append([
+            text_cell(name), count(row["n"]), cell, _number(row["value"]), *(_number(row[part]) for part in few),
+            text_cell(str(row["status"])),
+        ])  # fmt: skip
     names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in every for end in ("", "_low", "_high"))]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
+    beyond = (
+        "" if len(sound) == len(rows) else " Groups of few people may reach beyond the scale: they end at its edge."
+    )
     return Figure(
-        title, note, Table("What each group loses, by cause.", heads, lines),
+        title, note + beyond, Table("What each group loses, by cause.", heads, lines),
         legend=legend([(part, every.index(part)) for part in parts]),
         numbers=Numbers(title, names, plain.to_numpy().tolist(), STAMP),
     )  # fmt: skip
+
+
+def in_numbers(
+    frame: pd.DataFrame, parts: Sequence[str], by: Sequence[str], schema: Schema, *, title: str
+) -> list[Figure]:  # fmt: skip
+    """The same parts as numbers, where they are too many to stand beside the picture."""
+    parts = shown(parts, frame)
+    if len(parts) <= FEW_PARTS:
+        return []
+    lines = [
+        [text_cell(_name(row, by, schema)), _number(row["value"]), *(_number(row[part]) for part in parts)]
+        for row in frame.to_dict("records")
+    ]
+    heads = [Column("Group", "text"), Column("all together"), *(Column(part) for part in parts)]
+    return [Figure(f"{title}: the same in numbers", table=Table("The parts of what each group loses.", heads, lines))]
+
+
+def _number(value: float) -> Cell:
+    return figure(_plain(value) if math.isfinite(value) else None)
+
+
+def _plain(value: float) -> float:
+    """A number, 0 where four places would show nothing but zeros."""
+    return 0.0 if abs(value) < TINY else value
 
 
 def _known(value: float) -> float | None:
@@ -137,8 +183,8 @@ def text(scores: LensScores) -> str:
     for row in frame.to_dict("records"):
         who = [str(row[c]) for c in by] if row["scope"] == GROUP else (["all", *[""] * len(by)])[: len(by)]
         rows.append([
-            *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", short(row["value"]),
-            *(short(row[part]) for part in parts), str(row["status"]),
+            *who, *([str(row["columns"])] if wide else []), f"{row['n']:,}", short(_plain(row["value"])),
+            *(short(_plain(row[part])) for part in parts), str(row["status"]),
         ])  # fmt: skip
     told = remedies(facts["measure"], frame)
     lines = [f"{STAMP}.", MEASURES[facts["measure"]], "", *aligned(rows, len(by)), "", *told]

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 
 PARTS = ("clipping", "noise")
 CAUSES = {
-    "clipping": ("clipping, and what is done about unequal groups", "a larger clip, or other features"),
+    "clipping": (
+        "gradients that are clipped, and what is done about unequal groups",
+        "a larger clip, or other features",
+    ),
     "noise": ("privacy noise", "more budget, a smaller clip, or fewer features"),
 }
 """What each part is, and what moves it."""

@@ -83,8 +83,12 @@ def lens(
     Raises:
         Unsupported: A recipe of estimates or of third-party code.
     """
-    recipe = recipe if isinstance(recipe, Recipe) else Recipe.read(Path(recipe))
+    recipe = _read(recipe)
     whole("lens: repeats", repeats, 2, 1000)
+    if recipe.schema().row_weight.column is not None:
+        raise Unsupported(
+            "lens: rows with weights of their own are not split; `evaluate` compares with weighted totals."
+        )
     kind = recipe.how().returns
     if kind not in (Returns.ROWS, Returns.PREDICTIONS):
         raise Unsupported(
@@ -92,13 +96,29 @@ def lens(
         )
     if on is not None and kind == Returns.ROWS:
         raise UsageError("lens: other rows are for predictors; a table is compared with the rows it was fitted to.")
+    if target is not None and kind == Returns.ROWS:
+        raise UsageError("lens: a target is for predictors; this recipe makes rows.")
     names, groups = groups_of(recipe.schema(), by if by is not None else _usual(recipe))
     table = recipe.table()  # with its ledger, from which nothing is reserved
     real = EncodedRows.read(recipe.data.path if on is None else on, recipe.schema())
+    if not real.rows:
+        raise UsageError("lens: the table has no rows that the schema lets in, so nobody loses anything.")
     if kind == Returns.ROWS:
         written = as_written(recipe.data.path, recipe.schema())
         return _of_rows(recipe, table, (written, real), names, groups, repeats, seed, tick)
     return _of_predictions(recipe, table, real, names, groups, repeats, seed, tick, target)
+
+
+def _read(recipe: Recipe | str | Path) -> Recipe:
+    """A recipe, or that of a path."""
+    if isinstance(recipe, Recipe):
+        return recipe
+    if Path(recipe).is_dir():
+        raise UsageError(
+            f"lens: {Path(recipe).name} is a folder, and the lens fits a recipe; what a release lost is told by "
+            "stratsynth evaluate --recipe."
+        )
+    return Recipe.read(Path(recipe))
 
 
 def _usual(recipe: Recipe) -> Sequence[str] | None:
@@ -160,9 +180,9 @@ def lens_of_release(
         the rows that stand for the models.
 
     Raises:
-        UsageError: The release draws no rows, or was made by another recipe.
+        UsageError: The release draws no rows, was made by another recipe, or of other rows than those compared.
     """
-    recipe = recipe if isinstance(recipe, Recipe) else Recipe.read(Path(recipe))
+    recipe = _read(recipe)
     found = Release.load(release)
     settings = describe(recipe.prepared.mechanism.fitted)
     said = found.certificate["mechanism"]
@@ -175,6 +195,11 @@ def lens_of_release(
         )
     if not isinstance(found.model, TableModel):
         raise UsageError("evaluation: this release draws no rows; `stratsynth lens` takes the recipe of a predictor.")
+    if not _same_rows(real, EncodedRows.read(recipe.data.path, recipe.schema())):
+        raise UsageError(
+            f"evaluation: the recipe's data, {recipe.data.path.name}, are other rows than those compared with; what "
+            "caused an error can be told of the rows that the release was fitted to."
+        )
     table = recipe.table()  # with its ledger, from which nothing is reserved
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
     many = max(tables.DRAWN, made.rows)
@@ -192,6 +217,15 @@ def lens_of_release(
             frames[-1][f"{part}_low"] = one.parts[part] - one.bound
             frames[-1][f"{part}_high"] = one.parts[part] + one.bound
     return joined(frames)
+
+
+def _same_rows(one: EncodedRows, other: EncodedRows) -> bool:
+    """Whether two tables of a schema have the same rows, in any order."""
+    if one.rows != other.rows:
+        return False
+    sides = [[np.asarray(table.codes[name], np.int64) for name in table.schema.names] for table in (one, other)]
+    orders = [np.lexsort(columns) for columns in sides]
+    return all((a[orders[0]] == b[orders[1]]).all() for a, b in zip(*sides, strict=True))
 
 
 def _drawn(model: TableModel, many: int, seed: int) -> tuple[EncodedRows, EncodedRows]:

@@ -61,7 +61,10 @@ CAUSES = {
         "rows that break a structural rule, which are drawn again",
         "a mechanism or workload that holds the rule's columns together, or another rule",
     ),
-    "rounding": ("whole numbers of rows for the group in the release", "more rows of the release, which cost nothing"),
+    "rounding": (
+        "how many whole rows the release has of the group: rounded where it is a stratum, by chance where not",
+        "more rows of the release, which cost nothing, or strata of the groups",
+    ),
     "sampling": ("which rows were drawn of the group", "more rows of the release, which cost nothing"),
 }  # fmt: skip
 """What each part is, and what moves it."""

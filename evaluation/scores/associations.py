@@ -91,17 +91,21 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
     x, y = (pair.tables[side].values(name) for name in (one, two))
     here = ~np.isnan(x + y)
     x, y, group, count = x[here], y[here], pair.members[side][here], len(pair.groups)
-    groups = _moments(x, y, group, count)
-    whole = _moments(x, y, np.zeros_like(group), 1)
+    weights = pair.tables[side].weights
+    each = np.ones(len(x)) if weights is None else weights[here]
+    groups = _moments(x, y, each, group, count)
+    whole = _moments(x, y, each, np.zeros_like(group), 1)
     return tuple(pair.spread(g, w[..., 0]) for g, w in zip(groups, whole, strict=True))  # type: ignore[return-value]
 
 
-def _moments(x: Array, y: Array, group: Array, count: int) -> Found:
+def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
+    """`each` is what a row counts."""
+
     def mean(values: Array) -> Array:
-        found: Array = np.bincount(group, values, count) / rows
+        found: Array = np.bincount(group, each * values, count) / mass
         return found
 
-    rows, given = np.bincount(group, minlength=count), (x, y)
+    rows, mass, given = np.bincount(group, minlength=count), np.bincount(group, each, count), (x, y)
     with np.errstate(invalid="ignore", divide="ignore"):
         x, y = (v - mean(v)[group] for v in (x, y))
         spreads = [np.sqrt(mean(v**2)) for v in (x, y)]
@@ -111,18 +115,20 @@ def _moments(x: Array, y: Array, group: Array, count: int) -> Found:
         x, y = (v / s[group] for v, s in zip((x, y), spreads, strict=True))
         r = mean(x * y)
         pull = x * y - r[group] * (x**2 + y**2) / 2
-        error = np.sqrt(mean(pull**2) / np.where(rows > 1, rows - 1, np.nan))
+        error = np.sqrt(mean(pull**2) / np.where(mass > 1, mass - 1, np.nan))
     return r, error, rows
 
 
 def _kendall(pair: Pair, side: int, one: str, two: str) -> Found:
-    table = pair.tabulated(side, one, two).astype(float)
+    table, rows = (pair.tabulated(side, one, two, weigh=weigh).astype(float) for weigh in (True, False))
     orders = [_order(pair.schema, name) for name in (one, two)]
-    return tau_b(table[:, orders[0]][:, :, orders[1]])
+    tau, error, _ = tau_b(table[:, orders[0]][:, :, orders[1]])
+    return tau, error, rows[:, orders[0]][:, :, orders[1]].sum(axis=(-2, -1))
 
 
 def _cramer(pair: Pair, side: int, one: str, two: str) -> Found:
-    return cramers_v(pair.tabulated(side, one, two).astype(float))
+    v, error, _ = cramers_v(pair.tabulated(side, one, two).astype(float))
+    return v, error, pair.tabulated(side, one, two, weigh=False).sum(axis=(-2, -1))
 
 
 _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {

@@ -5,7 +5,7 @@ Each is made from private rows and protects nobody: its privacy loss is infinite
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,15 +67,14 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
     Raises:
         UsageError: `rows` is below 0, or the table cannot be read.
     """
-    table = EncodedRows.read(real, schema)
+    table = EncodedRows.read(real, schema, weigh=True)
     if rows < 0:
         raise UsageError("evaluation: a baseline has at least 0 rows.")
     part = subsample(table, rows, seed=seed)
     rng = np.random.default_rng([seed, 1])
-    n = table.rows
-    rows = rows if n else 0
-    resampled = table.take(_drawn(n, rows, rng))
-    columns = {name: _drawn(n, rows, rng) for name in table.schema.names}
+    rows = rows if table.rows else 0
+    resampled = replace(table.take(_drawn(table, rows, rng)), weights=None)
+    columns = {name: _drawn(table, rows, rng) for name in table.schema.names}
     independent = EncodedRows(
         table.schema,
         {name: codes[columns[name]] for name, codes in table.codes.items()},
@@ -87,9 +86,13 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """As few real rows as have the sampling error of a release of `rows` rows; see `baselines`."""
+    """As few real rows as have the sampling error of a release of `rows` rows; see `baselines`.
+
+    Rows with weights keep them.
+    """
     n = real.rows
-    some = round(n * rows / (n + rows)) if n + rows else 0
+    fresh = rows * n / real.effective if real.effective else rows  # weighted rows that know as much as that many rows
+    some = round(n * fresh / (n + fresh)) if n + fresh else 0
     return real.take(np.random.default_rng(seed).permutation(n)[:some])
 
 
@@ -111,7 +114,7 @@ def baseline_errors(
     Returns:
         The rows of `workload_error` for each `table`: "release", "subsample", "resampled", "independent".
     """
-    real, release = EncodedRows.read(real, schema), EncodedRows.read(synthetic, schema)
+    real, release = EncodedRows.read(real, schema, weigh=True), EncodedRows.read(synthetic, schema)
     tables = {RELEASE: release} | {b.name: b.table for b in baselines(real, schema, release.rows, seed=seed)}
     parts = []
     for name, table in tables.items():
@@ -120,5 +123,10 @@ def baseline_errors(
     return joined(parts)
 
 
-def _drawn(n: int, rows: int, rng: np.random.Generator) -> Any:
-    return rng.integers(0, n, rows) if n else np.zeros(0, np.int64)
+def _drawn(table: EncodedRows, rows: int, rng: np.random.Generator) -> Any:
+    """Rows drawn with replacement, in proportion to their weights where they have some."""
+    if not table.rows:
+        return np.zeros(0, np.int64)
+    if table.weights is None:
+        return rng.integers(0, table.rows, rows)
+    return rng.choice(table.rows, rows, p=table.weights / table.weights.sum())

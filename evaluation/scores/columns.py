@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 from stratsynth.evaluation.tables import Pair, share, stamped
 
 if TYPE_CHECKING:
@@ -17,11 +16,11 @@ def column_frame(pair: Pair) -> pd.DataFrame:
 
     parts = []
     for name in pair.schema.names:
-        counts = np.stack([pair.tabulated(side, name)[-1] for side in (0, 1)])
-        real, made = share(counts, counts.sum(axis=1, keepdims=True))
+        rows = [pair.tabulated(side, name, weigh=False)[-1] for side in (0, 1)]
+        real, made = (share(c, c.sum()) for c in (pair.tabulated(side, name)[-1] for side in (0, 1)))
         parts.append(pd.DataFrame({
-            "column": pd.array([name] * counts.shape[1], "string"),
+            "column": pd.array([name] * len(real), "string"),
             "level": pd.array(list(pair.schema.levels(name)), "string"),
-            "n": counts[0], "n_synthetic": counts[1], "real": real, "synthetic": made, "value": made - real,
+            "n": rows[0], "n_synthetic": rows[1], "real": real, "synthetic": made, "value": made - real,
         }))  # fmt: skip
     return stamped(pd.concat(parts, ignore_index=True))

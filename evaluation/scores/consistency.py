@@ -46,14 +46,15 @@ def inconsistencies(
 def inconsistency_frame(pair: Pair) -> pd.DataFrame:
     """The frame of `inconsistencies`."""
     texts = [rule_text(rule) for rule in pair.schema.rules]
-    broken = []  # rules x tables x scopes
+    broken, weighed = [], []  # tables x rules x scopes
     for side, table in enumerate(pair.tables):
         each = [_breaks(table, rule) for rule in pair.schema.rules]
         each.append(np.logical_or.reduce(each) if each else np.zeros(table.rows, bool))
         broken.append([pair.totals(side, rows) for rows in each])
+        weighed.append([pair.totals(side, rows, weigh=True) for rows in each])
     there, made = np.array(broken)
     low, high = wilson(made, pair.counts[1])
-    shares = [share(rows, n) for rows, n in zip((there, made), pair.counts, strict=True)]
+    shares = [share(np.array(rows), n) for rows, n in zip(weighed, pair.masses, strict=True)]
     more = {"real": shares[0], "real_rows": there.astype(int), "synthetic_rows": made.astype(int)}
     return pair.frame(shares[1], low, high, items={"rule": [*texts, ANY]}, more=more)
 
@@ -118,8 +119,8 @@ def level_frame(pair: Pair) -> pd.DataFrame:
         tables = [pair.tabulated(side, name) for side in (0, 1)]
         gone = [(tables[0] > 0) & (tables[1] == 0), (tables[1] > 0) & (tables[0] == 0)]
         held = np.array([(counts * only).sum(axis=1) for counts, only in zip(tables, gone, strict=True)])
-        value = np.where(known, share(held, pair.counts), np.nan)
-        low, high = wilson(held, pair.counts)
+        value = np.where(known, share(held, pair.masses), np.nan)
+        low, high = wilson(held, pair.masses)
         levels = np.where(known, [only.sum(axis=1) for only in gone], 0)
         every = np.array(pair.schema.levels(name), object)
         names = np.array(["|".join(every[row]) for only in gone for row in only & known[:, None]], object)

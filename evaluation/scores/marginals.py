@@ -57,19 +57,24 @@ class Workload:
         count = len(self.cliques)
         groups, whole = np.zeros(len(pair.groups)), np.zeros(1)
         for side in (0, 1):
-            groups = groups + variance_of_means(self.influence[side] / count, pair.members[side], pair.sizes[side])
+            weights = pair.tables[side].weights
+            pull = self.influence[side] / count
+            groups = groups + variance_of_means(pull, pair.members[side], pair.mass[side], weights)
             everybody = np.zeros(pair.tables[side].rows, np.int64)
-            sizes = pair.sizes[side].sum(keepdims=True)
-            whole = whole + variance_of_means(self.influence_everybody[side] / count, everybody, sizes)
+            sizes = pair.mass[side].sum(keepdims=True)
+            whole = whole + variance_of_means(self.influence_everybody[side] / count, everybody, sizes, weights)
         found: NDArray[np.float64] = np.sqrt(pair.spread(groups, whole[0]))
         return found
 
 
-def variance_of_means(values: Array, group: Array, sizes: Array) -> NDArray[np.float64]:
-    """The variance of each group's mean; NaN for groups of fewer than two rows."""
+def variance_of_means(
+    values: Array, group: Array, sizes: Array, weights: Array | None = None
+) -> NDArray[np.float64]:  # fmt: skip
+    """The variance of each group's mean; NaN for groups of fewer than two rows. `sizes` are sums of the weights."""
+    each = 1.0 if weights is None else weights
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.bincount(group, weights=values, minlength=len(sizes)) / sizes
-        squares = np.bincount(group, weights=(values - means[group]) ** 2, minlength=len(sizes))
+        means = np.bincount(group, weights=each * values, minlength=len(sizes)) / sizes
+        squares = np.bincount(group, weights=each * (values - means[group]) ** 2, minlength=len(sizes))
         spread: NDArray[np.float64] = np.where(sizes > 1, squares / (sizes * (sizes - 1.0)), np.nan)
     return spread
 
@@ -98,7 +103,7 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
     Without `errors_of_means` no row's influence on a mean is kept, which is half of the work: `mean_errors` is 0 then,
     for callers that learn the spread from several tables.
     """
-    real, synthetic = pair.sizes
+    real, synthetic = pair.mass
     # integers, in which sums of signs are exact
     influences = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
     shares = _Shares(real, synthetic), _Shares(real.sum(keepdims=True), synthetic.sum(keepdims=True))
@@ -127,8 +132,8 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
 class _Cells:
     """The cells of a clique's tables that some row lies in."""
 
-    counts: NDArray[np.int64]
-    """Real and synthetic rows in each cell: 2 x cells, empty ones among them."""
+    counts: Array
+    """Real and synthetic rows in each cell, or what they count: 2 x cells, empty ones among them."""
     rows: tuple[Array, Array]
     """For each row of the two tables, the number of its cell."""
     group: Array
@@ -152,14 +157,15 @@ class _Keys:
         cells, groups = size * levels, len(pair.groups) if grouped else 1
         if cells >= 1 << 62:
             raise Unsupported(f"evaluation: {' x '.join(clique)} has too many cells to number; use a smaller k.")
+        weights = [table.weights for table in pair.tables]
         rows: list[Array] = [key * levels + t.codes[last] for key, t in zip(prefix, pair.tables, strict=True)]
         if cells <= max(DENSE, 8 * sum(map(len, rows))):
-            counts = np.stack([np.bincount(key, minlength=cells) for key in rows])
+            counts = np.stack([np.bincount(key, w, cells) for key, w in zip(rows, weights, strict=True)])
             occupied = np.flatnonzero(counts[0] + counts[1])
             return _Cells(counts, (rows[0], rows[1]), occupied // (cells // groups), occupied)
         unique, place = np.unique(np.concatenate(rows), return_inverse=True)
         rows = list(np.split(place, [len(rows[0])]))
-        counts = np.stack([np.bincount(key, minlength=len(unique)) for key in rows])
+        counts = np.stack([np.bincount(key, w, len(unique)) for key, w in zip(rows, weights, strict=True)])
         return _Cells(counts, (rows[0], rows[1]), unique // (cells // groups), np.arange(len(unique)))
 
     def _prefix(self, columns: tuple[str, ...], *, grouped: bool) -> tuple[list[Array], int]:
@@ -185,7 +191,7 @@ class _Shares:
     def __init__(self, real: Array, synthetic: Array) -> None:
         self._sizes = (real, synthetic)
         self._none = (real == 0) | (synthetic == 0)
-        self._scale = [1 / np.maximum(size, 1) for size in self._sizes]
+        self._scale = [1 / np.where(size > 0, size, 1) for size in self._sizes]
 
     def compare(self, cells: _Cells) -> tuple[Array, Array, Array]:
         """The total variation of each group, its standard error, and the sign of each cell's difference."""

@@ -59,27 +59,35 @@ class _Side:
     """The means of one variable in one table: of the groups, then of everybody."""
 
     rows: Array
+    """Rows that have a value."""
     mean: Array
     variance: Array
     """Their variances; NaN where fewer than two rows have a value."""
     away: Array
-    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value."""
+    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value.
+
+    Of rows with weights, weight x (value - mean) over the sum of the weights.
+    """
     away_everybody: Array
 
     @classmethod
     def of(cls, pair: Pair, side: int, values: Array) -> _Side:
         group, count = pair.members[side], len(pair.groups)
         known = ~np.isnan(values)
+        weights = pair.tables[side].weights
+        each = known.astype(float) if weights is None else known * weights
         values = np.where(known, values, 0.0)
         with np.errstate(invalid="ignore", divide="ignore"):
             rows = np.append(np.bincount(group, known, count), known.sum())
-            mean = np.append(np.bincount(group, values, count), values.sum()) / rows
-            size = np.append(np.bincount(group, np.abs(values), count), np.abs(values).sum()) / rows
+            mass = np.append(np.bincount(group, each, count), each.sum())
+            mean = np.append(np.bincount(group, each * values, count), (each * values).sum()) / mass
+            size = np.append(np.bincount(group, each * np.abs(values), count), (each * np.abs(values)).sum()) / mass
             mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
             away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
-            squares = np.append(np.bincount(group, away[0] ** 2, count), (away[1] ** 2).sum())
-            variance = np.where(rows > 1, squares / (rows * (rows - 1)), np.nan)
-        parts = away[0] / np.maximum(rows[group], 1), away[1] / max(rows[-1], 1)
+            squares = np.append(np.bincount(group, each * away[0] ** 2, count), (each * away[1] ** 2).sum())
+            variance = np.where(mass > 1, squares / (mass * (mass - 1)), np.nan)
+        least = np.where(mass > 0, mass, 1.0)
+        parts = each * away[0] / least[group], each * away[1] / least[-1]
         return cls(rows, mean, variance, parts[0], parts[1])
 
 
@@ -91,11 +99,11 @@ def marginal_terms(pair: Pair, found: Workload) -> Terms:
     scale = 2 / len(found.cliques)
     pulls, wholes = [], []
     for side in (0, 1):
-        group, pull = pair.members[side], scale * found.influence[side]
-        size = np.maximum(pair.sizes[side], 1)
-        pulls.append((pull - (np.bincount(group, pull, len(size)) / size)[group]) / size[group])
-        whole = scale * found.influence_everybody[side]
-        wholes.append((whole - whole.mean()) / len(whole) if len(whole) else whole)
+        group, pull, weights = pair.members[side], scale * found.influence[side], pair.tables[side].weights
+        each, size = 1.0 if weights is None else weights, np.where(pair.mass[side] > 0, pair.mass[side], 1)
+        pulls.append(each * (pull - (np.bincount(group, each * pull, len(size)) / size)[group]) / size[group])
+        whole, all_ = scale * found.influence_everybody[side], max(float(pair.mass[side].sum()), 1e-300)
+        wholes.append(each * (whole - (each * whole).sum() / all_) / all_ if len(whole) else whole)
     # a distance rises with the real share and falls with the synthetic one
     return Terms(
         nothing, nothing, error, 2 * found.mean_errors(pair), undefined, ~undefined & np.isnan(error), pair.counts,

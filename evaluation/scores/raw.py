@@ -51,9 +51,9 @@ def raw_values(
         for name, column in schema.columns.items()
         if isinstance(column, Numeric) and (columns is None or name in columns)
     ]
-    tables = [_numbers(data, schema, names) for data in (real, synthetic)]
-    found = [(name, *_compared(tables[0][name], tables[1][name])) for name in names]
-    counts = np.array([[len(tables[side][name]) for name in names] for side in (0, 1)], np.int64).reshape(2, -1)
+    tables = [_numbers(real, schema, names, weigh=True), _numbers(synthetic, schema, names, weigh=False)]
+    found = [(name, *_compared(*tables[0][name], *tables[1][name])) for name in names]
+    counts = np.array([[len(tables[side][name][0]) for name in names] for side in (0, 1)], np.int64).reshape(2, -1)
     there, made = (np.array([row[i] for row in found]).reshape(-1, len(STATISTICS)) for i in (1, 2))
     spread = np.array([row[3] for row in found])
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -86,29 +86,60 @@ def sentence(row: Mapping[Any, Any]) -> str:
     )
 
 
-def _numbers(data: Any, schema: Schema, names: Sequence[str]) -> dict[str, Array]:
+Weighed = tuple[Array, Array]
+"""Numbers, and what each counts."""
+
+
+def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) -> dict[str, Weighed]:
     """The numbers of each column, as they are; of rows that were encoded before, within their bounds."""
     if isinstance(data, EncodedRows):
-        return {name: data.numbers[name][~np.isnan(data.numbers[name])] for name in names}
+        each = np.ones(data.rows) if data.weights is None else data.weights
+        return {name: _known(data.numbers[name], each) for name in names}
     from stratsynth.data.sources import open_source
     from stratsynth.schema import values
+    from stratsynth.schema.codec import row_weights
 
-    table = open_source(data).read(names)
+    told = schema.row_weight.column if weigh else None
+    table = open_source(data).read(names if told is None else (*names, told))
+    weights = None if told is None else row_weights(schema.row_weight, table)
+    each = np.ones(table.num_rows) if weights is None else weights
     found = {}
     for name in names:
         column = schema.column(name)
         assert isinstance(column, Numeric)  # noqa: S101 - as they were chosen
         numbers, _ = values.floats(column, table.column(name))
-        found[name] = numbers[~np.isnan(numbers)]
+        found[name] = _known(numbers, each)
     return found
 
 
-def _compared(real: Array, synthetic: Array) -> tuple[list[float], list[float], float]:
+def _known(numbers: Array, each: Array) -> Weighed:
+    """The numbers that there are and count something."""
+    there = ~np.isnan(numbers) & (each > 0)
+    return numbers[there], each[there]
+
+
+def _deviation(numbers: Array, each: Array) -> float:
+    if not len(numbers):
+        return np.nan
+    if (each == each[0]).all():
+        return float(numbers.std())
+    return float(np.sqrt(np.average((numbers - np.average(numbers, weights=each)) ** 2, weights=each)))
+
+
+def _compared(
+    real: Array, each: Array, synthetic: Array, one: Array
+) -> tuple[list[float], list[float], float]:  # fmt: skip
     """The statistics of both, and the real numbers' standard deviation."""
-    return _statistics(real), _statistics(synthetic), float(real.std()) if len(real) else np.nan
+    return _statistics(real, each), _statistics(synthetic, one), _deviation(real, each)
 
 
-def _statistics(numbers: Array) -> list[float]:
+def _statistics(numbers: Array, each: Array) -> list[float]:
     if not len(numbers):
         return [np.nan] * len(STATISTICS)
-    return [float(numbers.mean()), *np.quantile(numbers, list(QUANTILES.values())).tolist()]
+    shares = list(QUANTILES.values())
+    if (each == each[0]).all():
+        return [float(numbers.mean()), *np.quantile(numbers, shares).tolist()]
+    order = np.argsort(numbers, kind="stable")
+    places = np.cumsum(each[order])
+    found = numbers[order][np.searchsorted(places, np.array(shares) * places[-1]).clip(max=len(numbers) - 1)]
+    return [float(np.average(numbers, weights=each)), *found.tolist()]

@@ -1,6 +1,6 @@
 """INTERNAL. Encoded rows, a real and a synthetic table side by side, and the frames that scores come in."""
 
-from stratsynth.evaluation.tables.encoded import Array, Codes, EncodedRows, as_schema, chosen, level_values
+from stratsynth.evaluation.tables.encoded import Array, Codes, EncodedRows, as_schema, chosen, level_values, weighed
 from stratsynth.evaluation.tables.frames import (
     EVERYBODY,
     FAR_OFF,
@@ -24,5 +24,5 @@ from stratsynth.evaluation.tables.pairs import By, Pair, group_numbers, groups_o
 __all__ = [
     "EVERYBODY", "FAR_OFF", "FEW", "GROUP", "NOT_ESTIMABLE", "OK", "RESERVED", "SMALL", "STAMP", "Array", "By",
     "Codes", "EncodedRows", "Pair", "as_schema", "chosen", "group_numbers", "groups_of", "joined", "judged",
-    "level_values", "named", "share", "stamped", "statuses", "tidy",
+    "level_values", "named", "share", "stamped", "statuses", "tidy", "weighed",
 ]  # fmt: skip

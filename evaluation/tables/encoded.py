@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from stratsynth.errors import UsageError
+from stratsynth.models.intervals import effective
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.text import MISSING, number
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
+WEIGHED = (
+    "Real rows count as their %s, as in the release, and synthetic rows 1 each: real figures are weighted. Intervals "
+    "are those of the effective number of rows. For models, rates, and tests that tell rows apart, real rows were "
+    "drawn in proportion to their weights; numbers of real rows and matches count rows."
+)
 Array: TypeAlias = "NDArray[Any]"
 Codes: TypeAlias = Mapping[str, Array]
 
@@ -34,10 +41,16 @@ class EncodedRows:
     """The number of rows."""
     left_out: int = 0
     """Rows that the schema's policy leaves out."""
+    weights: Array | None = field(default=None, repr=False)
+    """What each row counts in scores, scaled so that all rows together come to their effective number (Kish),
+    (sum w)^2 / sum w^2: weighted figures then have the errors of that number of rows. None where each counts 1."""
 
     @classmethod
-    def read(cls, data: Any, schema: Schema | str | Path) -> EncodedRows:
-        """A pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is taken as it is."""
+    def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
+        """A pandas frame, an Arrow table or a path; a `EncodedRows` of the same schema is taken as it is.
+
+        With `weigh`, as for real rows, each row counts as its weight where the schema names their column.
+        """
         schema = as_schema(schema)
         if isinstance(data, EncodedRows):
             if data.schema != schema:
@@ -47,15 +60,42 @@ class EncodedRows:
         from stratsynth.schema.codec import encode
 
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
-        source = open_source(data).read(schema.names)
-        coded = encode(schema, source, numbers=numeric)
-        return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n)
+        column = schema.row_weight.column if weigh else None
+        source = open_source(data).read(schema.names if column is None else (*schema.names, column))
+        coded = encode(schema, source, numbers=numeric, weigh=column is not None)
+        weights = None if coded.weights is None else effective(coded.weights)
+        return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n, weights)
 
     def take(self, rows: Array) -> EncodedRows:
         """The rows with these numbers, or where this is true, in that order."""
         codes = {name: column[rows] for name, column in self.codes.items()}
         numbers = {name: column[rows] for name, column in self.numbers.items()}
-        return replace(self, codes=codes, numbers=numbers, rows=len(rows) if rows.dtype != bool else int(rows.sum()))
+        weights = None if self.weights is None else self.weights[rows]
+        number = len(rows) if rows.dtype != bool else int(rows.sum())
+        return replace(self, codes=codes, numbers=numbers, rows=number, weights=weights)
+
+    @property
+    def effective(self) -> float:
+        """The number of rows that count 1 each and know as much: of rows with weights, Kish's."""
+        return float(self.rows) if self.weights is None else float(self.weights.sum())
+
+    def in_proportion(self, rows: int, rng: Generator) -> Array:
+        """The numbers of rows that are drawn in proportion to their weights, one at random in each of equal steps."""
+        if self.weights is None or not self.rows:
+            return np.arange(self.rows)
+        ends = np.cumsum(self.weights)
+        places = (rng.random(rows) + np.arange(rows)) / max(rows, 1) * ends[-1]
+        return np.asarray(np.minimum(np.searchsorted(ends, places, side="right"), self.rows - 1))
+
+    def unweighted(self, seed: int = 0) -> EncodedRows:
+        """As many rows, drawn in proportion to their weights, for what has no place for weights, such as a model.
+
+        Without weights, the rows themselves.
+        """
+        if self.weights is None:
+            return self
+        drawn = self.take(self.in_proportion(self.rows, np.random.default_rng([seed, 2])))
+        return replace(drawn, weights=None)
 
     def values(self, name: str) -> NDArray[np.float64]:
         """A column as numbers, NaN where it is missing or does not apply.
@@ -68,6 +108,14 @@ class EncodedRows:
             return self.numbers[name]
         found: NDArray[np.float64] = level_values(column)[self.codes[name]]
         return found
+
+
+def weighed(table: EncodedRows) -> dict[str, Any]:
+    """For the facts of a page: what real rows counted; nothing where each counted 1."""
+    if table.weights is None:
+        return {}
+    weight = table.schema.row_weight
+    return {"row_weight": weight.column, "effective_rows": round(table.effective), "weighted": WEIGHED % weight.column}
 
 
 def level_values(column: Categorical) -> NDArray[np.float64]:

@@ -47,8 +47,8 @@ class Pair:
         schema = as_schema(schema)
         names, groups = groups_of(schema, by)
         tables, members = [], []
-        for data in (real, synthetic):
-            table = EncodedRows.read(data, schema)
+        for data, weigh in ((real, True), (synthetic, False)):
+            table = EncodedRows.read(data, schema, weigh=weigh)
             group = group_numbers(table, names)
             order = np.argsort(group, kind="stable")
             tables.append(table.take(order) if names else table)
@@ -75,21 +75,42 @@ class Pair:
         """Real and synthetic rows of each scope: the groups, then everybody."""
         return self.spread(self.sizes, self.sizes.sum(axis=1))
 
+    @cached_property
+    def mass(self) -> tuple[Array, Array]:
+        """What real and synthetic rows of each group count: their number, or their weights."""
+        weights = [table.weights for table in self.tables]
+        each = [
+            size if w is None else np.bincount(group, w, len(self.groups))
+            for size, w, group in zip(self.sizes, weights, self.members, strict=True)
+        ]
+        return each[0], each[1]
+
+    @cached_property
+    def masses(self) -> Array:
+        """The same of each scope: the groups, then everybody; 2 x scopes."""
+        return np.stack([self.spread(mass, np.asarray(mass.sum())) for mass in self.mass])
+
     def spread(self, groups: Array, everybody: Array) -> Array:
         """Figures of the groups (last axis) and of everybody, by scope. Without `by` the one group is everybody."""
         return np.concatenate([groups, everybody[..., None]], axis=-1) if self.by else everybody[..., None]
 
-    def totals(self, side: int, values: Array) -> Array:
+    def totals(self, side: int, values: Array, *, weigh: bool = False) -> Array:
         """The sum of the rows' values in each scope of the real (side 0) or the synthetic table (side 1)."""
+        weights = self.tables[side].weights if weigh else None
+        values = values if weights is None else values * weights
         return self.spread(np.bincount(self.members[side], values, len(self.groups)), values.sum())
 
-    def tabulated(self, side: int, *columns: str) -> NDArray[np.int64]:
-        """Rows of the real (side 0) or the synthetic table (side 1) by scope and level: scopes x levels x ..."""
+    def tabulated(self, side: int, *columns: str, weigh: bool = True) -> Array:
+        """Rows of the real (side 0) or the synthetic table (side 1) by scope and level: scopes x levels x ...
+
+        Their number; with `weigh`, what they count where they have weights.
+        """
+        weights = self.tables[side].weights if weigh else None
         shape = (len(self.groups), *(self.schema.size(name) for name in columns))
         cells = self.members[side]
         for name, size in zip(columns, shape[1:], strict=True):
             cells = cells * size + self.tables[side].codes[name]
-        groups = np.bincount(cells, minlength=math.prod(shape)).reshape(shape)
+        groups = np.bincount(cells, weights, minlength=math.prod(shape)).reshape(shape)
         everybody = groups.sum(axis=0, keepdims=True)
         return np.concatenate([groups, everybody]) if self.by else everybody
 

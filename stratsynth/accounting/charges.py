@@ -52,7 +52,7 @@ class Charge:
             "kind": self.kind,
             self.currency.unit: self.amount,
             **self.details,
-            "sensitivity": {str(k): v for k, v in self.sensitivity.items()},
+            "sensitivity": {str(notion): self.sensitivity[notion] for notion in PRICED},
         }
 
     @classmethod

@@ -259,6 +259,7 @@ def read_ledger(path: Path) -> dict[str, Any]:
         left["largest_epsilon"] = largest(cap, reserved, like.zcdp(), head["delta"])
     return {
         "ledger": path.name, **_named(shared_by(lines)), "cap_epsilon": cap, "delta": delta,
+        **({"public_columns": head["public"]} if "public" in head else {}),
         "spent_epsilon": spent, **left, "rule": rule(head["delta"]), "fits": fits,
     }  # fmt: skip
 

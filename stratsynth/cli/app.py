@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from stratsynth.cli.census import census_app
+from stratsynth.cli.queries import query
 from stratsynth.cli.releases import certificate, verify
 from stratsynth.cli.terminal import echo
 from stratsynth.cli.weights import weights_app
@@ -32,6 +33,7 @@ ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=Tru
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(weights_app, name="weights")
 app.add_typer(census_app, name="census")
+app.command()(query)
 app.command()(certificate)
 app.command()(verify)
 

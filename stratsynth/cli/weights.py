@@ -11,8 +11,32 @@ import typer
 from stratsynth.cli.terminal import echo
 
 weights_app = typer.Typer(
-    help="The groups' shares that a release was put together by.", no_args_is_help=True, rich_markup_mode=None
+    help="The groups' shares that a release is put together by.", no_args_is_help=True, rich_markup_mode=None
 )
+
+
+@weights_app.command("shares")
+def weights_shares(
+    data: Annotated[
+        Path, typer.Argument(metavar="PUBLIC_DATA", help="A public file, such as last year's: its totals are written.")
+    ],
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema whose levels the groups have.")],
+    by: Annotated[str, typer.Option(metavar="COLUMNS", help="The strata's columns, such as SEX,RAC1P.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The CSV file to write.")],
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="What a row counts, such as PWGTP; the schema's column when not given."),
+    ] = None,
+) -> None:
+    """Write each declared group's total in a PUBLIC file, for `source = "public"`. Exact: never of confidential rows.
+
+    A row counts as its weight, not cut, or 1 where neither --weight nor the schema names a column. Files that have an
+    account, as those do that were fitted to, are refused.
+    """
+    from stratsynth.weights.totals import write_totals
+
+    total, groups = write_totals(data, schema, tuple(by.split(",")), weight, out)
+    echo(f"{out}: {groups} groups that count {total:,.0f} together; cite where {data.name} was published.")
 
 
 @weights_app.command("sensitivity")

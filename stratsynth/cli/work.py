@@ -219,6 +219,10 @@ def describe_ledger(found: Mapping[str, Any]) -> str:
         lines.append(
             f"The largest epsilon that one more fit can ask for at delta {found['delta']:g} is {_most(found)}."
         )
+    if "public_columns" in found:
+        lines.append(
+            f"For neighbours that differ in an attribute; NOT PROTECTED: {', '.join(found['public_columns'])}."
+        )
     lines += [found["rule"], ""]
     width = max(len("mechanism"), *(len(fit["mechanism"]) for fit in found["fits"]))
     lines.append(f"{'when':19}  {'mechanism':{width}} {'epsilon':>8} {'delta':>8} {'questions':>10}  state")

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks
+from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks, perrow
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
 from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
@@ -32,6 +32,7 @@ from stratsynth.questions.locality import evaluate
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
+from stratsynth.questions.perrow import PerRowGradients
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
 from stratsynth.schema.transforms import forward
@@ -121,5 +122,6 @@ SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
     Mitigated: mitigation.mitigated,
     NetworkGradients: networks.gradients,
     NetworkLosses: networks.losses,
+    PerRowGradients: perrow.per_row_gradients,
 }
 """How each kind of query is summed over one piece of the rows: the sum of each block."""

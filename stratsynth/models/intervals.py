@@ -33,6 +33,16 @@ def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
+def effective(weights: Floats) -> Floats:
+    """Weights scaled to come to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 where they are.
+
+    A weighted share or mean then varies as one of that number of rows which count 1 each.
+    """
+    weights = np.asarray(weights, dtype=float)
+    total, squares = float(weights.sum()), float((weights**2).sum())
+    return np.asarray(weights * (total / squares if squares else 0.0))
+
+
 def half_width(variance: float, fourth: float, level: float) -> float:
     """How far an error of mean 0 stays from 0, either side, with the probability `level`."""
     from scipy.optimize import brentq

@@ -19,6 +19,7 @@ from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
+from stratsynth.questions.perrow import PerRow, PerRowGradients
 from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
@@ -52,6 +53,8 @@ __all__ = [
     "NoisySum",
     "NoisyTable",
     "Peak",
+    "PerRow",
+    "PerRowGradients",
     "Program",
     "PublicRows",
     "Query",

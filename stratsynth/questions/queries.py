@@ -298,12 +298,13 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     from stratsynth.questions.mitigation import Mitigated
     from stratsynth.questions.networks import NetworkGradients, NetworkLosses
     from stratsynth.questions.newton import Curvature
+    from stratsynth.questions.perrow import PerRowGradients
 
     regressions = (Moments, Glm, Gradients, Losses, Curvature)
     classifiers = (
         NetworkGradients, NetworkLosses, FairGradients, AttributeGradients, Mitigated, Confusions, GroupLosses
     )  # fmt: skip
-    known = (Columns, RowVectors, *regressions, *classifiers)
+    known = (Columns, RowVectors, PerRowGradients, *regressions, *classifiers)
     if type(query) not in known:
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)

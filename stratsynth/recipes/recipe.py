@@ -191,8 +191,8 @@ class Recipe:
         ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
         with fitted(
             self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
-        ) as fresh:
-            release = fresh.called(self.release.title, self.release.publisher)
+        ) as fit:
+            release = fit.called(self.release.title, self.release.publisher)
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
         return release
 
@@ -209,6 +209,12 @@ class Recipe:
     @property
     def rows(self) -> int:
         """How many synthetic rows to write."""
+        weight = self.schema().row_weight.column
+        if weight is not None and self.release.rows is None:
+            raise RecipeError(
+                f"[release] rows is missing: rows count as {weight} says, so declared_size is of people; how many rows "
+                "to write?"
+            )
         rows = self.data.declared_size if self.release.rows is None else self.release.rows
         if rows is None:
             raise RecipeError("[release] rows is missing, and [data] declared_size too: how many rows to write?")

@@ -35,7 +35,10 @@ ALWAYS = {
 }
 """What holds of every release, by what it is about."""
 OF_THIS = {
-    "declared_size": ("Declared size", "The number of records that was declared. It was taken for public knowledge."),
+    "declared_size": (
+        "Declared size",
+        "The number of records that was declared, or what their weights come to. It was taken for public knowledge.",
+    ),
     "group_counts": (
         "Sizes of the groups",
         "How large the groups are: their exact confidential sizes are in the release without noise.",

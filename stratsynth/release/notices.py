@@ -22,7 +22,9 @@ FAR = ("far fewer", "far more")
 def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> list[dict[str, str]]:
     """A kind and a text each. `close`: whether the declared shares fit the noisy totals too well to be true."""
     everybody = [c for c in found if c.what == DECLARED_SIZE]
-    said = [{"kind": "declared_size", "text": text} for c in everybody for text in _size(c)]
+    weight = prepared.public.schema.row_weight
+    cut = "" if weight.column is None else f"; or weights are cut at {weight.most:,}, which counts them too"
+    said = [{"kind": "declared_size", "text": text} for c in everybody for text in _size(c, cut)]
     if any(c.verdict == "nothing" for c in everybody):
         said[0]["kind"] = "empty"
     elif far := [c for c in found if c.what == SHARE and c.verdict in FAR]:
@@ -57,7 +59,8 @@ def measured_line(certificate: Mapping[str, Any]) -> str:
     return f"{declared}; measured {first.estimate}" + (f"; {', '.join(parts)}" if parts else "")
 
 
-def _size(c: Comparison) -> Iterator[str]:
+def _size(c: Comparison, cut: str = "") -> Iterator[str]:
+    """`cut`: why weighted rows may count less than declared, beside the usual."""
     declared = "" if c.declared is None else f"declared {c.declared:,.0f}; "
     if c.verdict == "nothing":
         yield (
@@ -67,7 +70,7 @@ def _size(c: Comparison) -> Iterator[str]:
     elif c.verdict in ("fewer", "far fewer"):
         yield (
             f"{declared}measured {c.estimate}: {c.verdict} people were read than declared. Perhaps the schema rejects "
-            f"them: {CHECK}; or the declared size is wrong."
+            f"them: {CHECK}{cut}; or the declared size is wrong."
         )
     elif c.verdict in ("more", "far more"):
         yield (

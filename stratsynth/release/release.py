@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from numpy.typing import NDArray
 
+    from stratsynth.answers import Answers
     from stratsynth.data.sources import Data
     from stratsynth.models.predictor import Predictor
 
@@ -174,6 +176,52 @@ class Release:
             UsageError: A release that holds no estimates.
         """
         return self.model.estimates(level)
+
+    def query(
+        self,
+        columns: Sequence[str] = (),
+        where: Mapping[str, str | Sequence[str]] | None = None,
+        by: Sequence[str] | None = None,
+        statistic: str = "count",
+        level: float = 0.95,
+        *,
+        quantile: float = 0.5,
+        versus: Mapping[str, str] | None = None,
+    ) -> pd.DataFrame:
+        """Estimates with intervals, from all noisy tables by generalised least squares. Costs no privacy.
+
+        Estimates are unbiased and unrounded, and may lie below 0; those of groups add up to everybody's.
+
+        Args:
+            columns: Columns whose cells are counted; of a mean or a quantile, one numeric column.
+            where: Only rows that have these levels: for some columns, a level or several.
+            by: Columns whose every group gets a result.
+            statistic: "count"; "share", the part of all rows that meet `where`; "rate", the part of the rows of the
+                same group; "mean" or "quantile", of numbers known by their bin.
+            level: With what probability each interval holds.
+            quantile: Which quantile; 0.5 is the median.
+            versus: Levels of some of these columns: results are differences from the cell that has them.
+
+        Returns:
+            A row for each group and cell: the columns of `by` and of the cells, `estimate`, `noise_sd`, the interval
+            for the private rows themselves (`noise_low`, `noise_high`), that for the population that they are a random
+            sample of (`low`, `high`), `status` (`ok`; `small`: the noise interval holds 0; `not_estimable`), `model`
+            (the model's value where there is no estimate) and `note`.
+
+        Raises:
+            UsageError: A release without noisy tables, or a question that makes no sense.
+        """
+        from stratsynth.answers import Query
+
+        asked = Query(columns, where or {}, by or (), statistic, level, quantile, versus or {})
+        return self.answers.frame(asked)
+
+    @cached_property
+    def answers(self) -> Answers:
+        """What answers questions; `answers.frames` takes many of them at once."""
+        from stratsynth.answers import Answers
+
+        return Answers(self.model.schema, self.certificate, lambda: self.measurements, lambda: self.model)
 
     def predict(self, data: Data, *, seed: int | None = None) -> NDArray[Any]:
         """Predictions of a release that predicts. They cost no privacy, and nothing of `data` is kept.

@@ -53,25 +53,35 @@ class Sample(Digested):
         return tuple(column for column in by if column in self.source.columns())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """Smoothed shares of the strata, matched by the schema's levels; rows that it leaves out do not count."""
-        from collections import Counter
+        """Smoothed shares of the strata, matched by the schema's levels; rows that it leaves out do not count.
 
-        from stratsynth.models.intervals import wilson
+        A sample that has the schema's column of weights counts by it, as its effective number of people.
+        """
+        import numpy as np
+
+        from stratsynth.models.intervals import effective, wilson
         from stratsynth.schema.codec import encode
 
         if schema is None:
             raise WeightsError("weights: a holdout is matched by the schema's levels; give the schema.")
         columns = sorted(strata[0].columns)
-        coded = encode(schema.restrict(columns), self.source.read(columns))
-        if not coded.n:
+        told = schema.row_weight.column  # rows count as the private ones, where they say how much
+        weigh = told is not None and self.source.columns().count(told) == 1
+        wanted = (*columns, told) if weigh and told is not None else columns
+        coded = encode(schema.restrict(columns), self.source.read(wanted), weigh=weigh)
+        each = np.ones(coded.n) if coded.weights is None else effective(coded.weights.astype(float))
+        n = float(each.sum())
+        if not n > 0:
             raise WeightsError("weights: the holdout has no rows that the schema lets in.")
-        cells = Counter(zip(*(coded.codes[c].tolist() for c in columns), strict=True))
+        cells: dict[tuple[int, ...], float] = {}
+        for cell, w in zip(zip(*(coded.codes[c].tolist() for c in columns), strict=True), each.tolist(), strict=True):
+            cells[cell] = cells.get(cell, 0.0) + w
         levels = {c: schema.levels(c) for c in columns}
         count = {tuple(levels[c][i] for c, i in zip(columns, cell, strict=True)): n for cell, n in cells.items()}
         people = {s: sum(count.get(cell, 0) for cell in s.cells()) for s in strata}
-        whole = coded.n + SMOOTHING * len(strata)
+        whole = n + SMOOTHING * len(strata)
         shares = {s: (n + SMOOTHING) / whole for s, n in people.items()}
-        alone = coded.n / schema.most_rows  # rows of one person may be alike
-        low, high = wilson([people[s] for s in strata], coded.n)
+        alone = n / schema.most_rows  # rows of one person may be alike
+        low, high = wilson([people[s] for s in strata], n)
         ranges = dict(zip(strata, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return Resolved(shares, ranges=ranges, sampled=alone)

@@ -10,7 +10,7 @@ from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
-from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.budget import PRICED, Budget, Neighbours
 from stratsynth.driver import clipping, models, networks
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract, worlds
@@ -162,7 +162,7 @@ def test_more_than_the_allotment_is_refused_by_the_driver():
     assert {finding.kind for finding in found} == {"failure"}
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_the_audit_holds_and_its_controls_are_caught(neighbours):
     how = GroupRegression(groups=["GROUP"], accounting="parallel", iterations=1, target="AGE")
     report = audit_mechanism(

@@ -11,7 +11,7 @@ from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
-from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.accounting.budget import PRICED, Budget
 from stratsynth.driver import confusions, grouped, sums
 from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions, GroupLosses
@@ -123,7 +123,7 @@ def test_more_than_the_allotment_is_refused_by_the_driver(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize("way", ["gradients", "losses of probabilities", "sampling, everybody"])
 def test_the_audit_holds(neighbours, way):
     """The short form is that of questions and mechanisms of other kinds, in tests/statistical."""

@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
 def test_it_says_who_loses_what_and_is_internal(folder):
     said = (folder / "said.txt").read_text(encoding="utf-8")
     assert said.startswith("INTERNAL")
-    assert "Rounding: whole rows" in said
+    assert "Rounding: how many whole rows" in said
     assert "Nothing was lost or won by schema or rules." in said
     frame = pd.read_csv(folder / "out" / "lens.csv")
     assert set(frame["stamp"]) == {"INTERNAL"}
@@ -86,6 +86,10 @@ def test_an_evaluation_shows_what_caused_its_error(folder, tmp_path):
     assert not (tmp_path / "plain" / "lens.csv").exists()
     table = ("--synthetic", str(tmp_path / "release" / "synthetic.parquet"), "--recipe", "recipe.toml")
     assert "folder" in complaint(stratsynth(*usual, *table, "-o", str(tmp_path / "no"), cwd=folder), 2)
+    census.make(300)[["SEX", "MAR", "DIS"]].to_csv(tmp_path / "others.csv", index=False)
+    others = ("evaluate", "--real", str(tmp_path / "others.csv"), "--schema", "schema.toml", "--by", "SEX", "-k", "1")
+    said = stratsynth(*others, *release, "--recipe", "recipe.toml", "-o", str(tmp_path / "no"), cwd=folder)
+    assert "other rows than those compared with" in complaint(said, 2)
     edit(folder / "recipe.toml", "epsilon = 1.0", "epsilon = 0.5")
     said = complaint(stratsynth(*usual, *release, "--recipe", "recipe.toml", "-o", str(tmp_path / "no"), cwd=folder), 2)
     assert "name that of the release" in said
@@ -98,6 +102,9 @@ def test_an_evaluation_shows_what_caused_its_error(folder, tmp_path):
         (["nothing.toml", "-o", "new"], "there is no recipe"),
         (["recipe.toml", "-o", "out"], "exists already"),
         (["recipe.toml", "-o", "new", "--on", "people.csv"], "for predictors"),
+        (["recipe.toml", "-o", "new", "--target", "SEX"], "for predictors"),
+        (["recipe.toml", "-o", "new", "--by", "RACE"], "no column 'RACE'"),
+        (["out", "-o", "new"], "evaluate --recipe"),
     ],
 )
 def test_wrong_input_is_refused_in_a_line(folder, arguments, words):

@@ -186,7 +186,7 @@ def test_a_reader_chooses_one_group_at_a_time(tab, pages):
     tab.open(pages / "release.html")
     shown = "[...document.querySelectorAll('figure[data-group]')].filter(f => f.offsetHeight).map(f => f.dataset.group)"
     assert tab.run(shown) == ["SEX 1, GROUP a"]
-    tab.run("document.querySelector('select').focus()")
+    tab.run("document.querySelector('select[data-of]').focus()")
     tab.press("ArrowDown", 40)
     assert tab.run(shown) == ["SEX 1, GROUP b"]
 

@@ -15,7 +15,7 @@ from typing import ClassVar, cast
 
 import numpy as np
 
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge
 from stratsynth.noise import gaussian
 from stratsynth.questions import Clique, Program, Question
@@ -52,7 +52,7 @@ class Largest(Question):
         check_cells("largest", [self.clique], schema)
 
     def charges(self, schema, path, neighbours):
-        moved = dict.fromkeys(Neighbours, float(schema.row_weight.most))
+        moved = dict.fromkeys(PRICED, float(schema.row_weight.most))
         return (Charge(path, "largest", self.rho, moved, {"sigma": self.sigma(schema)}),)
 
 

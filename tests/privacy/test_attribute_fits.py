@@ -12,7 +12,6 @@ from stratsynth.adapters.sklearn import FermiClassifier
 from helpers.attribute import BUDGET, SCHEMA
 from helpers.command import complaint, stratsynth
 from helpers.ledgers import lines_of
-from helpers.priced import RATE, STEPS
 from helpers.regressing import people
 from helpers.small import edit
 from stratsynth import Stratified, Weights, fit, open_table, verify
@@ -21,6 +20,8 @@ from stratsynth.fitting import fitted
 from stratsynth.release.page.summary import summary
 from stratsynth.testing.content import content
 
+RATE, STEPS = 1.0, 3
+"""What is priced soonest: everybody takes part in every step."""
 HOW = DPFermi(
     target="D", features=["X", "C"], groups=["G"], iterations=STEPS, sampling=RATE, warm_up=0.4, protect="sensitive"
 )
@@ -100,7 +101,7 @@ def test_an_add_remove_price_for_it_is_refused(saved):
     from stratsynth.accounting.prices import check_allotment
     from stratsynth.errors import MechanismError
 
-    cheap = Budget(3, 1e-6).sampled(rate=RATE, steps=STEPS)
+    cheap = Budget(3, 1e-6).sampled(rate=0.5, steps=40)
     with pytest.raises(MechanismError, match="not within the budget"):
         check_allotment(Allotment(cheap.currency, cheap.amount, BUDGET, cheap.noise, cheap.rate), BUDGET)
 
@@ -182,8 +183,8 @@ name = "fermi"
 target = "D"
 features = ["X", "C"]
 groups = ["G"]
-iterations = 3
-sampling = 0.5
+iterations = 40
+sampling = 1.0
 protect = "sensitive"
 
 [budget]
@@ -225,7 +226,7 @@ def test_from_a_recipe_to_predictions(folder):
     assert "it says one thing or another, also of its group: not protected" in registry
     assert "Y, Z: the release may show them as they are" in registry
     assert "holds" in run(folder, "verify", "release", "--ledger", "people.ledger").lower()
-    assert "attribute" in run(folder, "ledger", "show", "people.ledger")
+    assert "NOT PROTECTED: C, D, X, Y, Z." in run(folder, "ledger", "show", "people.ledger")
     run(folder, "predict", "release", "people.csv", "-o", "predicted.csv")
     # the same data under another promise
     edit(folder / "recipe.toml", 'protect = "sensitive"', 'protect = "all"')

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helpers import small
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.errors import UsageError
 from stratsynth.layout.layout import lay_out
@@ -49,7 +49,7 @@ def test_a_ledger_and_a_certificate_say_which_levels_and_not_which_name():
     (one,), (other,) = merge("1", "2", name="x"), merge("3", "4", name="x")
     assert one.to_dict() != other.to_dict()
     assert Stratum.from_dict(one.to_dict()) == one
-    charge = Charge((one,), "counts", 1.0, dict.fromkeys(Neighbours, 1.0))
+    charge = Charge((one,), "counts", 1.0, dict.fromkeys(PRICED, 1.0))
     assert Charge.from_dict(charge.to_dict(), charge.currency) == charge
     assert Fraction(charge.amount) == 1
 

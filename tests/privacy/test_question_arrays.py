@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.by_row import by_row
 from stratsynth.errors import MechanismError
 from stratsynth.questions import (
     Choose,
@@ -22,6 +23,7 @@ from stratsynth.questions import (
     NetworkGradients,
     NetworkLosses,
     Peak,
+    PerRowGradients,
     Term,
     Total,
 )
@@ -90,6 +92,10 @@ TAKERS = {
     "mitigated": lambda array: Total(Mitigated(Design(("AGE",)), "SEX", "logistic", array(np.ones(2)), 1.0), 0.1),
     "noise_slopes": lambda array: Total(
         Mitigated(Design(("AGE",)), "SEX", "logistic", np.ones(2), 1.0, ("SEX",), noise_slopes=array(TWO)), 0.1
+    ),
+    "per-row weights": lambda array: Total(PerRowGradients(*NET, by_row(1, 2), array(TWO)), 0.1),
+    "per-row slopes": lambda array: Total(
+        PerRowGradients(*NET, by_row(1, 2), TWO, ("SEX",), array(np.ones((2, 2)))), 0.1
     ),
     "curvature": lambda array: Total(Curvature(Design(("AGE",)), "SEX", array(np.ones(2)), clip=1.0), 0.1),
 }

@@ -88,3 +88,22 @@ def test_a_part_that_is_not_clipped_undoes_what_sampling_gains(q, z):
     """The same change of 2 beside a loss gradient of length 20, which the sample's noise does not hide."""
     priced = epsilon_sampled(z, q, 1, 1e-4, Neighbours.REPLACE)
     assert epsilon_by_quadrature(1e-4, mixture(q, 21, z), mixture(q, 19, z)) > 1.2 * priced
+
+
+@pytest.mark.parametrize(("q", "z"), [(0.3, 2.0), pytest.param(0.1, 1.0, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("angle", [60, 90, 120, 150])
+def test_no_two_directions_cost_more_than_opposite_ones(q, z, angle):
+    """In the plane, as for three groups or more: v and v' of length 1, at an angle."""
+    x = np.linspace(-8 * z, 8 * z, 1201)
+    step, delta = x[1] - x[0], 1e-3
+    radians = math.radians(angle)
+
+    def density(a, b):
+        here = np.outer(norm.pdf(x, a, z), norm.pdf(x, b, z))
+        return (1 - q) * np.outer(norm.pdf(x, 0, z), norm.pdf(x, 0, z)) + q * here
+
+    most = epsilon_sampled(z, q, 1, delta, Neighbours.REPLACE)
+    for one, other in (((1, 0), (math.cos(radians), math.sin(radians))), ((1, 0), (0.5 * math.cos(radians), 0.5))):
+        p, r = density(*one), density(*other)
+        for a, b in ((p, r), (r, p)):
+            assert np.maximum(a - math.exp(most) * b, 0).sum() * step**2 <= delta * (1 + 1e-6)

@@ -16,7 +16,7 @@ from stratsynth.data.backends import Backend, Memory
 from stratsynth.driver.handlers import served
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Choose, Counts, Raw, Split, Total, Work
+from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Work
 from stratsynth.strata import within
 from stratsynth.testing.record import same
 
@@ -119,7 +119,7 @@ def test_kinds_of_questions_by_what_a_backend_reads():
     assert served(()) == free
     assert served({"tables"}) == {Counts, Choose, *free}
     assert served({"tables", "sums"}) == {Counts, Choose, Total, *free}
-    assert served(Memory.reads) == {Counts, Choose, Total, Raw, *free}
+    assert served(Memory.reads) == {Counts, Choose, Total, PublicRows, Raw, *free}
 
 
 def test_an_engine_that_there_is_not_is_refused():

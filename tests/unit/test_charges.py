@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.accounts import charge, priced, spent
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.strata import Stratum, disjoint
@@ -107,7 +107,7 @@ def test_under_replacement_one_record_may_leave_a_stratum_and_enter_another():
     assert spent(*thin, neighbours=REPLACE) == 7  # moving costs both
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_withdrawn_charges_leave_no_trace(neighbours):
     spending = Spending(neighbours, [charge(1), charge(2, M)])
     before = spending.spent()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from helpers.regressing import SCHEMA, people
 from stratsynth import Categorical, Schema
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Reader
@@ -57,7 +57,7 @@ def test_a_row_enters_exactly_one_cell_whatever_the_coefficients(scale):
 
 def test_an_exchanged_row_moves_a_block_by_the_square_root_of_two():
     for block in QUERY.blocks(SCHEMA):
-        assert [block.sensitivity(n) for n in Neighbours] == [1.0, pytest.approx(math.sqrt(2))]
+        assert [block.sensitivity(n) for n in PRICED] == [1.0, pytest.approx(math.sqrt(2))]
     noise = Total(QUERY, 0.3).scales(SCHEMA, Neighbours.ADD_REMOVE)
     assert noise[0] == pytest.approx(GRID / math.sqrt(2 * 0.3 / 3), rel=1e-9)
     one, other = exact(QUERY, people(1, 0)), exact(QUERY, people(1, 1))
@@ -159,7 +159,7 @@ def test_integer_scores_move_by_no_more_than_their_bound(parts, counts, one, oth
 
     schema = Schema({"D": Categorical(levels=("no", "yes")), "X": SCHEMA.column("X")}, row_weight=RowWeight(weight))
     score = Composite(Confusions(DESIGN, "D", THETAS), 0, tuple(parts))
-    for notion in Neighbours:
+    for notion in PRICED:
         there = (
             np.array(counts) + np.eye(4, dtype=int)[other] - (notion == Neighbours.REPLACE) * np.eye(4, dtype=int)[one]
         )
@@ -233,7 +233,7 @@ def all_tables(number):
     return itertools.combinations_with_replacement(ROWS, number)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize("kind", ["smooth_largest", "spread", "harmonic_mean", "geometric_mean", "penalised"])
 def test_no_choice_is_likelier_by_more_than_e_to_the_epsilon_on_any_neighbouring_tables_of_six(kind, neighbours):
     """Exhaustive: all tables of 6 records and all their neighbours, in exact integers of the scores."""

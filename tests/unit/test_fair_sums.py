@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.regressing import SCHEMA, people
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.handlers import handler
@@ -154,8 +154,8 @@ def test_predicted_probabilities_tell_how_many_rows_a_cell_has():
 def test_an_exchange_moves_the_sums_by_no_more_than_root_two():
     query = QUERIES["softmax"]
     gradient, sums, *_ = query.blocks(SCHEMA)
-    assert [gradient.sensitivity(n) for n in Neighbours] == [0.4, 0.8]
-    assert [sums.sensitivity(n) for n in Neighbours] == [1.0, math.sqrt(2)]
+    assert [gradient.sensitivity(n) for n in PRICED] == [0.4, 0.8]
+    assert [sums.sensitivity(n) for n in PRICED] == [1.0, math.sqrt(2)]
     for seed in range(20):
         one, other = (exact(query, people(1, s))[1].astype(object) for s in (seed, seed + 100))
         assert ((one - other) ** 2).sum() <= 2 * GRID**2

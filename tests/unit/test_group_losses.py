@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.regressing import SCHEMA, people
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, UsageError
@@ -75,7 +75,7 @@ def test_a_row_adds_to_one_cell_and_no_more_than_the_clip(measure, seed, clip, s
 def test_an_exchanged_row_moves_a_block_by_the_square_root_of_two_clips(measure, one, other):
     query = asked(measure, 0.1, THETAS * 20)
     for block in query.blocks(SCHEMA):
-        assert [block.sensitivity(n) for n in Neighbours] == pytest.approx([0.1, 0.1 * math.sqrt(2)])
+        assert [block.sensitivity(n) for n in PRICED] == pytest.approx([0.1, 0.1 * math.sqrt(2)])
     for here, there in zip(exact(query, people(1, one)), exact(query, people(1, other)), strict=True):
         moved = (here - there).astype(object)
         assert moved @ moved <= 2 * GRID**2

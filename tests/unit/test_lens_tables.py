@@ -314,6 +314,14 @@ def test_what_the_lens_cannot_look_at_is_refused(tmp_path):
         lens(estimates)
 
 
+def test_a_table_without_rows_is_refused(tmp_path):
+    schema = census.schema().restrict(("SEX", "MAR"))
+    recipe = written(tmp_path, 'name = "independent"', frame=census.make(5)[["SEX", "MAR"]], schema=schema)
+    (tmp_path / "people.csv").write_text("SEX,MAR\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="no rows"):
+        lens(recipe)
+
+
 def test_third_party_code_is_refused():
     schema = census.schema().restrict(("SEX", "MAR"))
     prepared = prepare(make("independent", {}), schema, Budget(1, 1e-6), 10)

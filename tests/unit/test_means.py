@@ -13,6 +13,7 @@ from stratsynth.adapters.means.coinpress import clip_at, narrowed, noise_of, tai
 
 from helpers.exactly import exactly
 from stratsynth import Budget, Categorical, Neighbours, Numeric, Schema, Stratified, Weights, fit, open_table
+from stratsynth.accounting.budget import PRICED
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.models import Returns
@@ -53,7 +54,7 @@ def test_one_step_without_noise():
     assert estimate.noise == pytest.approx(sigma / 1000)
 
 
-@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_the_steps_follow_the_paper(neighbours):
     """Two steps, checked against the formulas with the noise that the driver declares."""
     rng = np.random.default_rng(0)
@@ -207,7 +208,7 @@ def test_a_scale_that_tames_the_tail_makes_the_mean_estimable():
 
 
 @pytest.mark.parametrize("how", [CoinPress(), ClippedMean(), CoinPress(joint=True, shares=(1, 1, 1))])
-@pytest.mark.parametrize("neighbours", list(Neighbours))
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_a_fit_spends_its_budget_and_no_more(how, neighbours):
     frame = pd.DataFrame({"g": ["a", "b"] * 500, "x": np.linspace(-5, 5, 1000), "y": [1.0, None, 2.0, 3.0] * 250})
     table = open_table(frame, schema=BOTH, declared_size=1000)

@@ -17,7 +17,7 @@ from helpers.byhand import ByHand, frame_of, schema_of
 from helpers.recompute import total_rho
 from helpers.small import BUDGET, even
 from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
@@ -80,7 +80,7 @@ def test_what_is_asked_costs_the_allotment_and_not_a_bit_more(columns, rho):
     assert Fraction(rho) * (1 - Fraction(1, 10**12)) <= spent <= Fraction(rho)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize("by", [[], ["c", "e"]], ids=["vanilla", "stratified"])
 def test_a_release_is_charged_its_budget(by, neighbours):
     schema, budget = schema_of(LEVELS), Budget(1, 1e-9, neighbours)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.regressing import SCHEMA, people
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError
@@ -149,9 +149,9 @@ def test_sensitivities():
     layers = weights("D")
     (gradient,) = NetworkGradients(CODED, "D", *layers, 0.4).blocks(SCHEMA)
     assert gradient.size == UNITS * FEATURES + UNITS + 1
-    assert [gradient.sensitivity(n) for n in Neighbours] == [0.4, 0.8]
+    assert [gradient.sensitivity(n) for n in PRICED] == [0.4, 0.8]
     (loss,) = NetworkLosses(CODED, "D", *layers, 0.4).blocks(SCHEMA)
-    assert {loss.sensitivity(n) for n in Neighbours} == {0.4}
+    assert {loss.sensitivity(n) for n in PRICED} == {0.4}
 
 
 @pytest.mark.parametrize("kind", [NetworkGradients, NetworkLosses])

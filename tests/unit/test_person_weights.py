@@ -9,17 +9,21 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
+from stratsynth.evaluation.audit import audit_mechanism
+from stratsynth.evaluation.bench.weights import simulated
 
 import stratsynth as ss
 from helpers import small
-from helpers.command import stratsynth
+from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.cli.work import describe_check, fit_recipe
+from stratsynth.data.draft import check
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
-from stratsynth.errors import SchemaError, StratsynthError, Unsupported
+from stratsynth.errors import RecipeError, SchemaError, StratsynthError, Unsupported, UsageError, WeightsError
 from stratsynth.noise import SeededEntropy, SystemEntropy
 from stratsynth.planning import plan
 from stratsynth.questions import (
@@ -35,6 +39,7 @@ from stratsynth.questions import (
     Total,
 )
 from stratsynth.questions.handler import Setting
+from stratsynth.release.page.summary import summary
 from stratsynth.schema import Schema
 from stratsynth.schema.codec import row_weights
 from stratsynth.schema.schema import Unit
@@ -43,6 +48,7 @@ from stratsynth.schema.weight_names import looks_like_weight, weight_warnings
 from stratsynth.strata import crossing
 from stratsynth.testing import check_contract, worlds
 from stratsynth.testing.moved import exact_answers
+from stratsynth.weights.totals import group_totals, write_totals
 
 WEIGHT = RowWeight(300, "PWGTP", mean=100)
 WEIGHED = dataclasses.replace(SCHEMA, row_weight=WEIGHT)
@@ -379,11 +385,10 @@ def test_a_weight_among_the_columns_is_told_in_draft_check_and_plan(tmp_path):
     drafted = stratsynth("schema", "draft", "people.csv", "-o", "draft.toml", cwd=tmp_path)
     assert "warning: column PWGTP looks like a survey weight" in drafted.stderr
     assert "# REVIEW: column PWGTP looks like a survey weight" in (tmp_path / "draft.toml").read_text(encoding="utf-8")
+    source = open_source(tmp_path / "people.csv")
     for schema, said in ((ordinary, "WARNING: column PWGTP"), (SCHEMA, "WARNING: the data have column PWGTP")):
-        schema.write_toml(tmp_path / "schema.toml")
-        assert said in stratsynth("schema", "check", "people.csv", "--schema", "schema.toml", cwd=tmp_path).stdout
-    WEIGHED.write_toml(tmp_path / "schema.toml")
-    found = stratsynth("schema", "check", "people.csv", "--schema", "schema.toml", cwd=tmp_path).stdout
+        assert said in describe_check(check(schema, source).to_dict())
+    found = describe_check(check(WEIGHED, source).to_dict())
     assert f"Rows count {counted(people(50)).sum():,} together" in found
     assert "WARNING" not in found
 
@@ -398,3 +403,105 @@ def test_groups_are_small_by_the_rows_that_they_stand_for():
         ss.Stratified(Independent(), ["SEX"], small.even(SCHEMA, "SEX"), groups), WEIGHED, BUDGET, declared_size=27_000
     )
     assert [bool(s.small) for s in light.strata] == [bool(s.small) for s in heavy.strata] == [True, True]
+
+
+def test_public_totals_of_groups_are_weighted(tmp_path):
+    frame = people(500)
+    frame.to_csv(tmp_path / "last.csv", index=False)
+    SCHEMA.write_toml(tmp_path / "schema.toml")
+    given = ("weights", "shares", "last.csv", "--schema", "schema.toml", "--by", "SEX,GROUP")
+    done = stratsynth(*given, "--weight", "PWGTP", "-o", "shares.csv", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    shares = pd.read_csv(tmp_path / "shares.csv", dtype={"SEX": str})
+    raw = pd.to_numeric(frame["PWGTP"], errors="coerce").fillna(0).clip(lower=0)
+    truth = raw.groupby([frame["SEX"], frame["GROUP"]]).sum()
+    assert shares["count"].tolist() == pytest.approx(truth.tolist())
+    assert ss.Weights.public(tmp_path / "shares.csv", citation="last year").resolve(crossing(SCHEMA, ["SEX", "GROUP"]))
+    assert group_totals(frame, SCHEMA, ["SEX"])["count"].sum() == 500
+    assert group_totals(frame, WEIGHED, ["SEX"])["count"].sum() == pytest.approx(raw.sum())
+    files = tmp_path / "last.csv", tmp_path / "schema.toml", ("SEX",), None
+    with pytest.raises(UsageError, match="exists already"):
+        write_totals(*files, tmp_path / "shares.csv")
+    with pytest.raises(SchemaError, match="column NO must be in the data once"):
+        group_totals(frame, SCHEMA, ["SEX"], "NO")
+    with pytest.raises(WeightsError, match="counts anything"):
+        group_totals(frame.assign(PWGTP=-1), SCHEMA, ["SEX"], "PWGTP")
+    table = ss.open_table(
+        tmp_path / "last.csv", schema=WEIGHED, ledger=tmp_path / "l.ledger", ledger_epsilon=2, declared_size=9_000
+    )
+    ss.fit(Independent(), table, BUDGET)
+    with pytest.raises(UsageError, match="account"):
+        write_totals(*files, tmp_path / "private.csv")
+
+
+@pytest.mark.parametrize(
+    ("samples", "size"), [(4, 20_000), pytest.param(20, 100_000, marks=pytest.mark.slow)], ids=["short", "long"]
+)
+def test_weighted_releases_are_unbiased_for_the_population(samples, size):
+    """Samples of the built-in census with chances that depend on who is employed; each is fitted with its weights."""
+    figures = {figure.name: figure for figure in simulated(samples, size)}
+    counts, total, truth, heavy, plain = figures.values()
+    assert counts.reached
+    assert total.value == pytest.approx(1, abs=0.1)
+    assert heavy.reached
+    assert abs(heavy.value) < 6
+    assert plain.value < -12, "without weights, the release is off by what the design is off"
+    assert 40 < truth.value < 60
+
+
+def test_a_holdout_counts_by_its_weights_where_it_has_them():
+    frame = people(300)
+    strata, weights = crossing(WEIGHED, ["SEX"]), counted(frame)
+    found = ss.Weights.holdout(frame, citation="last year").resolve(strata, WEIGHED)
+    truth = weights[frame["SEX"] == "1"].sum() / weights.sum()
+    assert found.shares[strata[0]] == pytest.approx(truth, abs=0.005)
+    assert found.sampled == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    plain = ss.Weights.holdout(frame.drop(columns="PWGTP"), citation="last year").resolve(strata, WEIGHED)
+    assert plain.sampled == 300
+
+
+RECIPE = """
+[data]
+path = "people.csv"
+schema = "schema.toml"
+declared_size = 58000
+
+[mechanism]
+name = "mst"
+
+[budget]
+epsilon = 1.0
+delta = 1e-9
+"""
+
+
+def test_a_recipe_from_plan_to_release(tmp_path):
+    people(400).to_csv(tmp_path / "people.csv", index=False)
+    text = SCHEMA.to_toml().replace("[columns.SEX]", 'weight = { column = "PWGTP", max = 300 }\n[columns.SEX]', 1)
+    (tmp_path / "schema.toml").write_text(text, encoding="utf-8")
+    (tmp_path / "recipe.toml").write_text(RECIPE, encoding="utf-8")
+    with pytest.raises(RecipeError, match=r"\[release\] rows is missing: rows count as PWGTP says"):
+        fit_recipe(tmp_path / "recipe.toml", tmp_path / "release")
+    assert not (tmp_path / "release").exists()
+    (tmp_path / "recipe.toml").write_text(RECIPE + "[release]\nrows = 60\n", encoding="utf-8")
+    planned = " ".join(stratsynth("plan", "recipe.toml", cwd=tmp_path).stdout.split())
+    assert "every row as its PWGTP, at most 300" in planned
+    assert "write mean = ..." in planned
+    folder, certificate = fit_recipe(tmp_path / "recipe.toml", tmp_path / "release")
+    assert "weighted totals" in " ".join(summary(certificate).split())
+    assert ss.verify(folder).ok
+    (tmp_path / "schema.toml").write_text(text.replace("max = 300", "max = 5000"), encoding="utf-8")
+    assert "whole number from 1 to 1,024, not 5000" in complaint(stratsynth("plan", "recipe.toml", cwd=tmp_path), 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("neighbours", [Neighbours.ADD_REMOVE, Neighbours.REPLACE])
+def test_an_audit_finds_nothing_beyond_the_claim(neighbours):
+    """The weights of the two tables that are told apart differ too; a driver with less noise is caught."""
+    report = audit_mechanism(
+        Independent(), world=HEAVY_WORLDS[0], budget=Budget(3, 1e-6, neighbours), runs=4_000, seconds=20, tables=0
+    )
+    (found,) = report.audits
+    assert found.verdict == "within"
+    assert found.lower > 0.5 * found.claim
+    assert found.controls[0].state == "caught"

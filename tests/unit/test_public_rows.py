@@ -18,6 +18,7 @@ from stratsynth.accounting import units
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import prices
+from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.handlers import handler
@@ -33,7 +34,7 @@ from stratsynth.release.page.summary import summary
 from stratsynth.schema import Unit
 from stratsynth.strata import Stratum, within
 
-FERMI = {"target": "D", "features": ["X", "C"], "groups": ["G"], "iterations": 2, "sampling": 0.5, "warm_up": 0.5}
+FERMI = {"target": "D", "features": ["X", "C"], "groups": ["G"], "iterations": 2, "sampling": 1.0, "warm_up": 0.5}
 
 ALL_OPEN = replace(SCHEMA, columns={n: replace(c, public=True) for n, c in SCHEMA.columns.items()})
 
@@ -187,6 +188,8 @@ class Copies(Mechanism):
 @pytest.mark.parametrize("neighbours", PRICED)
 def test_under_other_neighbours_the_mechanism_is_refused_before_anything_is_charged(neighbours, tmp_path):
     table = opened(ledger=tmp_path / "l.ledger", ledger_epsilon=2.0)
+    with pytest.raises(Unsupported, match="takes public columns as they are"):
+        requested(Copies(), table, Budget(1, 1e-6, neighbours))
     for how in (Copies(), fermi()):
         with pytest.raises(Unsupported, match='neighbours = "attribute"'):
             fit(how, table, Budget(1, 1e-6, neighbours))
@@ -250,8 +253,8 @@ def test_every_step_but_the_declared_one_has_no_price():
 
 
 def test_an_attribute_is_priced_as_an_exchange_and_never_as_one_more_record():
-    steps = {n: Budget(3, 1e-6, n).sampled(rate=0.5, steps=2).noise for n in Neighbours}
-    assert steps[Neighbours.ATTRIBUTE] == steps[Neighbours.REPLACE] > steps[Neighbours.ADD_REMOVE]
+    steps = {n: epsilon_sampled(9.75, 0.5, 40, 1e-6, n) for n in Neighbours}
+    assert steps[Neighbours.ATTRIBUTE] == steps[Neighbours.REPLACE] > 1.1 * steps[Neighbours.ADD_REMOVE]
     question = Total(_query(), 0.01)
     scales = {n: question.scales(SCHEMA, n) for n in Neighbours}
     assert scales[Neighbours.ATTRIBUTE] == scales[Neighbours.REPLACE] != scales[Neighbours.ADD_REMOVE]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small import SCHEMA
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.errors import MechanismError, SchemaError, Unsupported
 from stratsynth.questions import Counts, Split, counts
 from stratsynth.questions.counts import MAX_CELLS, TABLE_SENSITIVITY
@@ -29,7 +29,7 @@ def test_shares_add_up_to_rho_and_never_above(rho, weights):
     assert total >= Fraction(rho) * Fraction(1 - 1e-12)
 
 
-@given(rhos, st.integers(1, 300), st.sampled_from(Neighbours))
+@given(rhos, st.integers(1, 300), st.sampled_from(PRICED))
 def test_charges_never_pass_the_rho_asked_for(rho, cliques, neighbours):
     charged = Counts((SEX,) * cliques, rho).charges(SCHEMA, (), neighbours)
     assert sum(Fraction(c.amount) for c in charged) <= Fraction(rho)
@@ -40,7 +40,7 @@ def test_shares_are_in_proportion_to_weights():
     assert Counts((SEX, GROUP), 4.0).shares() == pytest.approx([2, 2], rel=1e-12)
 
 
-@given(rhos, weightings, st.sampled_from(Neighbours))
+@given(rhos, weightings, st.sampled_from(PRICED))
 def test_noise_is_rounded_up_so_that_each_share_pays_for_it(rho, weights, neighbours):
     """rho >= D^2 / (2 sigma^2), in exact arithmetic, where D^2 is 1 or 2."""
     asked = Counts((SEX,) * len(weights), rho, tuple(weights))
@@ -50,7 +50,7 @@ def test_noise_is_rounded_up_so_that_each_share_pays_for_it(rho, weights, neighb
         assert sigma == pytest.approx(math.sqrt(squared / (2 * share)), rel=1e-12)
 
 
-@given(rhos, weightings, st.sampled_from(Neighbours))
+@given(rhos, weightings, st.sampled_from(PRICED))
 def test_charges_can_be_recomputed_from_what_they_state(rho, weights, neighbours):
     charged = Counts((SEX,) * len(weights), rho, tuple(weights)).charges(SCHEMA, (), neighbours)
     assert sum(c.details["cliques"] for c in charged) == len(weights)

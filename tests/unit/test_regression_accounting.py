@@ -8,7 +8,7 @@ from stratsynth.adapters.predictors.accounting import UNSOUND, cost, divided
 
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import plan
@@ -86,7 +86,7 @@ def test_combined_asks_everybody_once_a_step_and_the_others_each_group():
 def test_noise_under_replace_is_for_exchanged_records():
     how = GroupRegression(target="Y", features=["X"], iterations=2)
     found = {}
-    for notion in Neighbours:
+    for notion in PRICED:
         _, asked = exactly(how, people(50), budget=Budget(1, 1e-9, notion))
         found[notion] = asked[0][1][0].details["sigma"]
         assert isinstance(asked[0][0].question, Total)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from helpers.regressing import SCHEMA, people
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
@@ -196,9 +196,9 @@ def test_sensitivities_of_the_paper_corrected():
     assert square.sensitivity(Neighbours.REPLACE) == pytest.approx(math.sqrt(2) * u**2)
     assert product.sensitivity(Neighbours.ADD_REMOVE) == pytest.approx(u)
     (gradient,) = Gradients(CODED, "Y", "linear", THETAS[:1], 0.4).blocks(SCHEMA)
-    assert [gradient.sensitivity(n) for n in Neighbours] == [0.4, 0.8]
+    assert [gradient.sensitivity(n) for n in PRICED] == [0.4, 0.8]
     (loss,) = Losses(CODED, "Y", "linear", THETAS[:1], 0.4).blocks(SCHEMA)
-    assert {loss.sensitivity(n) for n in Neighbours} == {0.4}
+    assert {loss.sensitivity(n) for n in PRICED} == {0.4}
 
 
 def _mean_square(sigma_share):

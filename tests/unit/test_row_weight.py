@@ -10,7 +10,7 @@ from stratsynth.adapters import AIM, MST, Independent
 import stratsynth as ss
 from helpers import small
 from helpers.small import BUDGET, SCHEMA
-from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
@@ -60,7 +60,7 @@ def test_scores_of_weighted_sums_do_not_wrap_around():
     assert 0 < two - one <= reach
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize("question", [COUNTS, TOTALS["zcdp"], TOTALS["pure"]], ids=["counts", "zcdp", "pure"])
 def test_a_price_buys_three_times_the_noise_for_three_times_the_sensitivity(question, neighbours):
     light, heavy = (question.charges(schema, (), neighbours) for schema in (SCHEMA, HEAVY))
@@ -77,7 +77,7 @@ def test_a_step_on_a_sample_has_three_times_the_noise_too():
     assert heavy == pytest.approx([3 * scale for scale in light], rel=1e-12)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_a_choice_costs_the_same_and_a_row_moves_its_scores_by_three_times_as_much(neighbours):
     table = np.array([40.0, 60.0])
     distances = Choose((Distance(("SEX",), table), Distance(("GROUP",), table, weight=0.5, norm="largest")), 0.2)

@@ -3,7 +3,7 @@
 import pytest
 
 from helpers.small import SCHEMA
-from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.prices import Worst, prices
 from stratsynth.accounting.sampled import epsilon_sampled
@@ -18,7 +18,7 @@ SEX, GROUP = crossing(SCHEMA, ["SEX"]), crossing(SCHEMA, ["GROUP"])
 
 def step(*path: Stratum) -> Charge:
     details = {"noise": ALLOT.noise, "rate": RATE}
-    return Charge(path, "total", 1.0, dict.fromkeys(Neighbours, 1.0), details, Currency.SAMPLED)
+    return Charge(path, "total", 1.0, dict.fromkeys(PRICED, 1.0), details, Currency.SAMPLED)
 
 
 def move(paths, worst=None):

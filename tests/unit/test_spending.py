@@ -12,7 +12,7 @@ from stratsynth.adapters import AIM, GEM
 from helpers.byhand import ByHand, frame_of, schema_of
 from helpers.small import even
 from stratsynth import Budget, Neighbours, Stratified, fit, open_table
-from stratsynth.accounting.budget import Currency
+from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.questions import Work
 
@@ -23,7 +23,7 @@ SMALL = {"aim": lambda rounds: AIM(iterations=1, rounds=rounds),
 
 @pytest.mark.parametrize("name", SMALL)
 @given(
-    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.floats(1e-5, 30), st.sampled_from(list(Neighbours)),
+    st.lists(st.integers(1, 4), min_size=1, max_size=4), st.floats(1e-5, 30), st.sampled_from(PRICED),
     st.sampled_from([None, 0, 30, 5000]), st.sampled_from([None, 1, 3, 20]), st.integers(0, 2**32),
 )  # fmt: skip
 @settings(max_examples=25)
@@ -39,7 +39,7 @@ def test_the_budget_is_spent_to_the_last_bit_and_not_a_bit_more(name, sizes, rho
     assert sum(Fraction(c.amount) for q in asked for c in q.charges(schema, (), neighbours)) <= Fraction(rho)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize("by", [[], ["b", "e"]], ids=["vanilla", "stratified"])
 @pytest.mark.parametrize("name", SMALL)
 def test_a_release_is_charged_its_budget(name, by, neighbours):

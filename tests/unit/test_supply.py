@@ -1,6 +1,7 @@
 """What scripts/audit and scripts/wheel say of the supply chain."""
 
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
 import os
@@ -121,7 +122,27 @@ def test_the_audit_runs_in_continuous_integration():
 
 
 def test_what_is_installed_is_what_the_locks_name():
-    assert "install --require-hashes --only-binary :all: -r" in (ROOT / "scripts" / "_env.sh").read_text("utf-8")
+    script = (ROOT / "scripts" / "_env.sh").read_text("utf-8")
+    assert 'install --require-hashes --only-binary :all: "${locks[@]/#/--requirement=}"' in script
+
+
+GRAPHICS = re.compile(r"nvidia|cuda|triton|rocm|cudnn", re.IGNORECASE)
+
+
+def test_pytorch_is_locked_to_its_cpu_build_and_brings_nothing_for_graphics_cards():
+    """No other file fits the hash, so pip refuses where an index has no such build."""
+    torch, rest = ((ROOT / "locks" / name).read_text(encoding="utf-8") for name in ("torch_cpu.txt", "torch.txt"))
+    assert len(re.findall(r"^torch==[\d.]+\+cpu \\\n    --hash=sha256:[0-9a-f]{64}$", torch, re.MULTILINE)) == 1
+    assert re.findall(r"^torch==\S+ ; (.+) \\$", rest, re.MULTILINE) == ["sys_platform == 'none'"]
+    assert not GRAPHICS.search(rest)
+    assert re.search(r"^opacus==", rest, re.MULTILINE)
+
+
+@pytest.mark.torch
+def test_what_is_installed_with_pytorch_is_nothing_for_graphics_cards():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/test --with torch installs it")
+    assert torch.__version__.endswith("+cpu")
+    assert [d.name for d in importlib.metadata.distributions() if GRAPHICS.search(d.name)] == []
 
 
 def test_the_audit_and_the_wheel_are_locked_as_declared():

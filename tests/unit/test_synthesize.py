@@ -95,6 +95,17 @@ def test_private_data_need_a_schema_that_a_person_has_reviewed(recwarn):
     assert not [w for w in recwarn if not issubclass(w.category, DraftWarning)]
 
 
+@pytest.mark.filterwarnings("ignore::stratsynth.errors.NotPrivateWarning")
+def test_columns_that_a_draft_leaves_out_are_named():
+    frame = small.people().assign(number=lambda rows: [f"ID{row:06}" for row in range(len(rows))])
+    frame = frame.loc[frame.index.repeat(1 + 1_200 // len(frame))].reset_index(drop=True)
+    frame["number"] = [f"ID{row:06}" for row in range(len(frame))]
+    with pytest.warns(DraftWarning, match="not in the release: column 'number'") as warned:
+        release = ss.synthesize(frame, epsilon=1, public=True, mechanism="independent")
+    assert "number" not in release.sample(5, seed=1).columns
+    assert [w.filename for w in warned if w.category is DraftWarning] == [__file__]
+
+
 def test_a_path_a_schema_file_and_a_ledger_will_do(tmp_path):
     small.people().to_csv(tmp_path / "people.csv", index=False)
     small.SCHEMA.write_toml(tmp_path / "schema.toml")

@@ -17,6 +17,7 @@ from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
+from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
 from stratsynth.release.page.oneways import columns
 from stratsynth.release.page.summary import rules_line
@@ -60,9 +61,11 @@ def release_page(
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
     sized, own = sizes(tables), chapters(names.group)
     cited = [Figure("", picture=_block(line)) for line in words.citation(certificate, returns)]
+    asked = ask(certificate, measurements, schema)
     sections = [
         _promise(certificate),
         _groups(certificate, sized, names),
+        *([] if asked is None else [asked]),
         *own,
         _limits(certificate),
         *([columns(tables, names, schema)] if sized or not own else []),

@@ -1,0 +1,125 @@
+"""Fixed: the tables that somebody declares, measured once, and nothing else.
+
+For who publishes a list of tables and knows it in advance: nothing is spent on choosing, and which tables there are
+depends on no answer. The budget is divided in closed form (`split`), the answers are those of least squares over all
+tables at once (`Release.query`), consistent and with known covariances. Rows are drawn from a model that is fitted to
+the same tables, the most important first, as far as a model of reasonable size holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+from stratsynth.adapters.engine import Graphical, Measured, Problem
+from stratsynth.adapters.engine.solve import MOST_CELLS, engine
+from stratsynth.adapters.engine.structure import taken_in
+from stratsynth.adapters.fixed.split import POWERS, split
+from stratsynth.adapters.shared.fit_inputs import forbidden, held_together, records
+
+from stratsynth.checks import is_list, is_texts, number, one_of, said, whole
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import Mechanism, Public
+from stratsynth.models import Returns
+from stratsynth.questions import Clique, Counts, Program, Question, Work, counts, work
+from stratsynth.questions.counts import check_cells
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+
+
+@dataclass(frozen=True)
+class Fixed(Mechanism[Graphical]):
+    """Measure declared tables."""
+
+    name: ClassVar[str] = "fixed"
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Work})
+    returns: ClassVar[Returns] = Returns.ROWS
+    adaptive: ClassVar[bool] = False
+    unprotected: ClassVar[tuple[str, ...]] = ()
+    tables: Sequence[Sequence[str]] = ()
+    """The columns of each table; every column by itself when none is declared. In a stratum the columns that define
+    it are left out of them."""
+    importance: Sequence[float] = ()
+    """How much an error in a cell of each table weighs; all alike when not given."""
+    errors: str = "squared"
+    """What is minimised, summed over all cells by importance: "squared" or "absolute" errors."""
+    prior: float = 1.0
+    """The weight of the row model's pull towards uniform, in records."""
+    iterations: int = 1000
+    """The most steps of the row model's fit."""
+    model_cells: int = 2**20
+    """The most numbers that the row model may hold; tables that do not fit are answered, and not drawn from."""
+
+    def __post_init__(self) -> None:
+        """Settings that make sense; lists are kept as tuples."""
+        if not is_list(self.tables) or not all(is_texts(table) and len(table) for table in self.tables):
+            raise UsageError('fixed: tables is a list of lists of columns, such as [["SEX", "AGEP"], ["MAR"]].')
+        tables = tuple(tuple(table) for table in self.tables)
+        for table in tables:
+            if len(set(table)) < len(table):
+                raise UsageError(f"fixed: the table {', '.join(table)} names a column twice.")
+        if len({frozenset(table) for table in tables}) < len(tables):
+            raise UsageError("fixed: a table is declared twice; give it more importance instead.")
+        if not is_list(self.importance) or len(self.importance) not in {0, len(tables)}:
+            raise UsageError(f"fixed: importance has one number for each table, not {said(self.importance)}.")
+        for value in self.importance:
+            number("fixed: importance", value, least=1e-6, most=1e6)
+        one_of("fixed: errors", self.errors, tuple(POWERS))
+        number("fixed: prior", self.prior, least=0, most=1e6)
+        whole("fixed: iterations", self.iterations, 1)
+        whole("fixed: model_cells", self.model_cells, 1, MOST_CELLS)
+        object.__setattr__(self, "tables", tables)
+        object.__setattr__(self, "importance", tuple(float(value) for value in self.importance))
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """The whole budget; refuses tables of unknown columns, or larger than memory."""
+        schema = public.schema
+        for table in self.tables:
+            for name in table:
+                if name not in public.constant:
+                    schema.column(name)
+        if wanted := self._asked(public):
+            check_cells("fixed", list(wanted), schema)
+        if sum(schema.size(name) for name in schema.names) > self.model_cells:
+            raise Unsupported("fixed: the row model cannot hold the columns by themselves; allow more model_cells.")
+        return budget.zcdp()
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+        """Measure all tables at once, and fit what rows are drawn from."""
+        schema, wanted = public.schema, self._asked(public)
+        cliques = tuple(wanted)
+        weights = split([schema.cells(clique) for clique in cliques], list(wanted.values()), self.errors)
+        tables = (yield from counts(cliques, rho=allot.rho, weights=weights)) if cliques else ()
+        total = records(tables, public.size)
+        sizes = tuple((name, schema.size(name)) for name in schema.names)
+        held = self._held(sizes, sorted(cliques, key=lambda clique: -wanted[clique]))
+        rules, kept = held_together(forbidden(schema), sizes, held)
+        fitted = tuple(Measured.of(table) for table in tables if table.clique in kept)
+        problem = Problem(sizes, fitted, total, rules, prior=self.prior, iterations=self.iterations)
+        solution = yield from work(engine("numpy"), problem)
+        return Graphical.of(schema, solution)
+
+    def _asked(self, public: Public) -> Mapping[Clique, float]:
+        """The tables as they are here, each with its importance; those that become alike are one."""
+        schema = public.schema
+        declared = self.tables or list(schema.oneways)
+        found: dict[Clique, float] = {}
+        for table, importance in zip(declared, self.importance or (1.0,) * len(declared), strict=True):
+            clique = tuple(name for name in schema.names if name in table)
+            if clique:
+                found[clique] = found.get(clique, 0.0) + importance
+        if not found and schema.names:  # the number of records, by the smallest table there is
+            return {(min(schema.names, key=schema.size),): 1.0}
+        return found
+
+    def _held(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:
+        """The tables that a model holds within its size, taken in one after the other."""
+        held: tuple[Clique, ...] = ()
+        for clique in cliques:
+            if taken_in(sizes, held, (clique,), self.model_cells)[0]:
+                held = (*held, clique)
+        return held

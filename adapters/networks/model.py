@@ -1,0 +1,121 @@
+"""The model of a network: it is stored as numbers, and predicts where PyTorch is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
+from stratsynth.adapters.predictors.designed import Designed, design_facts, design_of, softmax
+
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.models import Codes, State
+from stratsynth.questions import Coded
+from stratsynth.report.page import Section
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+TEXT = (
+    "A network's weights say nothing one by one, and have no intervals. What it predicts for rows at hand is told by "
+    "the command stratsynth predict, which needs PyTorch."
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Module(Designed):
+    """Softmax of a network's logits, one for each level of the target."""
+
+    kind: ClassVar[str] = "module"
+    schema: Schema
+    design: Coded
+    target: str
+    blueprint: Blueprint
+    weights: Floats
+    """All of them as one vector."""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """How it was fitted, in public numbers, for its readers."""
+
+    def using(self, function: Callable[[int, int], Any]) -> Module:
+        """The same, built by the caller's own function, which a release does not hold.
+
+        Args:
+            function: That which the network was fitted with.
+
+        Raises:
+            UsageError: The network has a name; or the function's has another number of weights.
+        """
+        if isinstance(self.blueprint.network, str):
+            raise UsageError(f"predict: the network is {self.blueprint.network!r}, which needs no function.")
+        found = replace(self, blueprint=replace(self.blueprint, network=function))
+        found._module()  # noqa: SLF001 - our own: refuses what does not fit
+        return found
+
+    def _module(self) -> Any:
+        module = self.blueprint.build("predict", 0)
+        size = len(weights_of(module))
+        if size != len(self.weights):
+            raise UsageError(f"predict: the model has {len(self.weights):,} weights, and this network {size:,}.")
+        return module
+
+    def logits(self, rows: Codes) -> Floats:
+        """One row a row of the data, one column a level.
+
+        Raises:
+            Unsupported: PyTorch is not installed; or the network is the caller's own, and was not given: see `using`.
+        """
+        torch, module = torch_of("predict"), self._module()
+        x = torch.from_numpy(np.ascontiguousarray(self.featured(rows)[:, 1:]))
+        with torch.no_grad():
+            parts = [
+                torch.func.functional_call(module, parameters_of(torch, module, self.weights), (part,))
+                for part in x.split(1024)
+            ]
+            found: Floats = torch.cat(parts).numpy()
+        return found
+
+    def probabilities(self, rows: Codes) -> Floats:
+        """The probability of each level of the target, one row a row of the data."""
+        return softmax(self.logits(rows))
+
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """The likeliest level, as a text."""
+        found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
+        return found
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """The prediction, and the probability of each level."""
+        return self.written(rows, self.probabilities(rows))
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """How it was fitted."""
+        facts = [(key, str(value)) for key, value in self.facts.get("described", {}).items()]
+        return [Section("network", "The network", text=[TEXT], facts=facts)]
+
+    def state(self) -> State:
+        """Design, network and weights; no function, and nothing pickled."""
+        facts = {
+            **design_facts(self.design), **self.blueprint.facts(), "target": self.target, "fit": dict(self.facts)
+        }  # fmt: skip
+        return State(facts, {"weights": self.weights})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> Module:
+        """Check what a file claims before believing it. PyTorch is not needed."""
+        facts, weights = state.facts, np.asarray(state.arrays["weights"])
+        design, target = design_of(facts, schema), facts["target"]
+        if target not in schema.columns or isinstance(schema.column(target), Numeric) or schema.size(target) < 2:
+            raise ReleaseError("model: the network's target is damaged.")
+        if target in design.columns or not isinstance(facts["fit"], dict):
+            raise ReleaseError("model: the network is damaged.")
+        if weights.ndim != 1 or not len(weights) or weights.dtype != np.float64 or not np.isfinite(weights).all():
+            raise ReleaseError("model: the network's weights are damaged.")
+        blueprint = Blueprint.from_facts(facts, len(design.names(schema)) - 1, schema.size(target))
+        return cls(schema, design, target, blueprint, weights, facts["fit"])

@@ -1,0 +1,67 @@
+"""Per-example gradients of a network's penalised log loss, by `torch.func`: the gradient of one row, mapped over rows.
+
+The function that is differentiated sees one row at a time, so rows could only meet in what a network keeps or does on
+the side; `stratsynth.questions.PerRow` looks for that on made-up rows. Doubles are used: their last digits are far
+below the unit that gradients are cut to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
+
+from stratsynth.questions import PerRow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+
+def per_row(who: str, blueprint: Blueprint, clip: float) -> PerRow:
+    """The function that a question asks rows with.
+
+    Args:
+        who: The mechanism, for messages.
+        blueprint: The network.
+        clip: The most L2 norm of a row's gradient.
+
+    Raises:
+        Unsupported: PyTorch is not installed, or the network couples rows.
+        MechanismError: It fails on made-up rows, or a row's gradient depends on other rows.
+    """
+    module = blueprint.build(who, 0)
+    size = len(weights_of(module))
+    return PerRow(Differentiated(who, module, blueprint.classes), blueprint.features, blueprint.classes, size, clip)
+
+
+class Differentiated:
+    """Gradients and probabilities of rows, from weights as one vector."""
+
+    def __init__(self, who: str, module: Any, classes: int) -> None:
+        """`module` lends its layers; its own weights are not used."""
+        self._torch = torch_of(who)
+        self._module, self._classes = module, classes
+        func = self._torch.func
+        # chance in a custom layer is an error of `vmap` by default
+        self._mapped = func.vmap(func.grad(self._loss, has_aux=True), in_dims=(None, 0, 0, 0))
+
+    def _loss(self, parameters: dict[str, Any], x: Any, label: Any, slopes: Any) -> tuple[Any, Any]:
+        """The log loss + <slopes, F> of one row, and F."""
+        (logits,) = self._torch.func.functional_call(self._module, parameters, (x[None],))
+        logs = self._torch.log_softmax(logits, -1)
+        chances = logs.exp()
+        return (slopes * chances).sum() - (label * logs).sum(), chances
+
+    def __call__(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
+        """As `PerRow` wants it."""
+        torch = self._torch
+        labels = np.eye(self._classes)[levels]
+        tensors = [torch.from_numpy(np.ascontiguousarray(a)) for a in (x, labels, slopes)]
+        gradients, chances = self._mapped(parameters_of(torch, self._module, weights), *tensors)
+        names = [name for name, _ in self._module.named_parameters()]
+        flat = torch.cat([gradients[name].reshape(len(x), -1) for name in names], dim=1)
+        return flat.detach().numpy(), chances.detach().numpy()

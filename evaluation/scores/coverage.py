@@ -1,0 +1,99 @@
+"""Whether the intervals that a release gives hold what the real rows say.
+
+The real value of a question is worked out from the exact counts of the same cells, bins and all: a mean by the middles
+of bins, a quantile with numbers evenly spread within them. What binning does to numbers is in neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.scores.marginals import coded
+
+from stratsynth.answers import Query
+from stratsynth.answers.ask import answers
+from stratsynth.answers.squares import Squares
+from stratsynth.answers.tables import Leaf, Noisy, Tables
+from stratsynth.models.intervals import wilson
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+    from stratsynth.evaluation.tables import Codes
+
+    from stratsynth.release import Release
+    from stratsynth.schema import Schema
+
+EXACT = 1e-12
+"""The variance of noise that an exact count is given, so that it passes for a noisy one."""
+
+
+def real_values(codes: Codes, schema: Schema, queries: Sequence[Query]) -> list[NDArray[np.float64]]:
+    """INTERNAL. What rows themselves answer: an array for each query, with an entry for each of its cells.
+
+    Args:
+        codes: The rows as level numbers.
+        schema: All columns.
+        queries: What is asked.
+    """
+    found = {}
+    for query in queries:
+        columns = tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))
+        if columns not in found:
+            shape = schema.shape(columns)
+            rows = len(next(iter(codes.values())))
+            cells = np.ravel_multi_index([codes[c].astype(np.int64) for c in columns], shape) if columns else None
+            counts = np.array([rows]) if cells is None else np.bincount(cells, minlength=int(np.prod(shape)))
+            table = Noisy(columns, counts.reshape(shape).astype(np.float64), EXACT)
+            found[columns] = Squares(Tables(schema, frozenset(), (Leaf("", {}, [table]),), ()))
+    return [
+        answers(found[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))], [query])[0].estimate
+        for query in queries
+    ]
+
+
+def interval_coverage(
+    real: Any, release: Release, *, by: Sequence[str], columns: Sequence[str] | None = None, level: float = 0.95
+) -> pd.DataFrame:
+    """INTERNAL. For each group, how many of the noise intervals of its counts hold the real count.
+
+    One release has one draw of the noise, so that a group's intervals are no independent trials: columns of one table
+    share its noise. Judge many groups together, or many fits by `scripts/bench answers`.
+
+    Args:
+        real: The private rows: a frame, an Arrow table or a path.
+        release: What was made from them.
+        by: The columns of the groups.
+        columns: Whose levels are counted in each group; all others when not given.
+        level: With what probability each interval is to hold.
+
+    Returns:
+        A row for each group: its columns, `n` (how many intervals there were), `value` (the part of them that holds
+        the real count), `low` and `high` (Wilson's 95 % interval of it), `not_estimable` (how many counts had no
+        interval), `status` (`ok`, or `not_estimable` where none had one).
+    """
+    import pandas as pd
+
+    schema = release.model.schema
+    wanted = [name for name in schema.names if name not in by] if columns is None else columns
+    queries = [Query([name], by=by, level=level) for name in wanted]
+    true = real_values(coded(real, schema), schema, queries)
+    groups = schema.shape(by)
+    held, asked, lost = (np.zeros(int(np.prod(groups, dtype=int)), dtype=int) for _ in range(3))
+    for query, values, answer in zip(queries, true, answers(release.answers.squares, queries), strict=True):
+        known = np.isfinite(answer.estimate)
+        inside = known & (answer.noise_low <= values) & (values <= answer.noise_high)
+        shape = (len(held), schema.size(query.columns[0]))
+        held += inside.reshape(shape).sum(axis=1)
+        asked += known.reshape(shape).sum(axis=1)
+        lost += (~known).reshape(shape).sum(axis=1)
+    low, high = wilson(held, asked)
+    with np.errstate(invalid="ignore"):
+        value = np.where(asked > 0, held / np.maximum(asked, 1), np.nan)
+    index = np.unravel_index(np.arange(len(held)), groups) if by else ()
+    named = {name: np.array(schema.levels(name))[code] for name, code in zip(by, index, strict=True)}
+    status = np.where(asked > 0, "ok", "not_estimable")
+    figures = {"n": asked, "value": value, "low": low, "high": high, "not_estimable": lost, "status": status}
+    return pd.DataFrame({**named, **figures})

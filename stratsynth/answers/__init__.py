@@ -1,0 +1,6 @@
+"""Answers to questions about a release, from its noisy tables: estimates with intervals. No row, real or synthetic."""
+
+from stratsynth.answers.asked import STATISTICS, Query
+from stratsynth.answers.told import Answers
+
+__all__ = ["STATISTICS", "Answers", "Query"]

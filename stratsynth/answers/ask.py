@@ -1,0 +1,187 @@
+"""Answers to questions: the linear functions that each statistic is made of, their least squares, and intervals.
+
+Questions of one kind, that differ in the levels of their conditions alone, are worked out together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from stratsynth.answers import intervals
+from stratsynth.answers.asked import Query, codes
+from stratsynth.answers.intervals import Answer, Quotient
+from stratsynth.answers.quantiles import quantiles
+from stratsynth.answers.squares import Functions, Squares
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+
+    Floats = NDArray[np.float64]
+
+TOGETHER = 2**20
+"""About as many numbers as functions that are worked out at once hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """Functions of some queries of one kind: a row for each query and cell, all cells of the first query first."""
+
+    numerator: Functions
+    """The rows counted; of a mean, each by the middle of its bin."""
+    denominator: Functions
+    """The rows that a share, rate or mean is of; of a count, all rows."""
+    squares: Functions
+    """The same as the numerator, each number squared."""
+
+
+def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
+    """Each query's answer: arrays with an entry for each of its cells, row-major.
+
+    Raises:
+        UsageError: A column or level that the schema does not know, or a question that makes no sense.
+    """
+    schema, found = squares.tables.schema, dict[int, Answer]()
+    for query in {id(query): query for query in queries}.values():
+        query.check(schema)
+    kinds: dict[tuple[object, ...], list[int]] = {}
+    for i, query in enumerate(queries):
+        kinds.setdefault(query.kind, []).append(i)
+    for places in kinds.values():
+        cells = schema.cells(queries[places[0]].cells)
+        width = schema.cells(dict.fromkeys((*queries[places[0]].cells, *queries[places[0]].columns)))
+        for some in _chunks(places, max(1, TOGETHER // (cells * (width + 16)))):
+            answer = _together(squares, [queries[i] for i in some])
+            for number, i in enumerate(some):
+                part = slice(number * cells, (number + 1) * cells)
+                found[i] = Answer(*(array[part] for array in vars(answer).values()))
+    return [found[i] for i in range(len(queries))]
+
+
+def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    for start in range(0, len(places), size):
+        yield places[start : start + size]
+
+
+def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
+    schema, first = squares.tables.schema, queries[0]
+    effect = float(schema.most_rows * schema.row_weight.most)
+    asked = functions(schema, queries)
+    if first.statistic == "quantile":
+        return quantiles(squares, first, schema, asked.denominator, effect)
+    reference = _reference(schema, first, len(queries)) if first.versus else None
+    if first.statistic == "count":
+        return _counts(squares, asked, first.level, effect, reference)
+    return _quotients(squares, asked, first, effect, reference)
+
+
+def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
+    """What queries of one kind sum over the rows."""
+    first, number = queries[0], len(queries)
+    shape = schema.shape(first.cells)
+    cells = int(np.prod(shape, dtype=int))
+    index = np.unravel_index(np.arange(cells), shape) if shape else ()
+    below = Functions(number * cells, {})
+    for name in first.where:
+        allowed = np.zeros((number, schema.size(name)))
+        for row, query in enumerate(queries):
+            allowed[row, codes(schema, name, query.where[name])] = 1.0
+        below = below.times(name, np.repeat(allowed, cells, axis=0))
+    above = below
+    for name, code in zip(first.cells, index, strict=True):
+        ones = np.tile(np.eye(schema.size(name))[code], (number, 1))
+        above = above.times(name, ones)
+        if name in first.by and first.statistic in {"rate", "mean", "quantile"}:
+            below = below.times(name, ones)
+    if not first.numeric:
+        return Asked(above, below, above)
+    middles, there = _numbers(schema, first.columns[0])
+    return Asked(
+        below.times(first.columns[0], middles), below.times(first.columns[0], there),
+        below.times(first.columns[0], middles**2),
+    )  # fmt: skip
+
+
+def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
+    """The middle of each bin, 0 for levels that are no numbers; and which levels are."""
+    column = cast("Numeric", schema.column(name))
+    middles, there = np.zeros((1, column.size)), np.zeros((1, column.size))
+    middles[0, : len(column.middles)], there[0, : len(column.middles)] = column.middles, 1.0
+    return middles, there
+
+
+def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
+    """For every row the row of the cell that it is compared with."""
+    shape = schema.shape(query.cells)
+    cells = int(np.prod(shape, dtype=int))
+    index = list(np.unravel_index(np.arange(cells), shape))
+    for name, level in query.versus.items():
+        (code,) = codes(schema, name, level)
+        index[query.cells.index(name)] = np.full(cells, code)
+    inside = np.ravel_multi_index(tuple(index), shape)
+    found: NDArray[np.intp] = (np.arange(number)[:, None] * cells + inside[None, :]).ravel()
+    return found
+
+
+def _counts(squares: Squares, asked: Asked, level: float, effect: float, reference: NDArray[np.intp] | None) -> Answer:
+    value, known = squares.estimate(asked.numerator)
+    variance = _variance(squares, asked.numerator, known)
+    (rows,), (sized,) = squares.estimate(Functions(1, {}))
+    rows = max(float(rows), 1.0) if sized else np.inf
+    answer = intervals.counts(value, variance, rows, level, effect)
+    if reference is None:
+        return answer
+    between = squares.covariance(asked.numerator, asked.numerator.take(reference))
+    there = np.maximum(value, 0.0)
+    # rows of one cell are none of the other, so that where one is larger by chance, the other is smaller
+    own, together = effect * there * (1 - np.minimum(there / rows, 1)), -effect * there * there[reference] / rows
+    return intervals.difference(answer, reference, _errors(variance, between, own, together, reference))
+
+
+def _variance(squares: Squares, functions: Functions, known: NDArray[np.bool_]) -> Floats:
+    return np.where(known, np.maximum(squares.covariance(functions, functions), 0.0), np.nan)
+
+
+def _quotients(
+    squares: Squares, asked: Asked, query: Query, effect: float, reference: NDArray[np.intp] | None
+) -> Answer:
+    (a, one), (b, two) = squares.estimate(asked.numerator), squares.estimate(asked.denominator)
+    second = squares.estimate(asked.squares)[0] if query.numeric else a
+    quotient = Quotient(
+        a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
+        _variance(squares, asked.denominator, two), second, share=not query.numeric,
+    )  # fmt: skip
+    if reference is None:
+        return quotient.answer(query.level, effect)
+    r, to = quotient.value, reference
+    # the noise in a / b is that of (a - r b) / b, to first order
+    above, below = asked.numerator.take(to), asked.denominator.take(to)
+    between = (
+        squares.covariance(asked.numerator, above) - r[to] * squares.covariance(asked.numerator, below)
+        - r * squares.covariance(asked.denominator, above) + r * r[to] * squares.covariance(asked.denominator, below)
+    ) / (b * b[to])  # fmt: skip
+    own, together = effect * quotient.sampling, np.zeros_like(r)
+    if query.statistic == "share" or not set(query.versus) & set(query.by):  # parts of the same rows
+        together = -effect * np.maximum(r * r[to], 0.0) / b
+    errors = _errors(quotient.variance, between, own, together, to)
+    return intervals.difference(quotient.answer(query.level, effect), to, errors)
+
+
+def _errors(
+    variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
+) -> intervals.Errors:
+    """Correlations, from the variances of noise and of sampling errors and the covariances with those compared with."""
+
+    def correlation(covariance: Floats, spread: Floats) -> Floats:
+        scale = np.sqrt(spread * spread[reference])
+        return np.clip(np.divide(covariance, scale, out=np.zeros_like(scale), where=scale > 0), -1.0, 1.0)
+
+    return intervals.Errors(
+        correlation(between, variance), correlation(between + together, variance + np.maximum(sampling, 0.0))
+    )

@@ -1,0 +1,103 @@
+"""What somebody asks of a release: columns, a condition, groups, and a statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.checks import number, one_of, said
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+STATISTICS = ("count", "share", "mean", "quantile", "rate")
+MOST_CELLS = 2**17
+"""The most results of one question."""
+
+
+@dataclass(frozen=True)
+class Query:
+    """One question to a release."""
+
+    columns: Sequence[str] = ()
+    """Columns whose cells are counted, all together where there are none; of a mean or a quantile, one numeric one."""
+    where: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
+    """Only rows that have these levels: for some columns, a level or several; of a number, the name of its bin."""
+    by: Sequence[str] = ()
+    """Columns whose every group gets a result."""
+    statistic: str = "count"
+    """`count`, of rows; `share`, the part of all rows (that meet `where`); `rate`, the part of the rows of the same
+    group; `mean` and `quantile`, of numbers taken for the middle of their bin, or evenly spread within it."""
+    level: float = 0.95
+    """With what probability each interval holds."""
+    quantile: float = 0.5
+    """Which quantile: 0.5 is the median."""
+    versus: Mapping[str, str] = field(default_factory=dict)
+    """A level of some columns of `by` or `columns`: results are differences from the cell with these levels."""
+
+    def __post_init__(self) -> None:
+        """Refuse what no release could answer; lists are kept as tuples."""
+        for key in ("columns", "by"):
+            given = getattr(self, key)
+            names = (given,) if isinstance(given, str) else tuple(given if given is not None else ())
+            if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
+                raise UsageError(f"query: {key} is a list of different columns, not {said(given)}.")
+            object.__setattr__(self, key, names)
+        for key in ("where", "versus"):
+            given = getattr(self, key)
+            if given is not None and not isinstance(given, Mapping):
+                raise UsageError(f"query: {key} is a table from columns to levels, such as {{'SEX': '2'}}.")
+            object.__setattr__(self, key, dict(given or {}))
+        one_of("query: the statistic", self.statistic, STATISTICS)
+        number("query: the level", self.level, above=0, below=1, hint="; 0.95 is usual")
+        number("query: the quantile", self.quantile, above=0, below=1, hint="; 0.5 is the median")
+        twice = [name for name in self.columns if name in self.by]
+        if twice:
+            raise UsageError(f"query: {twice[0]} is among both columns and by; name it once.")
+        if self.statistic == "quantile" and self.versus:
+            raise Unsupported("query: differences of quantiles have no interval yet; ask for both quantiles.")
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """The columns that results are told apart by: those of `by`, then those of the cells."""
+        return (*self.by, *(() if self.numeric else self.columns))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether it asks about numbers."""
+        return self.statistic in {"mean", "quantile"}
+
+    def check(self, schema: Schema) -> None:
+        """Refuse columns and levels that a schema does not know, and more results than anybody reads."""
+        for name in (*self.columns, *self.by, *self.where, *self.versus):
+            schema.column(name)
+        for given in (self.where, self.versus):
+            for name, levels in given.items():
+                codes(schema, name, levels)
+        lacking = [name for name in self.versus if name not in self.cells]
+        if lacking:
+            raise UsageError(f"query: versus names {lacking[0]}, which is not among the columns that results are of.")
+        if self.numeric:
+            if len(self.columns) != 1:
+                raise UsageError(f"query: a {self.statistic} is of one column; name one, and others in `by`.")
+            if not isinstance(schema.column(self.columns[0]), Numeric):
+                raise UsageError(f"query: {self.columns[0]} is not numeric, and has no {self.statistic}.")
+        if schema.cells(self.cells) > MOST_CELLS:
+            raise Unsupported(f"query: {schema.cells(self.cells):,} results are more than {MOST_CELLS:,}.")
+
+    @property
+    def kind(self) -> tuple[object, ...]:
+        """Queries of one kind are worked out together."""
+        settings = (self.statistic, self.level, self.quantile if self.statistic == "quantile" else None)
+        return (*settings, self.columns, self.by, tuple(sorted(self.where)), tuple(sorted(self.versus.items())))
+
+
+def codes(schema: Schema, name: str, levels: object) -> list[int]:
+    """The level numbers of a level, or of several."""
+    several: Any = (levels,) if isinstance(levels, str) else levels
+    if not isinstance(several, Sequence) or not several or not all(isinstance(level, str) for level in several):
+        raise UsageError(f"query: the levels of {name} are texts, as in the schema, such as {{{name!r}: '2'}}.")
+    return [schema.index(name, level) for level in several]

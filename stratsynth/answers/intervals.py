@@ -1,0 +1,171 @@
+"""Intervals by inverting tests: the values that the noise, or noise and sampling, would not make look unlikely.
+
+For a count, a test of the value c compares |estimate - c| with its deviation. For a quotient r = a / b, such as a
+share or a mean, it compares |a - r b| with the deviation of that (Fieller 1954), which is linear in what was measured:
+the level holds for any size of the denominator, and where the denominator may be 0 for all that is known, there is no
+bounded interval. The sampling error is that of the value tested (Wilson 1927), so that it does not vanish with a count
+that happens to look like 0. Both make a quadratic inequality.
+
+Rows are taken for a random sample of a population of the same composition; `effect` is by how much rows of one unit, or
+weights of rows, can widen that at most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+COARSE = 3.0
+"""Noise below this is so coarse beside whole numbers that the ends of a count's interval are moved out to them."""
+
+ROUNDING = 1e-12
+"""A difference of equal numbers is no larger than this part of them."""
+SURE = 3.0
+"""A denominator within this number of standard deviations of its noise from 0 may be 0: its quotients are unknown."""
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """Estimates with two intervals each; NaN where there is none."""
+
+    estimate: Floats
+    noise_sd: Floats
+    noise_low: Floats
+    noise_high: Floats
+    low: Floats
+    high: Floats
+    measured: NDArray[np.bool_]
+    """Whether measured tables hold what was asked; where they do and there is no estimate, noise hides the rows."""
+
+
+def quantile_of(level: float) -> float:
+    """How many standard deviations either side of 0 hold a normal variable with this probability."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def counts(value: Floats, variance: Floats, rows: float, level: float, effect: float) -> Answer:
+    """Counts with this variance of noise, of about `rows` rows in all."""
+    z, sd = quantile_of(level), np.sqrt(variance)
+    low, high = value - z * sd, value + z * sd
+    coarse = sd < COARSE  # whole numbers plus whole noise: only whole numbers can be meant
+    low, high = np.where(coarse, np.floor(low), low), np.where(coarse, np.ceil(high), high)
+    # (c - value)^2 <= z^2 (variance + effect c (1 - c / rows))
+    square = 1 + z**2 * effect / max(rows, 1.0)
+    ends = _between(square, value + z**2 * effect / 2, value**2 - z**2 * variance)
+    ends = np.where(np.isnan(ends[0]), low, ends[0]), np.where(np.isnan(ends[1]), high, ends[1])  # far below 0
+    return _answer(value, sd, (low, high), ends, np.isfinite(variance))
+
+
+@dataclass(frozen=True, eq=False)
+class Quotient:
+    """What is known of two sums a / b, and of the rows behind them."""
+
+    a: Floats
+    b: Floats
+    variance_a: Floats
+    covariance: Floats
+    variance_b: Floats
+    squares: Floats
+    """The sum of the squares of what rows add to `a`; of a share, `a` itself."""
+    share: bool
+    """Whether `a` counts some of the rows that `b` counts."""
+
+    @property
+    def value(self) -> Floats:
+        """The quotient; NaN where its denominator is not above 0."""
+        return np.divide(self.a, self.b, out=np.full_like(self.a, np.nan), where=self.b > 0)
+
+    @property
+    def variance(self) -> Floats:
+        """Of the noise in the quotient, to first order in the noise."""
+        r = self.value
+        spread = self.variance_a - 2 * r * self.covariance + r**2 * self.variance_b
+        return np.maximum(spread, 0.0) / self.b**2
+
+    @property
+    def sure(self) -> NDArray[np.bool_]:
+        """Where the denominator is far from 0: small ones are published only where noise makes them look larger."""
+        return np.asarray(self.b > SURE * np.sqrt(self.variance_b))
+
+    @property
+    def sampling(self) -> Floats:
+        """The variance of the sampling error of the quotient, for rows that count 1."""
+        r = self.value
+        squares = self.a if self.share else self.squares
+        return np.maximum(squares - 2 * r * self.a + r**2 * self.b, 0.0) / self.b**2
+
+    def answer(self, level: float, effect: float) -> Answer:
+        """The quotients with their intervals."""
+        z2 = quantile_of(level) ** 2
+        square = self.b**2 - z2 * self.variance_b
+        linear = self.a * self.b - z2 * self.covariance
+        constant = self.a**2 - z2 * self.variance_a
+        square = np.where(self.sure, square, np.nan)
+        noise = _between(square, linear, constant)
+        rows = z2 * effect * np.maximum(self.b, 0.0)
+        if self.share:  # the rows of a - r b vary by b r (1 - r)
+            both = _between(square + rows, linear + rows / 2, constant)
+        else:
+            both = _between(square, linear, constant - rows * self.b * self.sampling)
+        return _answer(self.value, np.sqrt(self.variance), noise, both, np.isfinite(self.variance_a + self.variance_b))
+
+
+@dataclass(frozen=True, eq=False)
+class Errors:
+    """The correlations of the errors of estimates with those of what each is compared with."""
+
+    noise: Floats
+    both: Floats
+    """Of noise and sampling error together."""
+
+
+def difference(answer: Answer, reference: NDArray[np.intp], correlated: Errors) -> Answer:
+    """Each estimate less another of them, from the ends of both intervals (Zou and Donner 2008).
+
+    With ends l, u of one and m, v of the other interval, and r the correlation of the errors, the lower end is
+    d - sqrt((x - l)^2 + (v - y)^2 - 2 r (x - l) (v - y)), and the upper end likewise: normal intervals give the usual
+    one, and those that lean to one side keep doing so.
+    """
+    x, y = answer.estimate, answer.estimate[reference]
+    same = np.arange(len(x)) == reference
+
+    def ends(low: Floats, high: Floats, r: Floats) -> tuple[Floats, Floats]:
+        def far(one: Floats, other: Floats) -> Floats:
+            found = np.sqrt(np.maximum(one**2 + other**2 - 2 * r * one * other, 0.0))
+            return np.where(same, 0.0 * found, found)
+
+        return x - y - far(x - low, high[reference] - y), x - y + far(high - x, y - low[reference])
+
+    sd, other = answer.noise_sd, answer.noise_sd[reference]
+    spread = np.where(same, 0.0 * sd, np.sqrt(np.maximum(sd**2 + other**2 - 2 * correlated.noise * sd * other, 0.0)))
+    noise = ends(answer.noise_low, answer.noise_high, correlated.noise)
+    both = ends(answer.low, answer.high, correlated.both)
+    return _answer(x - y, spread, noise, both, answer.measured & answer.measured[reference])
+
+
+def _between(square: Floats | float, linear: Floats, constant: Floats) -> tuple[Floats, Floats]:
+    """Where square x^2 - 2 linear x + constant <= 0, if that is an interval; NaN where it is not."""
+    square = np.broadcast_to(np.asarray(square, dtype=np.float64), linear.shape)
+    inside = linear**2 - square * constant
+    sound = (square > 0) & (inside >= -ROUNDING * linear**2)
+    root = np.sqrt(np.where(sound, np.maximum(inside, 0.0), np.nan))
+    below = np.where(sound, square, np.nan)
+    return (linear - root) / below, (linear + root) / below
+
+
+def _answer(
+    value: Floats, sd: Floats, noise: tuple[Floats, Floats], both: tuple[Floats, Floats], measured: NDArray[np.bool_]
+) -> Answer:
+    """No interval for noise and sampling lies within that for noise alone."""
+    known = np.isfinite(value) & np.isfinite(noise[0]) & np.isfinite(both[0])
+    low, high = np.minimum(both[0], noise[0]), np.maximum(both[1], noise[1])
+    parts = [np.where(known, part, np.nan) for part in (value, sd, *noise, low, high)]
+    return Answer(parts[0], parts[1], parts[2], parts[3], parts[4], parts[5], measured)

@@ -1,0 +1,91 @@
+"""What the model says where measured tables say nothing: a value without an interval, and labelled as the model's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from stratsynth.answers.asked import codes
+from stratsynth.errors import UsageError
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.answers.asked import Query
+    from stratsynth.models import Model, TableModel
+
+    Floats = NDArray[np.float64]
+
+MOST = 2_000
+"""The most conditions that a model is asked about for one query; beyond, no value is given."""
+
+
+def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float) -> Floats:
+    """The model's value in some of a query's cells.
+
+    Args:
+        model: The release's.
+        query: What is asked.
+        wanted: In which cells.
+        total: The number of rows; for counts.
+
+    Returns:
+        A value for each cell; NaN where none is wanted, the model draws no rows, or it would take long.
+    """
+    found = np.full(len(wanted), np.nan)
+    try:
+        table = model.table_model()
+    except UsageError:
+        return found
+    each = model.schema.size(query.columns[0]) if query.numeric else 2
+    if wanted.sum() * each * (1 + bool(query.versus)) > MOST:
+        return found
+    shape = model.schema.shape(query.cells)
+    for place in np.flatnonzero(wanted):
+        cell = dict(zip(query.cells, (int(i) for i in np.unravel_index(place, shape)), strict=True)) if shape else {}
+        found[place] = _value(table, query, cell, total)
+        if query.versus:
+            other = {name: codes(model.schema, name, level)[0] for name, level in query.versus.items()}
+            found[place] -= _value(table, query, {**cell, **other}, total)
+    return found
+
+
+def _value(model: TableModel, query: Query, cell: dict[str, int], total: float) -> float:
+    where = {name: frozenset(codes(model.schema, name, levels)) for name, levels in query.where.items()}
+    group = _narrowed(where, {name: cell[name] for name in query.by})
+    if query.numeric:
+        return _number(model, query, group)
+    inside = _mass(model, _narrowed(where, cell))
+    if query.statistic == "count":
+        return total * inside
+    of = _mass(model, where if query.statistic == "share" else group)
+    return inside / of if of > 0 else math.nan
+
+
+def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -> float:
+    """A mean by the middles of bins, or a quantile by numbers evenly spread within them."""
+    name = query.columns[0]
+    column = cast("Numeric", model.schema.column(name))
+    masses = np.array([_mass(model, _narrowed(group, {name: i})) for i in range(len(column.extents))])
+    if not masses.sum() > 0:
+        return math.nan
+    if query.statistic == "mean":
+        return float(masses @ np.array(column.middles) / masses.sum())
+    below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
+    i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
+    low, high = column.extents[i]
+    return float(low + (high - low) * (query.quantile - below[i]) * masses.sum() / max(masses[i], 1e-300))
+
+
+def _narrowed(where: dict[str, frozenset[int]], cell: dict[str, int]) -> dict[str, frozenset[int]]:
+    narrowed = dict(where)
+    for name, code in cell.items():
+        narrowed[name] = narrowed.get(name, frozenset({code})) & {code}
+    return narrowed
+
+
+def _mass(model: TableModel, where: dict[str, frozenset[int]]) -> float:
+    return model.mass(where) if all(where.values()) else 0.0

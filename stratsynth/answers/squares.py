@@ -1,0 +1,287 @@
+"""Generalised least squares over every measured table at once, in closed form.
+
+Cells of a table have independent noise of one variance. For a set A of columns, let z(A) be the counts over A with
+the mean taken out along each of its axes (the interaction of A; for no columns, the total). A table of columns C with
+noise variance s^2 holds one noisy copy of z(A) for each A within C, with noise of variance s^2 prod_{C-A} n_i in the
+space of such arrays, and copies for different A are independent, since projections of equal independent noise on
+orthogonal spaces are. So least squares over all tables falls apart into one small problem for each A:
+
+- in one stratum, the copies are averaged by inverse variance;
+- where everybody was measured too, its copy Z(A) of variance V is one of the strata's sum. With strata all measured,
+  z_s moves by v_s (Z - sum z) / (V + sum v), which leaves the covariance diag(v) - v v' / (V + sum v). With some not
+  measured, only sums that count all of these alike are known: k Z + sum (c_s - k) z_s.
+
+A linear function of counts that is a product over columns, w = prod w_i, reads of z(A) the product of w_i over A and
+of the means of w_i elsewhere, so that its variance is a sum over A of products of numbers. All of this is exact: the
+dense solution of the same least squares has the same estimates and covariances.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stratsynth.answers.tables import Columns, Leaf, Noisy, Tables
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+    Bools = NDArray[np.bool_]
+
+FLAT = 1e-12
+"""A function's part in a space below this part of its own square is rounding."""
+
+
+@dataclass(frozen=True, eq=False)
+class Functions:
+    """Linear functions of the counts of everybody, as many as each factor has rows: products over columns."""
+
+    number: int
+    factors: Mapping[str, Floats]
+    """For some columns, one row a function and one entry a level; columns that are not there count all levels."""
+
+    def times(self, name: str, factor: Floats) -> Functions:
+        """The same functions with one factor more, a row each or one for all."""
+        factor = np.broadcast_to(factor, (self.number, factor.shape[1]))
+        factor = self.factors[name] * factor if name in self.factors else factor
+        return Functions(self.number, {**self.factors, name: factor})
+
+    def take(self, rows: NDArray[np.intp]) -> Functions:
+        """Some of them, in this order."""
+        return Functions(len(rows), {name: factor[rows] for name, factor in self.factors.items()})
+
+
+@dataclass(frozen=True, eq=False)
+class Interaction:
+    """What is known of z(A) in every stratum: least squares over the strata's copies and everybody's."""
+
+    values: Floats
+    """A row a stratum; 0 where it was not measured. Moved by everybody's copy where all strata were."""
+    variances: Floats
+    """Of each stratum's own copy; infinite where it was not measured."""
+    total: Floats | None
+    """Everybody's copy."""
+    variance: float
+    """Its variance."""
+
+    @cached_property
+    def lacking(self) -> Bools:
+        """The strata where it was not measured."""
+        return np.isinf(self.variances)
+
+    @cached_property
+    def known(self) -> Floats:
+        """The variances, with 0 where there is none."""
+        return np.where(self.lacking, 0.0, self.variances)
+
+    def split(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Weights of the strata, a row a function, as k of everybody and the rest of the measured strata."""
+        if self.total is None or not self.lacking.any():
+            return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
+        k = weights[:, self.lacking][:, 0]
+        return k, np.where(self.lacking, 0.0, weights - k[:, None])
+
+    def estimable(self, weights: Floats) -> Bools:
+        """For which weights the strata's sum is known."""
+        there = weights[:, self.lacking]
+        if there.shape[1] == 0:
+            return np.ones(len(weights), dtype=bool)
+        if self.total is None:
+            return np.asarray((there == 0).all(axis=1))
+        return np.asarray((there == there[:, :1]).all(axis=1))
+
+    def sums(self, weights: Floats) -> Floats:
+        """The weighted sums of the strata, a row a function."""
+        k, rest = self.split(weights)
+        found = rest @ self.values
+        return found if self.total is None else found + k[:, None] * self.total
+
+    def covariance(self, one: Floats, other: Floats) -> Floats:
+        """Between two weighted sums, for each entry of z(A) along any unit vector of its space."""
+        (k, a), (m, b) = self.split(one), self.split(other)
+        found = (a * b) @ self.known
+        if self.total is None:
+            return np.asarray(found)
+        if self.lacking.any():
+            return np.asarray(found + k * m * self.variance)
+        return np.asarray(found - (a @ self.known) * (b @ self.known) / (self.variance + self.known.sum()))
+
+
+class Squares:
+    """Estimates and covariances of linear functions, from all tables of a release."""
+
+    def __init__(self, tables: Tables) -> None:
+        """Nothing is worked out before it is asked for, and then it is kept."""
+        self.tables = tables
+        self._found: dict[Columns, Interaction] = {}
+        self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
+
+    def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
+        """Each function's estimate, and whether it can be estimated at all."""
+        value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
+        for columns, part, weights, found in self._parts(functions):
+            needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
+            known &= ~needed | found.estimable(weights)
+            value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
+        return np.where(known, value, np.nan), known
+
+    def covariance(self, one: Functions, other: Functions) -> Floats:
+        """The covariance of the noise in each function of one and the same row of the other."""
+        result = np.zeros(one.number)
+        theirs = {key: (part, weights) for key, part, weights, _ in self._keyed(other)}
+        for key, part, weights, found in self._keyed(one):
+            if key in theirs:
+                (_, columns), (second, others) = key, theirs[key]
+                inner = np.prod([_inner(part.vectors[c], second.vectors[c]) for c in columns], axis=0)
+                scale = inner * part.mean(columns) * second.mean(columns)
+                result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
+        return result
+
+    def nearest(self, columns: Columns) -> list[Columns]:
+        """The sets of columns among these that a table of every stratum, or of everybody, holds; largest first."""
+        several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]
+        held = [c for c in several if self._held(c)]
+        return [c for c in held if not any(set(c) < set(d) for d in held)]
+
+    def _held(self, columns: Columns) -> bool:
+        """Whether some table of everybody holds these columns, or one of each stratum those that vary there."""
+        wanted, by = set(columns), self.tables.by
+        return any(wanted <= set(t.columns) for t in self.tables.everybody) or all(
+            any(wanted - (by - set(leaf.merged(columns))) <= set(t.columns) for t in leaf.tables)
+            for leaf in self.tables.leaves
+        )
+
+    def _parts(self, functions: Functions) -> Iterator[tuple[Columns, _Part, Floats, Interaction]]:
+        for (_, columns), part, weights, found in self._keyed(functions):
+            yield columns, part, weights, found
+
+    def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction]]:
+        """Every interaction that functions may read: of all strata, then those of merged levels in one of them."""
+        by, leaves = self.tables.by, self.tables.leaves
+        inner = tuple(name for name in self.tables.schema.names if name in functions.factors and name not in by)
+        outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in by)
+        part = _Part({name: functions.factors[name] for name in inner})
+        weights = np.stack([_weight(functions, leaf, outer) for leaf in leaves], axis=1)
+        for columns in _subsets(inner):
+            yield (-1, columns), part, weights, self._interaction(columns)
+        for number, leaf in enumerate(leaves):
+            merged = leaf.merged(outer)
+            for varying in _subsets(merged):
+                if not varying:
+                    continue
+                cut = {name: functions.factors[name][:, leaf.codes[name]] for name in varying}
+                here = _Part({**part.vectors, **cut})
+                alone = np.zeros_like(weights)
+                alone[:, number] = _weight(functions, leaf, tuple(name for name in outer if name not in varying))
+                for columns in _subsets(inner):
+                    every = (*columns, *varying)
+                    yield (number, every), here, alone, self._alone(number, every)
+
+    def _interaction(self, columns: Columns) -> Interaction:
+        """The strata's z(A) and everybody's."""
+        if columns in self._found:
+            return self._found[columns]
+        leaves = self.tables.leaves
+        copies = [self._copy(number, leaf, columns) for number, leaf in enumerate(leaves)]
+        cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
+        values = np.stack([np.zeros(cells) if copy is None else copy[0] for copy in copies])
+        variances = np.array([np.inf if copy is None else copy[1] for copy in copies])
+        pooled = _average(self.tables.everybody, columns)
+        total, variance = (None, np.inf) if pooled is None else pooled
+        if total is not None and np.isfinite(variances).all():
+            step = variances / (variance + variances.sum())
+            values = values + step[:, None] * (total - values.sum(axis=0))
+        self._found[columns] = Interaction(values, variances, total, variance)
+        return self._found[columns]
+
+    def _alone(self, number: int, columns: Columns) -> Interaction:
+        """z(A) of one stratum alone, where A holds a merged column; all other strata have none."""
+        copy, leaves = self._copy(number, self.tables.leaves[number], columns), len(self.tables.leaves)
+        cells = 1 if copy is None else copy[0].size
+        values, variances = np.zeros((leaves, cells)), np.full(leaves, np.inf)
+        if copy is None:
+            sizes = self.tables.sizes(self.tables.leaves[number])
+            values = np.zeros((leaves, int(np.prod([sizes[name] for name in columns], dtype=int))))
+        else:
+            values[number], variances[number] = copy
+        return Interaction(values, variances, None, np.inf)
+
+    def _copy(self, number: int, leaf: Leaf, columns: Columns) -> tuple[Floats, float] | None:
+        if (number, columns) not in self._inside:
+            self._inside[number, columns] = _average(leaf.tables, columns)
+        return self._inside[number, columns]
+
+
+class _Part:
+    """Factors of functions in some columns, with the means that other columns' interactions read."""
+
+    def __init__(self, vectors: Mapping[str, Floats]) -> None:
+        self.vectors = vectors
+        self._means = {name: vector.mean(axis=1) for name, vector in vectors.items()}
+
+    def mean(self, columns: Columns) -> Floats:
+        """The product of the means of all factors but those of some columns."""
+        others = [mean for name, mean in self._means.items() if name not in columns]
+        return np.asarray(np.prod(others, axis=0)) if others else np.ones(1)
+
+
+def _subsets(columns: Columns) -> Iterator[Columns]:
+    return itertools.chain.from_iterable(itertools.combinations(columns, n) for n in range(len(columns) + 1))
+
+
+def _weight(functions: Functions, leaf: Leaf, outer: Columns) -> Floats:
+    """What functions give a stratum: the factors of the columns that define it, at its level or in the mean of them."""
+    weight = np.ones(functions.number)
+    for name in outer:
+        weight = weight * functions.factors[name][:, leaf.codes[name]].mean(axis=1)
+    return weight
+
+
+def _inner(one: Floats, other: Floats) -> Floats:
+    """The inner product of two factors without their means; exactly 0 where one of them is even."""
+    a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+    found = np.einsum("fi,fi->f", a, b)
+    tiny = FLAT * np.sqrt(np.einsum("fi,fi->f", one, one) * np.einsum("fi,fi->f", other, other))
+    return np.where(np.abs(found) > tiny, found, 0.0)
+
+
+def _squares(part: _Part, columns: Columns) -> Floats:
+    """The square of functions within the interaction of some columns, each factor in its own unit."""
+    found = np.ones(1)
+    for name in columns:
+        vector = part.vectors[name]
+        whole = np.einsum("fi,fi->f", vector, vector)
+        found = found * np.divide(_inner(vector, vector), whole, out=np.zeros_like(whole), where=whole > 0)
+    return np.asarray(found * (part.mean(columns) != 0))
+
+
+def _contract(values: Floats, vectors: Sequence[Floats]) -> Floats:
+    """Each row's array against one vector an axis."""
+    for vector in reversed(vectors):
+        values = np.einsum("fai,fi->fa", values.reshape(len(values), -1, vector.shape[1]), vector)
+    return values.reshape(len(values))
+
+
+def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] | None:
+    """z(A) by inverse variance over the tables that hold A, flat, and its variance."""
+    total, worth, wanted = np.zeros(1), 0.0, set(columns)
+    for table in tables:
+        if not wanted <= set(table.columns):
+            continue
+        gone = tuple(i for i, name in enumerate(table.columns) if name not in wanted)
+        kept = [name for name in table.columns if name in wanted]
+        values = table.values.sum(axis=gone).transpose([kept.index(name) for name in columns])
+        for axis in range(values.ndim):
+            values = values - values.mean(axis=axis, keepdims=True)
+        summed = np.prod([table.values.shape[i] for i in gone], dtype=float)
+        weight = 1 / (table.variance * summed)
+        total, worth = total + weight * values.ravel(), worth + weight
+    return (total / worth, 1 / worth) if worth else None

@@ -1,0 +1,218 @@
+"""The measured tables of a release by who was counted in them: each stratum, and everybody.
+
+Strata are those at the end of all splits. Columns that define them are constant in a stratum, or
+vary among its merged levels. Where nothing was measured in strata, everybody is the only stratum.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import ReleaseError, Unsupported
+from stratsynth.models.mixture import Mixture
+from stratsynth.models.parts import level_numbers
+from stratsynth.strata import Stratum, crossing
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+    Floats = NDArray[np.float64]
+
+Columns = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Counts with independent noise of one variance: one axis a column."""
+
+    columns: Columns
+    values: Floats
+    variance: float
+
+
+@dataclass(eq=False)
+class Leaf:
+    """One stratum: the codes that its rows can have in the columns of the strata, and its own tables."""
+
+    label: str
+    """As measurements have it."""
+    codes: Mapping[str, list[int]]
+    """For each column of the strata, its level numbers in the schema; empty for everybody."""
+    tables: list[Noisy] = field(default_factory=list)
+
+    def merged(self, names: Sequence[str]) -> Columns:
+        """Those of some columns that define strata and yet vary here."""
+        return tuple(name for name in names if len(self.codes.get(name, ())) > 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Tables:
+    """All that was measured of a release, ready for least squares."""
+
+    schema: Schema
+    by: frozenset[str]
+    """The columns that define the strata; none where everybody is the only one."""
+    leaves: tuple[Leaf, ...]
+    """The strata; together they are everybody."""
+    everybody: tuple[Noisy, ...]
+    """What was measured of everybody beside the strata, in columns that do not define them."""
+
+    def sizes(self, leaf: Leaf) -> dict[str, int]:
+        """The number of levels of each column that varies in a stratum."""
+        inside = {name: len(codes) for name, codes in leaf.codes.items()}
+        return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
+
+
+def read_tables(
+    schema: Schema, certificate: Mapping[str, Any], measurements: pa.Table, model: Callable[[], Model]
+) -> Tables:
+    """The tables of a release.
+
+    Args:
+        schema: All columns that the release knows.
+        certificate: What says which strata there are.
+        measurements: Every noisy answer.
+        model: Gives the release's model, which alone knows strata that are divided again.
+
+    Raises:
+        ReleaseError: Measurements that do not fit the schema.
+        Unsupported: Strata that overlap, or are divided by different columns.
+    """
+    found = list(_measured(measurements))
+    leaves = [Leaf("", {})]
+    if any(label for label, _, _, _ in found):
+        leaves = [_leaf(schema, path, certificate) for path in _strata(schema, certificate, model)]
+        if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
+            raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")
+    by = frozenset(leaves[0].codes)
+    named, everybody = {leaf.label: leaf for leaf in leaves}, []
+    for label, columns, values, sigma in found:
+        if label in named:
+            leaf = named[label]
+            leaf.tables.append(_shaped(schema, leaf, columns, values, sigma**2))
+        elif label == "":
+            table = _shaped(schema, Leaf("", {}), columns, values, sigma**2)
+            if by <= set(columns):  # counts of the groups themselves: a part of the table is each stratum's own
+                for leaf in leaves:
+                    leaf.tables.append(_cut(table, leaf))
+            elif by.isdisjoint(columns):
+                everybody.append(table)
+            # a table of some of the strata's columns alone is left out: estimates stay unbiased without it
+    for leaf in leaves:
+        leaf.tables = _joined(leaf.tables)
+    return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
+
+
+def _measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
+    cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
+    starts = np.flatnonzero(cells == 0)
+    if len(cells) and (not len(starts) or starts[0] != 0):
+        raise ReleaseError("the release's measurements are damaged: a table lacks its first cell.")
+    labels, cliques = (_texts(table.column(name), starts) for name in ("stratum", "clique"))
+    sigmas = _numbers(table.column("sigma").chunks, "f8")[starts]
+    parts = np.split(values.astype(np.float64), starts[1:])
+    for label, clique, part, sigma in zip(labels, cliques, parts, sigmas, strict=False):
+        if not (math.isfinite(sigma) and sigma > 0):
+            raise ReleaseError("the release's measurements are damaged: a sigma is no positive number.")
+        yield label, tuple(clique.split(",")) if clique else (), part, float(sigma)
+
+
+def _numbers(chunks: Sequence[Any], kind: str) -> NDArray[Any]:
+    """The numbers of a column, straight from its memory: pyarrow's own way loads pandas, which takes a second."""
+    found, size = [np.zeros(0, kind)], np.dtype(kind).itemsize
+    for chunk in chunks:
+        if chunk.null_count:
+            raise ReleaseError("the release's measurements are damaged: a number is missing.")
+        if len(chunk):
+            found.append(np.frombuffer(chunk.buffers()[1], kind, len(chunk), chunk.offset * size))
+    return np.concatenate(found)
+
+
+def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
+    """The texts at some places."""
+    known: list[str] = []
+    codes: list[NDArray[np.int64]] = []
+    for chunk in column.chunks:
+        codes.append(len(known) + _numbers([chunk.indices], "i4"))
+        known += chunk.dictionary.to_pylist()
+    flat = np.concatenate([np.zeros(0, np.int64), *codes])
+    return [known[code] for code in flat[places]]
+
+
+def _strata(schema: Schema, certificate: Mapping[str, Any], model: Callable[[], Model]) -> Iterator[StratumPath]:
+    """The paths to all strata, measured or not."""
+    stated = certificate["strata"]
+    if "families" in stated:
+        raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
+    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+        yield from _paths(model())
+        return
+    merges = [Stratum.of(merge["levels"]) for merge in stated["merged"]]
+    gone = {cell for merge in merges for cell in merge.cells()}
+    yield from ((stratum,) for stratum in crossing(schema, stated["by"]) if not gone.intersection(stratum.cells()))
+    yield from ((merge,) for merge in merges)
+
+
+def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
+    for stratum, part in model.mixture().parts.items():
+        if isinstance(part, Mixture):
+            yield from _paths(part, (*above, stratum))
+        else:
+            yield (*above, stratum)
+
+
+def _leaf(schema: Schema, path: StratumPath, certificate: Mapping[str, Any]) -> Leaf:
+    # of a merge that is divided again the last word is the narrowest
+    codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
+    return Leaf("|".join(_label(stratum, certificate) for stratum in path), codes)
+
+
+def _label(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
+    """What measurements call a stratum: merges by their public name, which stored models need not keep."""
+    if stratum.is_merge:
+        levels = {name: list(several) for name, several in stratum.items}
+        for merge in certificate["strata"]["merged"]:
+            if merge["levels"] == levels:
+                return str(merge["stratum"])
+    return stratum.label
+
+
+def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
+    shape = [len(leaf.codes[name]) if name in leaf.codes else schema.size(name) for name in columns]
+    if math.prod(shape) != values.size:
+        raise ReleaseError(f"the release's measurements are damaged: the table {','.join(columns)} has other cells.")
+    return Noisy(columns, values.reshape(shape), variance)
+
+
+def _cut(table: Noisy, leaf: Leaf) -> Noisy:
+    """The part of a table of everybody that counts one stratum, without the columns that are constant there."""
+    values = table.values
+    for axis, name in enumerate(table.columns):
+        if name in leaf.codes:
+            values = values.take(leaf.codes[name], axis=axis)
+    varies = [name for name in table.columns if len(leaf.codes.get(name, (0, 0))) > 1]
+    return Noisy(tuple(varies), values.reshape([values.shape[table.columns.index(c)] for c in varies]), table.variance)
+
+
+def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
+    """Several measurements of the same columns as one, weighted by how little noise each has."""
+    found: dict[frozenset[str], list[Noisy]] = {}
+    for table in tables:
+        found.setdefault(frozenset(table.columns), []).append(table)
+    joined = []
+    for several in found.values():
+        columns, worth = several[0].columns, [1 / t.variance for t in several]
+        turned = [t.values.transpose([t.columns.index(name) for name in columns]) for t in several]
+        values = sum(w * v for w, v in zip(worth, turned, strict=True)) / math.fsum(worth)
+        joined.append(Noisy(columns, np.asarray(values), 1 / math.fsum(worth)))
+    return joined

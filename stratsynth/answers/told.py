@@ -1,0 +1,150 @@
+"""What a release answers, as tables: each result with its intervals, its status, and what it rests on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.answers.ask import answers
+from stratsynth.answers.asked import Query
+from stratsynth.answers.modelled import modelled
+from stratsynth.answers.squares import Functions, Squares
+from stratsynth.answers.tables import read_tables
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.answers.intervals import Answer
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+
+FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
+"""The columns after those that tell results apart."""
+CHOSEN = (
+    "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
+    "covers the question was chosen, and takes the noise of each table as it is by itself."
+)
+"""What intervals are conditional on where a mechanism chooses its tables."""
+HIDDEN = "for all that is known there may be no such rows"
+
+
+class Answers:
+    """The answers that the noisy tables of one release give. What was worked out is kept for further questions."""
+
+    def __init__(
+        self, schema: Schema, certificate: Mapping[str, Any], measurements: Callable[[], pa.Table],
+        model: Callable[[], Model],
+    ) -> None:  # fmt: skip
+        """Nothing is read before the first question, and the model only where tables do not answer it.
+
+        Args:
+            schema: All columns that the release knows.
+            certificate: What certificate.json says.
+            measurements: Gives every noisy answer.
+            model: Gives the model.
+        """
+        self._schema, self._certificate, self._measurements = schema, certificate, measurements
+        self._get_model = model
+
+    @cached_property
+    def squares(self) -> Squares:
+        """The least squares over all tables."""
+        tables = read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model)
+        if not tables.everybody and not any(leaf.tables for leaf in tables.leaves):
+            raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
+        return Squares(tables)
+
+    @cached_property
+    def _model(self) -> Model:
+        return self._get_model()
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """Sentences on what the intervals rest on beside the noise."""
+        kinds = {charge["kind"] for charge in self._certificate["charges"]}
+        return (CHOSEN,) if kinds & {"choose"} else ()
+
+    def one(self, query: Query) -> dict[str, list[Any]]:
+        """The results of one query, column by column: what tells them apart, then `FIGURES`."""
+        (answer,) = answers(self.squares, [query])
+        cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
+        apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
+        return {**apart, **self._figures(query, answer)}
+
+    def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
+        """The results of several queries one after the other: `query`, its number from 0, `cell`, then `FIGURES`."""
+        found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
+        names: dict[tuple[str, ...], list[str]] = {}
+        for number, (query, answer) in enumerate(zip(queries, answers(self.squares, queries), strict=True)):
+            if query.cells not in names:
+                names[query.cells] = self._cells(query.cells)
+            found["query"] += [number] * len(names[query.cells])
+            found["cell"] += names[query.cells]
+            for name, values in self._figures(query, answer).items():
+                found[name] += values
+        return found
+
+    def frame(self, query: Query) -> pd.DataFrame:
+        """The results of one query."""
+        return _frame(self.one(query))
+
+    def frames(self, queries: Sequence[Query]) -> pd.DataFrame:
+        """The results of several."""
+        return _frame(self.many(queries))
+
+    def _cells(self, names: tuple[str, ...]) -> list[str]:
+        levels = [[f"{name}={level}" for level in self._schema.levels(name)] for name in names]
+        return [", ".join(cell) for cell in itertools.product(*levels)]
+
+    def _figures(self, query: Query, answer: Answer) -> dict[str, list[Any]]:
+        figures = {name: getattr(answer, name).tolist() for name in FIGURES[:6]}
+        unknown = ~np.isfinite(answer.estimate)
+        zero = (answer.noise_low <= 0) & (answer.noise_high >= 0)
+        weak = zero & (not query.numeric and not query.versus)
+        status = np.where(unknown, "not_estimable", np.where(weak, "small", "ok")).tolist()
+        notes, guessed = [""] * len(status), [float("nan")] * len(status)
+        if unknown.any():
+            said = [HIDDEN if there else self._uncovered(query) for there in answer.measured]
+            notes = [note if lacking else "" for note, lacking in zip(said, unknown, strict=True)]
+            guessed = self._guessed(query, unknown)
+        return {**figures, "status": status, "model": guessed, "note": notes}
+
+    def _guessed(self, query: Query, unknown: NDArray[np.bool_]) -> list[float]:
+        """The model's value where tables give none."""
+        (total,), (known,) = self.squares.estimate(Functions(1, {}))
+        found: list[float] = modelled(self._model, query, unknown, float(total) if known else float("nan")).tolist()
+        return found
+
+    def _uncovered(self, query: Query) -> str:
+        return self._nearest[tuple(dict.fromkeys((*query.by, *query.columns, *query.where)))]
+
+    @cached_property
+    def _nearest(self) -> _Nearest:
+        return _Nearest(self.squares)
+
+
+class _Nearest(dict[tuple[str, ...], str]):
+    """What is said where no table covers some columns, worked out once for each."""
+
+    def __init__(self, squares: Squares) -> None:
+        super().__init__()
+        self._squares = squares
+
+    def __missing__(self, columns: tuple[str, ...]) -> str:
+        held = self._squares.nearest(columns)
+        near = f"; there are {'; '.join(' x '.join(some) for some in held)}" if held else ""
+        self[columns] = f"no measured table covers {' x '.join(columns) or 'the rows'}{near}"
+        return self[columns]
+
+
+def _frame(found: Mapping[str, list[Any]]) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(found)

@@ -1,0 +1,149 @@
+"""The command that answers questions about a release: `query`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from stratsynth.checks import is_list
+from stratsynth.cli.terminal import echo
+from stratsynth.errors import UsageError, nearest
+
+if TYPE_CHECKING:
+    from stratsynth.answers import Query
+
+KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
+
+
+def query(
+    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
+    columns: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="Columns whose cells are counted; of a mean or quantile, one."),
+    ] = None,
+    where: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LEVEL", help="Only rows with this level; repeat for more levels or columns."),
+    ] = None,
+    by: Annotated[str | None, typer.Option(metavar="COLUMN,...", help="A result for every group of these.")] = None,
+    statistic: Annotated[
+        str, typer.Option(help="count; share, of all rows; rate, of the rows of the group; mean; or quantile.")
+    ] = "count",
+    level: Annotated[float, typer.Option(help="With what probability each interval holds.")] = 0.95,
+    quantile: Annotated[float, typer.Option(help="Which quantile; 0.5 is the median.")] = 0.5,
+    versus: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN=LEVEL", help="Differences from the cell with this level; repeat for more."),
+    ] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help=f"Many at once: a JSON list of tables with the keys {', '.join(KEYS)}."),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a new .csv file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+) -> None:
+    """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
+
+    Two intervals: noise_low to noise_high for the private rows themselves, low to high for the population that they are
+    a random sample of. Where no measured table covers a question it is not_estimable, and `model` is what the model
+    says, without an interval. Reads no data, spends nothing.
+    """
+    from stratsynth.answers import Query
+    from stratsynth.release.opening import open_answers
+
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already; name another file with -o.")
+    if queries is not None and (columns or where or by or versus):
+        raise UsageError("query: give --queries, or columns and conditions, not both.")
+    wanted = None if queries is None else read_queries(queries)
+    asked = Query(
+        _names(columns), levels(where or [], "--where"), _names(by), statistic, level, quantile,
+        {name: some[0] for name, some in levels(versus or [], "--versus", several=False).items()},
+    )  # fmt: skip
+    answers = open_answers(release)
+    found = answers.one(asked) if wanted is None else answers.many(wanted)
+    if out is not None:
+        out.write_text(_csv(found), encoding="utf-8", newline="")
+        echo(f"{len(found['status']):,} results written to {out}", done=f"{out} is complete.")
+    elif as_json:
+        echo(json.dumps(_rows(found), indent=1, ensure_ascii=False))
+    else:
+        echo("\n".join([_shown(found), *answers.conditions]))
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(text.split(",")) if text else ()
+
+
+def levels(items: Sequence[str], option: str, *, several: bool = True) -> dict[str, list[str]]:
+    """COLUMN=LEVEL as a table from columns to levels."""
+    found: dict[str, list[str]] = {}
+    for item in items:
+        column, equals, level = item.partition("=")
+        if not equals:
+            raise UsageError(f"{option} {item!r} is not COLUMN=LEVEL.")
+        if column in found and not several:
+            raise UsageError(f"{option} names {column} twice.")
+        found.setdefault(column, []).append(level)
+    return found
+
+
+def read_queries(file: Path) -> list[Query]:
+    """The queries of a JSON file."""
+    from stratsynth.answers import Query
+
+    try:
+        listed = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read ({error.strerror}).") from None
+    except (ValueError, RecursionError):
+        raise UsageError(f"{file} is no JSON.") from None
+    if not is_list(listed) or not listed or not all(isinstance(item, Mapping) for item in listed):
+        raise UsageError(f"{file} must be a JSON list of queries, such as [{{'columns': ['SEX']}}].")
+    for item in listed:
+        for key in item:
+            if key not in KEYS:
+                raise UsageError(f"{file}: a query has no key {key!r}{nearest(key, KEYS)}. It has: {', '.join(KEYS)}.")
+    return [Query(**item) for item in listed]
+
+
+def _rows(found: Mapping[str, list[Any]]) -> list[dict[str, Any]]:
+    """One table a result; what is not known is null."""
+    plain = {name: [None if _unknown(value) else value for value in values] for name, values in found.items()}
+    return [dict(zip(plain, row, strict=True)) for row in zip(*plain.values(), strict=True)]
+
+
+def _unknown(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)
+
+
+def _csv(found: Mapping[str, list[Any]]) -> str:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(found)
+    writer.writerows(["" if _unknown(value) else value for value in row] for row in zip(*found.values(), strict=True))
+    return text.getvalue()
+
+
+def _shown(found: Mapping[str, list[Any]]) -> str:
+    """A table for a terminal; columns that say nothing are left out."""
+    shown = {name: values for name, values in found.items()
+             if name not in {"model", "note"} or any(value and not _unknown(value) for value in values)}  # fmt: skip
+    cells = [[name, *("" if _unknown(v) else f"{v:.6g}" if isinstance(v, float) else str(v) for v in values)]
+             for name, values in shown.items()]  # fmt: skip
+    widths = [max(map(len, column)) for column in cells]
+    right = [any(isinstance(value, float) for value in values) for values in shown.values()]
+    return "\n".join(
+        "  ".join(
+            text.rjust(width) if number else text.ljust(width)
+            for text, width, number in zip(row, widths, right, strict=True)
+        ).rstrip()
+        for row in zip(*cells, strict=True)
+    )

@@ -1,0 +1,205 @@
+"""Gradients of networks that somebody wrote, many rows at once: what is asked of rows, and how it is tested first.
+
+The function that evaluates the network is not ours, and its matrix products may round a row's last digits otherwise
+beside other rows. So nothing here holds by construction but the clip. What is known:
+
+- The driver clips each row's vector to GRID - RESERVE units, in whole numbers, whatever the function returned. A clip
+  is GRID = 2^30 units. RESERVE = 2^20 units, a thousandth of the clip, is left for what one row's presence changes in
+  the last digits of others: it covers a unit in each of P coordinates of n rows of a sample, while n sqrt(P) <= 2^20.
+- That no row changes by more than a unit is tested, when a `PerRow` is made, on rows that are made up. It is not
+  proven, so every release that asked such a function is stamped `unverified`.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.checks import whole
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
+from stratsynth.questions.fairness import MOST_CELLS
+from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Function = Callable[[Floats, Floats, Ints, Floats], tuple[Floats, Floats]]
+
+GRID = 2**30
+"""A clip in units: that of `stratsynth.questions.total`, which imports this room's queries."""
+RESERVE = 2**20
+"""What is left of the clip for the last digits of other rows."""
+BATCH = 128
+"""The number of rows in every call; where fewer are left, the rest are zeros."""
+MOST_WEIGHTS = 2**18
+"""The most weights: each of `BATCH` rows has a number for each of them."""
+SEED = 20190
+"""The public seed of made-up rows."""
+SCALES = (0.03, 0.3)
+"""The standard deviations of made-up weights."""
+REMEDY = "a network must treat each row by itself: no batch statistics, nothing random, nothing kept between calls"
+
+
+@dataclass(frozen=True, eq=False)
+class PerRow:
+    """A function of weights that gives, for each row, a gradient and the probabilities of its classes; tested.
+
+    It is called with the weights, and for `BATCH` rows with their features between -1 and 1, their levels, and what a
+    penalty adds for each class (`slopes`). It returns the gradients of  log loss + <slopes, probabilities>  by the
+    weights, one line a row, and the probabilities, one line a row.
+    """
+
+    function: Function = field(metadata={"digest": False})
+    features: int
+    """Without the constant."""
+    classes: int
+    weights: int
+    clip: float
+    """The most L2 norm of a row's gradient."""
+
+    def __post_init__(self) -> None:
+        """Refuse a function whose rows are not each by itself, by made-up rows and weights alone.
+
+        Raises:
+            MechanismError: It fails, returns something else, or a row's vector depends on other rows, or on time.
+            Unsupported: There are too many weights.
+        """
+        for name in ("features", "classes", "weights"):
+            whole(f"per-row gradients: {name}", getattr(self, name), 1, error=MechanismError)
+        check_clip("per-row gradients", self.clip)
+        if self.weights > MOST_WEIGHTS:
+            raise Unsupported(
+                f"a network of {self.weights:,} weights is too large: at most {MOST_WEIGHTS:,}. Take fewer units."
+            )
+        rng = np.random.default_rng(SEED)
+        for scale in SCALES:
+            self._try(rng.normal(0, scale, self.weights), rng)
+
+    def _try(self, weights: Floats, rng: np.random.Generator) -> None:
+        """Compare the vectors of the same rows in several calls."""
+        x = np.clip(rng.uniform(-1.5, 1.5, (BATCH, self.features)), -1, 1)
+        rows = x, rng.integers(self.classes, size=BATCH), rng.normal(size=(BATCH, self.classes))
+        wanted = self._units(*self._called(weights, *rows))
+        for how, places in _arrangements(rng):
+            given = tuple(np.where(_like(places >= 0, part), part[places], 0) for part in rows)
+            found = self._units(*self._called(weights, *given))
+            here = places >= 0
+            if not (np.abs(found[here] - wanted[places[here]]) <= 1).all():
+                raise MechanismError(f"per-row gradients: made-up rows get other gradients when they {how}; {REMEDY}.")
+
+    def _called(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats]:
+        """The function's answer on made-up rows, which must be sound."""
+        try:
+            gradients, chances = self.function(weights.copy(), x.copy(), levels.copy(), slopes.copy())
+        except Exception as problem:
+            raise MechanismError(f"per-row gradients: the function fails on made-up rows: {problem!r}.") from problem
+        shapes = (BATCH, self.weights), (BATCH, self.classes)
+        for found, shape in zip((gradients, chances), shapes, strict=True):
+            if not is_plain(found) or found.shape != shape or not np.isfinite(found).all():
+                raise MechanismError(f"per-row gradients: the function must return finite float64 of shape {shape}.")
+        if chances.min() < 0 or abs(chances.sum(axis=1) - 1).max() > 1e-6:
+            raise MechanismError("per-row gradients: the probabilities of a row's classes must be 1 together.")
+        return gradients, chances
+
+    def _units(self, gradients: Floats, chances: Floats) -> Floats:
+        """Both in units, before they are cut to whole ones."""
+        length = np.sqrt((gradients * gradients).sum(axis=1, keepdims=True))
+        return np.hstack([gradients * (GRID / np.maximum(length, self.clip)), chances * GRID])
+
+    def sound(self, weights: Floats, x: Floats, levels: Ints, slopes: Floats) -> tuple[Floats, Floats] | None:
+        """Its answer on private rows, or None: neither errors nor warnings may come out of it."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            try:
+                gradients, chances = self.function(weights, x, levels, slopes)
+            except (Exception, SystemExit):  # noqa: BLE001 - its message could quote a row
+                return None
+        fits = is_plain(gradients) and gradients.shape == (len(x), self.weights)
+        return (gradients, chances) if fits and is_plain(chances) and chances.shape == slopes.shape else None
+
+
+def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    """How made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
+    order = np.arange(BATCH)
+    yield "come in another order", rng.permutation(BATCH)
+    yield "come in reverse", order[::-1]
+    yield "come with fewer others", np.where(rng.random(BATCH) < 0.5, rng.permutation(BATCH), -1)
+    for row in rng.permutation(BATCH)[:4]:
+        yield f"come alone (row {row})", np.where(order == 0, row, -1)
+    yield "are called a second time", order
+
+
+def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
+    """A mask of rows in the shape of their numbers."""
+    return mask.reshape(-1, *[1] * (part.ndim - 1))
+
+
+@dataclass(frozen=True, eq=False)
+class PerRowGradients(Query):
+    """As `FairGradients` for one model, whose gradients and probabilities are those of a `PerRow`.
+
+    The gradient of a row is clipped as one vector. The probabilities F of a row are not negative and add up to 1 at
+    most, so the norm of what it adds to its cell is at most 1, and exchanging a row moves the sums by at most sqrt(2).
+    """
+
+    design: Design
+    """The network gets its features without the first one, the constant."""
+    target: str
+    """A categorical column."""
+    per_row: PerRow
+    weights: Floats
+    by: Clique = ()
+    """The columns whose levels, fully crossed, are the cells; none where nothing is added to the loss."""
+    slopes: Floats | None = None
+    """Public numbers: one axis for each column of `by`, and one for classes."""
+    unverified: ClassVar[str] = (
+        "per-row gradients of a network that was tested on made-up rows, not proven, to treat each row by itself"
+    )
+
+    def __post_init__(self) -> None:
+        """Keep copies of the arrays that nobody can change."""
+        object.__setattr__(self, "weights", fixed(self.weights))
+        object.__setattr__(self, "slopes", fixed(self.slopes))
+
+    def check(self, schema: Schema) -> None:
+        """A tested function for this design and target, finite weights and slopes of the right shapes."""
+        what = "per-row gradients"
+        check_target(what, self.design, self.target, schema, numeric=False)
+        if type(self.per_row) is not PerRow:
+            raise MechanismError(f"{what}: per_row must be a PerRow, which tests its function.")
+        sizes = len(self.design.names(schema)) - self.design.intercept, schema.size(self.target)
+        if (self.per_row.features, self.per_row.classes) != sizes:
+            raise MechanismError(f"{what}: the function must be of {sizes[0]} features and {sizes[1]} classes.")
+        shape = (self.per_row.weights,)
+        if not is_plain(self.weights) or self.weights.shape != shape or not np.isfinite(self.weights).all():
+            raise MechanismError(f"{what}: weights must be finite, and of shape {shape}.")
+        if (self.slopes is None) != (not self.by):
+            raise MechanismError(f"{what}: `by` and `slopes` go together.")
+        if self.slopes is not None:
+            check_clique(what, self.by, schema)
+            if schema.cells(self.by) > MOST_CELLS:
+                raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
+            cells = (*schema.shape(self.by), sizes[1])
+            if not is_plain(self.slopes) or self.slopes.shape != cells or not np.isfinite(self.slopes).all():
+                raise MechanismError(f"{what}: slopes must be finite, one a cell of `by` and class.")
+
+    def replayed(self) -> Any:
+        """All but the values of weights and slopes, which come from earlier answers."""
+        return "per-row gradients", self.design, self.target, self.per_row.weights, f"{self.per_row.clip:.9g}", self.by
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """The gradient; and the sums of F, in whose unit GRID - RESERVE are 1, where there are cells."""
+        gradient = Block(self.per_row.weights, self.per_row.clip)
+        if not self.by:
+            return (gradient,)
+        size = schema.cells(self.by) * schema.size(self.target)
+        return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))

@@ -1,0 +1,42 @@
+"""A release folder's answers without its model: a question that tables answer is answered at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stratsynth.answers import Answers
+from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.release.certificate import read_certificate
+from stratsynth.release.hashes import CERTIFICATE, check_files, schema_of
+from stratsynth.release.measurements import FILE, read_measurements
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from stratsynth.models import Model
+
+
+def open_answers(folder: Path) -> Answers:
+    """What answers questions to a saved release.
+
+    Raises:
+        ReleaseError: A folder that is no release, or whose files are not those that its certificate lists.
+    """
+    record = read_certificate(folder)
+    check_files(folder, record, ("model/schema.toml", FILE))
+    try:
+        schema = Schema.from_toml(folder / "model" / "schema.toml")
+    except UsageError as error:
+        raise ReleaseError(f"model: {error}") from None
+    if schema.sha256 != schema_of(record):
+        raise ReleaseError(
+            f"{folder}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
+            "Get the release again from whoever made it."
+        )
+
+    def model() -> Model:
+        from stratsynth.release.release import Release
+
+        return Release.load(folder).model
+
+    return Answers(schema, record, lambda: read_measurements(folder), model)

@@ -1,0 +1,110 @@
+"""The chapter that answers questions in the page itself: columns, group, level and statistic from lists.
+
+All answers are worked out when the page is written and lie in it, so it needs no network and no program but the
+browser. The most useful ones are there: every column, the measured pairs of columns, for everybody and every group.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from markupsafe import Markup
+
+from stratsynth.answers import Answers, Query
+from stratsynth.answers.ask import answers
+from stratsynth.answers.squares import Squares
+from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.report.page import Figure, Section
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+
+MOST = 6_000
+"""The most results that a page holds, about 60 bytes each."""
+LARGEST = 400
+"""The most cells of a table of two columns that is offered."""
+
+
+def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) -> Section | None:
+    """The chapter; None where no table answers anything.
+
+    Args:
+        certificate: What certificate.json says.
+        measurements: What measurements.parquet holds.
+        schema: All columns.
+    """
+    if not measurements.num_rows:
+        return None
+    told = Answers(schema, certificate, lambda: measurements, _no_model)
+    try:
+        found = _found(told.squares, schema, tuple(certificate["strata"]["by"]))
+    except StratsynthError:  # strata that cannot be added up
+        return None
+    if not found:
+        return None
+    text = [
+        ("Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private records "
+        "themselves, which is what privacy cost, and a wider one for the population that they are a random sample of. "
+        "Estimates may lie below 0: noise is not cut off."),
+        *told.conditions,
+    ]  # fmt: skip
+    note = "Answered within this page; nothing leaves it. More questions: stratsynth query, or Release.query in Python."
+    return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=_box(found))])
+
+
+def _no_model() -> Model:
+    raise UsageError("a page asks tables alone.")
+
+
+def _found(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str, Any]]:
+    """Each set of columns with its levels, and for each group and statistic the figures of every level."""
+    held = {t.columns for t in squares.tables.everybody}
+    for leaf in squares.tables.leaves:
+        held |= {t.columns for t in leaf.tables}
+    pairs = sorted({tuple(c for c in schema.names if c in pair)
+                    for columns in held for pair in itertools.combinations(columns, 2)})  # fmt: skip
+    wanted = [(name,) for name in schema.names] + [pair for pair in pairs if schema.cells(pair) <= LARGEST]
+    found, room = [], MOST
+    for columns in wanted:
+        one = list(_asked(squares, schema, columns, [name for name in by if name not in columns]))
+        size = sum(len(figures) for _, _, figures in one)
+        if one and size <= room:
+            room -= size
+            levels = [", ".join(cell) for cell in itertools.product(*(schema.levels(name) for name in columns))]
+            found.append({"columns": " x ".join(columns), "levels": levels, "answers": one})
+    return found
+
+
+def _asked(
+    squares: Squares, schema: Schema, columns: tuple[str, ...], by: Sequence[str]
+) -> Iterator[tuple[str, str, list[list[float]]]]:
+    """Statistic, group, and a row of figures a level; only where something is known."""
+    for groups in ((), tuple(by)) if by else ((),):
+        named = [", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
+                 for cell in itertools.product(*(schema.levels(name) for name in groups))]  # fmt: skip
+        if len(named) * schema.cells(columns) > MOST:
+            continue
+        for statistic in ("count", "rate"):
+            (answer,) = answers(squares, [Query(columns, by=groups, statistic=statistic)])
+            figures = np.stack(
+                [answer.estimate, answer.noise_low, answer.noise_high, answer.low, answer.high], axis=1
+            ).reshape(len(named), -1, 5)
+            for name, part in zip(named, figures, strict=True):
+                if np.isfinite(part).all():
+                    yield statistic, name, [[float(f"{value:.5g}") for value in row] for row in part]
+
+
+def _box(found: Sequence[Mapping[str, Any]]) -> Markup:
+    """The data, out of which the page's script makes lists to choose from."""
+    data = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
+    return Markup(
+        '<div class="ask" data-asked="{}">'
+        '<p class="unscripted">This needs a browser that runs the scripts of a page.</p></div>'
+    ).format(data)

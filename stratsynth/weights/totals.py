@@ -1,0 +1,77 @@
+"""Totals of groups in a public file, such as a survey of an earlier year: shares for `Weights.public`.
+
+They are exact, so this is for files that anybody may read. A file that has an account was fitted to, and is refused.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import UsageError, WeightsError
+from stratsynth.schema import Schema
+from stratsynth.strata import crossing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+
+
+def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | None = None) -> pd.DataFrame:
+    """What each declared group counts in public rows: the columns of `by`, and `count`.
+
+    Args:
+        data: Public rows: a frame, an Arrow table or a path.
+        schema: The schema whose levels the groups have; rows with other values are left out, as it says.
+        by: The strata's columns.
+        weight: The column of what a row counts; the schema's own when not given. Public weights are not cut: what is
+            below 0, or no finite number, counts 0.
+
+    Raises:
+        UsageError: Columns that are not there; a WeightsError where nothing is counted.
+    """
+    import pandas as pd
+
+    from stratsynth.data.sources import open_source
+    from stratsynth.schema import Numeric
+    from stratsynth.schema.codec import encode_categorical, encode_numeric, locate
+    from stratsynth.schema.columns import Categorical
+    from stratsynth.schema.values import check_type, floats
+
+    strata, column = crossing(schema, by), schema.row_weight.column if weight is None else weight
+    source = open_source(data)
+    wanted = (*by, *(() if column is None else (column,)))
+    locate(wanted, source.columns())
+    table = source.read(wanted)
+    cell, known = np.zeros(table.num_rows, np.int64), np.ones(table.num_rows, bool)
+    for name in by:
+        kind, values = schema.column(name), table.column(name)
+        check_type(name, values.type)
+        codes = encode_categorical(kind, values) if isinstance(kind, Categorical) else encode_numeric(kind, values)[0]
+        known &= codes >= 0
+        cell = cell * kind.size + codes
+    counts = known.astype(float)
+    if column is not None:
+        check_type(column, table.column(column).type)
+        weights, _ = floats(Numeric(lower=0, upper=1, bins=1), table.column(column))
+        counts *= np.where(np.isnan(weights), 0.0, np.maximum(weights, 0.0))
+    totals = np.bincount(np.where(known, cell, 0), counts, len(strata))
+    if not totals.sum() > 0:
+        raise WeightsError("weights: no row of this file counts anything in the groups of the schema.")
+    return pd.DataFrame([s.to_dict() | {"count": t} for s, t in zip(strata, totals.tolist(), strict=True)])
+
+
+def write_totals(data: Path, schema: Path, by: Sequence[str], weight: str | None, out: Path) -> tuple[float, int]:
+    """Write them to a new CSV file; the total, and the number of groups."""
+    from stratsynth.accounting.registry import refuse_public
+
+    if out.exists():
+        raise UsageError(f"{out} exists already; name another file with -o.")
+    refuse_public(data)
+    found = group_totals(data, Schema.load(schema), by, weight)
+    found["count"] = [int(c) if float(c).is_integer() else c for c in found["count"]]
+    found.to_csv(out, index=False, lineterminator="\n")
+    return float(found["count"].sum()), len(found)

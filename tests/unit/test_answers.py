@@ -1,0 +1,250 @@
+"""Questions to a release: estimates, intervals that hold, and what is not estimable."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from stratsynth.adapters import MST, Fixed, Independent, Pooled
+from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
+from stratsynth.evaluation.scores.marginals import coded
+
+from helpers import small
+from stratsynth import Budget, Groups, Stratified, Weights, fit
+from stratsynth.answers import Query
+from stratsynth.answers.ask import answers
+from stratsynth.answers.squares import Squares
+from stratsynth.answers.tables import Leaf, Noisy, Tables
+from stratsynth.errors import SchemaError, Unsupported, UsageError
+from stratsynth.noise import SeededEntropy
+
+FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note"]
+
+
+@pytest.fixture(scope="module")
+def stratified():
+    return small.small_release()
+
+
+@pytest.fixture(scope="module")
+def clear():
+    """So little noise that counts are exact to within one."""
+    return fit(small.stratified(), small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+
+
+def rows():
+    """The rows as a fit of the schema reads them."""
+    frame = small.people()
+    return frame.assign(AGE=frame.AGE.clip(0, 9), WORK=frame.WORK.where(frame.WORK != "zebra", "no"))
+
+
+def test_a_frame_has_the_groups_then_the_cells_then_the_figures(stratified):
+    found = stratified.query(["WORK"], by=["SEX"])
+    assert list(found.columns) == ["SEX", "WORK", *FIGURES]
+    assert found.SEX.tolist() == ["1"] * 3 + ["2"] * 3
+    assert found.WORK.tolist() == ["N", "yes", "no"] * 2
+    assert (found.noise_low < found.estimate).all()
+    assert (found.estimate < found.noise_high).all()
+    assert (found.low <= found.noise_low).all()
+    assert (found.high >= found.noise_high).all()
+
+
+def test_with_hardly_any_noise_estimates_are_what_the_rows_say(clear):
+    real = rows()
+    counts = clear.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP", "WORK"]).estimate
+    truth = real.groupby(["SEX", "GROUP", "WORK"]).size()
+    assert all(round(value) == truth.get(cell, 0) for cell, value in counts.items())
+    rate = clear.query(["WORK"], by=["SEX"], where={"GROUP": "a"}, statistic="rate").set_index(["SEX", "WORK"]).estimate
+    inside = real[real.GROUP == "a"]
+    for sex, work in itertools.product("12", ("N", "yes", "no")):
+        true = (work == inside[sex == inside.SEX].WORK).mean()
+        assert rate[sex, work] == pytest.approx(true, abs=0.02)
+    share = clear.query(["WORK"], by=["SEX"], statistic="share").estimate
+    assert share.sum() == pytest.approx(1, abs=1e-9)
+    middles = real.AGE.map(lambda age: (1.0, 4.0, 7.5)[0 if age < 3 else 1 if age < 6 else 2])
+    mean = clear.query(["AGE"], by=["SEX"], statistic="mean").set_index("SEX").estimate
+    assert mean.to_dict() == pytest.approx(middles.groupby(real.SEX).mean().to_dict(), abs=0.15)
+    gap = clear.query(["AGE"], by=["SEX"], statistic="mean", versus={"SEX": "1"}).set_index("SEX").estimate
+    assert gap["2"] == pytest.approx(mean["2"] - mean["1"], abs=1e-9)
+    assert gap["1"] == 0
+
+
+def test_what_real_rows_answer_is_what_pandas_counts():
+    real, codes = rows(), coded(small.people(), small.SCHEMA)
+    queries = [Query(["WORK"], by=["SEX"], statistic="rate"), Query(["AGE"], by=["GROUP"], statistic="quantile"),
+               Query(where={"SEX": "1", "WORK": ["yes", "no"]}), Query(["AGE"], statistic="mean")]  # fmt: skip
+    rate, median, count, mean = real_values(codes, small.SCHEMA, queries)
+    assert rate.tolist() == pytest.approx([
+        (w == real[s == real.SEX].WORK).mean() for s in "12" for w in ("N", "yes", "no")
+    ])  # fmt: skip
+    assert count.tolist() == pytest.approx([((real.SEX == "1") & real.WORK.isin(["yes", "no"])).sum()])
+    assert mean[0] == pytest.approx(real.AGE.map(lambda a: (1.0, 4.0, 7.5)[(a >= 3) + (a >= 6)]).mean())
+    for group, found in zip("ab", median, strict=True):
+        ages = real[group == real.GROUP].AGE
+        counted = [(ages < 3).sum(), ((ages >= 3) & (ages < 6)).sum(), (ages >= 6).sum()]
+        below, i = len(ages) / 2, 0
+        while below > counted[i]:
+            below, i = below - counted[i], i + 1
+        low, high = ((0, 2), (3, 5), (6, 9))[i]
+        assert found == pytest.approx(low + (high - low) * below / counted[i])
+
+
+def test_groups_add_up_and_so_do_levels(stratified):
+    whole = stratified.query().estimate[0]
+    for query in ({"columns": ["WORK"]}, {"columns": ["AGE"], "by": ["SEX"]}, {"by": ["SEX", "GROUP"]}):
+        assert stratified.query(**query).estimate.sum() == pytest.approx(whole, abs=1e-6)
+    parts = stratified.query(["WORK"], by=["GROUP"]).groupby("WORK").estimate.sum()
+    assert parts.to_dict() == pytest.approx(stratified.query(["WORK"]).set_index("WORK").estimate.to_dict(), abs=1e-6)
+
+
+def test_what_no_table_covers_is_not_estimable_and_says_what_is_near(stratified):
+    found = stratified.query(["WORK", "AGE"])
+    assert set(found.status) == {"not_estimable"}
+    assert found[FIGURES[:6]].isna().to_numpy().all()
+    assert found.note[0] == "no measured table covers WORK x AGE; there are WORK; AGE"
+    assert found.model.sum() == pytest.approx(stratified.query().estimate[0], rel=1e-6)
+
+
+def test_a_group_that_may_be_empty_has_counts_and_no_rates():
+    release = fit(small.stratified(), small.table(), Budget(0.05, 1e-9), entropy=SeededEntropy(3))
+    assert "not_estimable" not in set(release.query(["WORK"], by=["SEX", "GROUP"]).status)
+    found = release.query(["WORK"], by=["SEX", "GROUP"], statistic="rate")
+    empty = found[(found.SEX == "2") & (found.GROUP == "b")]
+    assert set(empty.status) == {"not_estimable"}
+    assert set(empty.note) == {"for all that is known there may be no such rows"}
+    assert set(release.query(["AGE"], by=["SEX", "GROUP"], statistic="quantile").status) >= {"not_estimable"}
+
+
+def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
+    merged = Stratified(
+        Independent(), ["SEX", "GROUP"], Weights.public(small.shares_frame(), citation="made up for testing"),
+        Groups(merge={"GROUP": {"either": ["a", "b"]}}),
+    )  # fmt: skip
+    release = fit(merged, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    real = rows()
+    found = release.query(by=["SEX", "GROUP"]).set_index(["SEX", "GROUP"]).estimate
+    assert {cell: round(value) for cell, value in found.items()} == real.groupby(["SEX", "GROUP"]).size().to_dict()
+    assert set(release.query(["WORK"], by=["GROUP"]).status) == {"not_estimable"}
+    assert set(release.query(["WORK"], by=["SEX"]).status) <= {"ok", "small"}
+    noisy = Stratified(Fixed(tables=[["WORK"]]), ["SEX"], Weights.private(share=0.5))
+    one = fit(noisy, small.table(), small.BUDGET).query(by=["SEX"]).noise_sd[0]
+    two = fit(Stratified(Fixed(tables=[["WORK"]]), ["SEX"], small.even(small.SCHEMA, "SEX")), small.table(),
+              small.BUDGET).query(by=["SEX"]).noise_sd[0]  # fmt: skip
+    # half of rho on counts of the groups, half on three cells each: 1 / (1/2 + 1/6) against 1 / (1/3)
+    assert (one / two) ** 2 == pytest.approx((1 / (1 / 2 + 1 / 6)) / 3, rel=1e-6)
+    pooled = fit(
+        Pooled(base="mst", by=["SEX"], weights=small.even(small.SCHEMA, "SEX"), share=0.5), small.table(),
+        Budget(20, 1e-6),
+    )  # fmt: skip
+    assert set(pooled.query(["WORK"]).status) <= {"ok", "small"}
+
+
+def test_the_names_of_merges_survive_saving(tmp_path):
+    merged = Stratified(
+        Independent(), ["GROUP"], small.even(small.SCHEMA, "GROUP"), Groups(merge={"GROUP": {"either": ["a", "b"]}})
+    )
+    release = fit(merged, small.table(), small.BUDGET)
+    again = type(release).load(release.save(tmp_path / "release"))
+    assert again.query(by=["GROUP"]).equals(release.query(by=["GROUP"]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "message"),
+    [
+        ({"columns": ["WORKS"]}, SchemaError, "did you mean 'WORK'"),
+        ({"columns": ["WORK"], "by": ["WORK"]}, UsageError, "both columns and by"),
+        ({"columns": ["WORK"], "where": {"SEX": "3"}}, SchemaError, "no level '3'"),
+        ({"columns": ["WORK"], "where": {"SEX": 3}}, UsageError, "are texts"),
+        ({"columns": ["WORK"], "where": "SEX=1"}, UsageError, "a table from columns to levels"),
+        ({"columns": ["WORK"], "statistic": "mean"}, UsageError, "is not numeric"),
+        ({"columns": ["AGE", "WORK"], "statistic": "mean"}, UsageError, "of one column"),
+        ({"columns": ["AGE"], "statistic": "median"}, UsageError, 'must be "count" or'),
+        ({"columns": ["WORK"], "level": 1}, UsageError, "below 1"),
+        ({"columns": ["WORK"], "versus": {"SEX": "1"}}, UsageError, "not among the columns"),
+        ({"columns": ["AGE"], "statistic": "quantile", "by": ["SEX"], "versus": {"SEX": "1"}}, Unsupported, "quantile"),
+        ({"columns": ["WORK", "WORK"]}, UsageError, "different columns"),
+    ],
+)
+def test_questions_that_make_no_sense_are_refused(stratified, wrong, error, message):
+    with pytest.raises(error, match=message):
+        stratified.query(**wrong)
+
+
+def test_many_questions_at_once_are_answered_as_one_by_one(stratified):
+    levels = [{"SEX": "1"}, {"SEX": "2", "GROUP": ["a", "b"]}, {"SEX": "2"}, {}]
+    queries = [Query(["WORK"], where=where, statistic=s) for where in levels for s in ("count", "share", "rate")]
+    queries += [Query(["AGE"], where=where, statistic=s) for where in levels for s in ("mean", "quantile")]
+    found = stratified.answers.frames(queries)
+    assert list(found.columns) == ["query", "cell", *FIGURES]
+    for number, query in enumerate(queries):
+        one = stratified.answers.frame(query)
+        here = found[found["query"] == number].reset_index(drop=True)
+        assert np.allclose(here[FIGURES[:6]], one[FIGURES[:6]], equal_nan=True)
+    assert found.cell[0] == "WORK=N"
+
+
+def test_choices_are_said_where_tables_were_chosen(stratified):
+    assert stratified.answers.conditions == ()
+    (said,) = fit(MST(), small.table(), small.BUDGET).answers.conditions
+    assert "chosen from earlier noisy answers" in said
+
+
+SIZES = (3, 5)
+TRUE = np.array([[300, 40, 160, 9, 90], [2000, 700, 10, 400, 900], [50, 5, 30, 0, 12]], dtype=float)
+QUESTIONS = [Query(["AGE"], by=["SEX"]), Query(["AGE"], by=["SEX"], statistic="rate"),
+             Query(["AGE"], statistic="share"),
+             Query(["AGE"], by=["SEX"], statistic="mean"), Query(["AGE"], by=["SEX"], statistic="quantile"),
+             Query(["AGE"], by=["SEX"], statistic="rate", versus={"SEX": "a"})]  # fmt: skip
+WORLD = type(small.SCHEMA)({
+    "SEX": type(small.SCHEMA.column("SEX"))(levels=("a", "b", "c")),
+    "AGE": type(small.SCHEMA.column("AGE"))(lower=0, upper=50, bins=5),
+})  # fmt: skip
+
+
+def intervals(times, counted, stated, rng):
+    """How often intervals at 90 % hold: of noise, and of noise and sampling. Tables of groups, and of everybody."""
+    held = {query: [[], []] for query in map(id, QUESTIONS)}
+    whole = TRUE.sum()
+    asked = [Query(q.columns, q.where, q.by, q.statistic, 0.9, versus=q.versus) for q in QUESTIONS]
+    population = exact(TRUE)
+    for _ in range(times):
+        people = rng.multinomial(int(whole), TRUE.ravel() / whole).reshape(TRUE.shape).astype(float)
+        leaves = [Leaf(str(i), {"SEX": [i]}, [
+            Noisy(("AGE",), people[i] + rng.normal(0, counted, 5), stated**2)
+        ]) for i in range(3)]  # fmt: skip
+        everybody = Noisy(("AGE",), people.sum(axis=0) + rng.normal(0, counted, 5), stated**2)
+        squares = Squares(Tables(WORLD, frozenset({"SEX"}), tuple(leaves), (everybody,)))
+        own = [a.estimate for a in answers(exact(people), asked)]
+        true = [a.estimate for a in answers(population, asked)]
+        for i, answer in enumerate(answers(squares, asked)):
+            known = np.isfinite(answer.estimate) & (answer.noise_sd > 0) & np.isfinite(own[i])
+            held[id(QUESTIONS[i])][0] += ((answer.noise_low <= own[i]) & (own[i] <= answer.noise_high))[known].tolist()
+            held[id(QUESTIONS[i])][1] += ((answer.low <= true[i]) & (true[i] <= answer.high))[known].tolist()
+    return [[float(np.mean(part)) for part in held[id(query)]] for query in QUESTIONS]
+
+
+def exact(values):
+    return Squares(Tables(WORLD, frozenset(), (Leaf("", {}, [Noisy(("SEX", "AGE"), values, 1e-12)]),), ()))
+
+
+def test_intervals_hold_as_often_as_they_say():
+    for noise, both in intervals(150, 6.0, 6.0, np.random.default_rng(0)):
+        assert abs(noise - 0.9) < 0.045  # cells of one fit are correlated; the test below says what this can see
+        assert abs(both - 0.9) < 0.045
+
+
+def test_the_same_test_fails_where_noise_is_understated_or_overstated():
+    for counted in (6.0 / 0.7, 6.0 / 1.4):
+        found = intervals(100, counted, 6.0, np.random.default_rng(1))
+        assert all(abs(noise - 0.9) > 0.045 for noise, _ in found)
+
+
+def test_published_intervals_hold_what_the_rows_say_group_by_group():
+    release = fit(small.stratified(), small.table(), Budget(2, 1e-9), entropy=SeededEntropy(5))
+    found = interval_coverage(small.people(), release, by=["SEX"])
+    assert list(found.columns) == ["SEX", "n", "value", "low", "high", "not_estimable", "status"]
+    assert found.n.tolist() == [8, 8]  # of GROUP, AGE and WORK
+    assert (found.value > 0.6).all()
+    nothing = interval_coverage(small.people(), fit(Independent(), small.table(), small.BUDGET), by=["SEX"])
+    assert nothing.status.tolist() == ["not_estimable"] * 2
+    assert math.isnan(nothing.value[0])

@@ -1,0 +1,78 @@
+"""The chapter of a release's report that answers questions in the page."""
+
+import html
+import json
+import re
+
+import pandas as pd
+import pytest
+from stratsynth.adapters import CoinPress, Fixed
+
+from helpers import browser, small
+from stratsynth import Budget, Categorical, Schema, fit, open_table
+from stratsynth.release.page.frame import release_page
+
+
+def page_of(release):
+    return release_page(release.certificate, release.measurements, release.model.schema, returns=release.model.returns)
+
+
+def data_of(page):
+    return json.loads(html.unescape(re.search(r'data-asked="(.*?)"', page).group(1)))
+
+
+@pytest.fixture(scope="module")
+def release():
+    return small.small_release(seed=2)
+
+
+def test_the_page_holds_the_answers_of_query(release):
+    asked = {one["columns"]: one for one in data_of(page_of(release))}
+    assert set(asked) == {"SEX", "GROUP", "AGE", "WORK"}
+    assert asked["WORK"]["levels"] == ["N", "yes", "no"]
+    found = {(statistic, group): rows for statistic, group, rows in asked["WORK"]["answers"]}
+    query = release.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP"])
+    figures = ["estimate", "noise_low", "noise_high", "low", "high"]
+    for row, (_, cell) in zip(found["count", "SEX 1, GROUP a"], query.loc["1", "a"].iterrows(), strict=True):
+        assert row == pytest.approx([cell[name] for name in figures], rel=1e-4)
+    assert ("rate", "everybody") in found
+
+
+def test_releases_without_tables_have_no_such_chapter():
+    assert 'class="ask"' not in page_of(fit(CoinPress(columns=["AGE"]), small.table(), small.BUDGET))
+
+
+def test_no_level_ends_the_data():
+    evil = '"><script>alert(1)</script>&amp;'
+    schema = Schema({"A": Categorical(levels=(evil, "b")), "B": Categorical(levels=("1", "2"))})
+    frame = pd.DataFrame({"A": ["b"] * 20, "B": ["1", "2"] * 10})
+    release = fit(Fixed(), open_table(frame, schema=schema, declared_size=20), small.BUDGET)
+    page = page_of(release)
+    assert "<script>alert" not in page
+    assert data_of(page)[0]["levels"][0] == evil
+
+
+@browser.needed
+def test_lists_choose_among_the_answers(tmp_path):
+    tables = [["SEX", "WORK"], ["AGE"]]
+    release = fit(Fixed(tables=tables), small.table(), Budget(5, 1e-9))
+    (tmp_path / "page.html").write_text(page_of(release), encoding="utf-8")
+    with browser.Browser() as tab:
+        tab.open(tmp_path / "page.html")
+        assert tab.complaints() == []
+        assert [url for url in tab.requests() if not url.startswith("file:")] == []
+        assert tab.run("document.querySelector('.ask .unscripted')") is None
+        pick = (
+            "(() => {{ const list = document.querySelectorAll('.ask select')[{0}]; list.value = {1!r};"
+            " list.dispatchEvent(new Event('change')); }})()"
+        )
+        tab.run(pick.format(0, "SEX x WORK"))
+        tab.run(pick.format(1, "share of the group"))
+        tab.run(pick.format(3, "2, yes"))
+        rows = tab.run("[...document.querySelectorAll('.ask tbody tr')].map((row) => row.innerText)")
+        (row,) = rows
+        estimate = release.query(["SEX", "WORK"], statistic="rate").set_index(["SEX", "WORK"]).estimate["2", "yes"]
+        assert row.split("\t")[:2] == ["2, yes", f"{100 * estimate:.1f} %"]
+        tab.open(tmp_path / "page.html", width=375, phone=True)
+        assert tab.run("document.documentElement.scrollWidth") <= 375
+        tab.picture(tmp_path / "page.png")

@@ -1,0 +1,101 @@
+"""Least squares over all tables in closed form, against the dense solution of the same problem."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from stratsynth import Categorical, Schema
+from stratsynth.answers.squares import Functions, Squares
+from stratsynth.answers.tables import Leaf, Noisy, Tables
+
+SIZES = {"G": 3, "A": 2, "B": 3, "C": 2}
+SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(size)))) for name, size in SIZES.items()})
+CELLS = list(itertools.product(*map(range, SIZES.values())))
+
+
+def world(strata, tables, everybody, seed=0):
+    """Tables of strata (lists of codes of G) and of everybody, each of columns and variance, with random values."""
+    rng = np.random.default_rng(seed)
+    leaves, rows = [], []
+
+    def drawn(columns, variance, codes):
+        shape = tuple(len(codes) if name == "G" else SIZES[name] for name in columns)
+        values = rng.normal(0, 10, shape)
+        rows.extend((columns, cell, codes, values[cell], variance) for cell in np.ndindex(shape))
+        return Noisy(columns, values, variance)
+
+    for codes, own in zip(strata, tables, strict=True):
+        found = [drawn(columns, variance, codes) for columns, variance in own]
+        leaves.append(Leaf(str(codes), {"G": list(codes)} if len(strata) > 1 else {}, found))
+    pooled = [drawn(columns, variance, (0, 1, 2)) for columns, variance in everybody]
+    by = frozenset({"G"}) if len(strata) > 1 else frozenset()
+    return Squares(Tables(SCHEMA, by, tuple(leaves), tuple(pooled))), rows
+
+
+def dense(rows, functions):
+    """Estimates and covariances of functions by one linear system in the cells of all columns; None: not estimable."""
+    names = tuple(SIZES)
+    design = np.zeros((len(rows), len(CELLS)))
+    for i, (columns, cell, codes, _, _) in enumerate(rows):
+        for j, joint in enumerate(CELLS):
+            at = dict(zip(names, joint, strict=True))
+            place = {name: codes.index(at["G"]) if name == "G" and at["G"] in codes else at[name] for name in columns}
+            design[i, j] = at["G"] in codes and all(place[n] == c for n, c in zip(columns, cell, strict=True))
+    values, variances = np.array([r[3] for r in rows]), np.array([r[4] for r in rows])
+    normal = design.T @ (design / variances[:, None])
+    inverse = np.linalg.pinv(normal, rcond=1e-10, hermitian=True)
+    weights = np.ones((functions.number, len(CELLS)))
+    for name, factor in functions.factors.items():
+        weights *= factor[:, [joint[names.index(name)] for joint in CELLS]]
+    known = np.abs(weights @ (np.eye(len(CELLS)) - inverse @ normal)).max(axis=1) < 1e-8
+    return weights @ inverse @ (design.T @ (values / variances)), weights @ inverse @ weights.T, known
+
+
+def asked(rng, names, number=12):
+    """Functions of some columns: levels, sets of levels, and arbitrary numbers."""
+    factors = {}
+    for name in names:
+        kinds = [np.eye(SIZES[name])[rng.integers(SIZES[name])], rng.integers(0, 2, SIZES[name]) * 1.0,
+                 rng.normal(size=SIZES[name]), np.ones(SIZES[name])]  # fmt: skip
+        factors[name] = np.stack([kinds[rng.integers(4)] for _ in range(number)])
+    return Functions(number, factors)
+
+
+FULL = [(("A", "B"), 4.0), (("B", "C"), 9.0), (("A",), 1.0), (("C",), 2.0)]
+WORLDS = {
+    "one table of two columns and their margins": ([(0, 1, 2)], [[*FULL, (("G", "A"), 3.0)]], []),
+    "strata that measured the same": ([(0,), (1,), (2,)], [FULL, FULL, FULL], []),
+    "strata of other tables": ([(0,), (1,), (2,)], [FULL, FULL[:2], [(("A", "B", "C"), 5.0)]], []),
+    "everybody too": ([(0,), (1,), (2,)], [FULL, FULL[:2], FULL[1:]], [(("A", "B"), 2.0), (("C",), 7.0)]),
+    "strata that measured nothing": ([(0,), (1,), (2,)], [FULL, [], []], [(("A", "B"), 2.0), (("C",), 7.0)]),
+    "a merge": ([(0, 2), (1,)], [[*FULL, (("G", "A"), 3.0), (("B", "G"), 2.0)], FULL], []),
+    "a merge and everybody": ([(0, 2), (1,)], [[*FULL, (("A", "G"), 3.0)], []], [(("A", "B"), 2.0), (("C",), 7.0)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", WORLDS)
+def test_estimates_and_covariances_are_those_of_the_dense_solution(case):
+    squares, rows = world(*WORLDS[case])
+    rng, some = np.random.default_rng(1), 0
+    for names in [(), ("A",), ("G",), ("A", "B"), ("G", "A"), ("G", "B"), ("A", "C"), ("G", "A", "B", "C")]:
+        one, other = asked(rng, names), asked(rng, names[:1])
+        both = Functions(24, {n: np.concatenate([one.factors[n], other.factors.get(n, np.ones((12, SIZES[n])))])
+                              for n in names})  # fmt: skip
+        values, covariance, known = dense(rows, both)
+        found, sure = squares.estimate(one)
+        assert (sure == known[:12]).all(), (case, names)
+        some += int(sure.sum())
+        assert np.allclose(found[sure], values[:12][sure], atol=1e-9, rtol=1e-9)
+        assert np.allclose(squares.covariance(one, one)[sure], np.diag(covariance)[:12][sure], atol=1e-9, rtol=1e-9)
+        pairs = sure & known[12:]
+        between = np.diag(covariance[:12, 12:])
+        assert np.allclose(squares.covariance(one, other)[pairs], between[pairs], atol=1e-9, rtol=1e-9)
+    assert some > 30
+
+
+def test_functions_of_groups_add_up_to_everybodys():
+    squares, _ = world(*WORLDS["everybody too"])
+    groups = Functions(3, {"G": np.eye(3), "A": np.tile([1.0, 0.0], (3, 1))})
+    everybody = Functions(1, {"A": np.array([[1.0, 0.0]])})
+    assert squares.estimate(groups)[0].sum() == pytest.approx(squares.estimate(everybody)[0][0], abs=1e-9)
