@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from stratsynth.cli.app import app
 from stratsynth.mechanisms.registry import load
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
-from stratsynth.schema import Categorical, Numeric, Schema, Temporal
+from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.toml import FORMAT, IMPLIED
@@ -55,6 +55,8 @@ _WORDS = {
     "Mapping[str, float]": "table of numbers",
     "Mapping[str, Sequence[float]]": "table of lists of numbers",
     "Mapping[str, Condition]": "table of conditions",
+    "Grouping": "table of lists of texts",
+    "tuple[Grouping, ...]": "list of tables of lists of texts",
     "Merges": "table of tables of lists",
     "Unit": "table",
     "Mechanism[Any]": "the name of a mechanism",
@@ -118,7 +120,7 @@ def schema() -> str:
         "# Keys of a schema", _MADE, "## The file", _table(top),
         "## unit", 'Either "record", or a table of these keys.', _table(_keys(Unit)),
     ]  # fmt: skip
-    for kinds, cls in (('"categorical"', Categorical), ('"numeric"', Numeric)):
+    for kinds, cls in (('"categorical"', Categorical), ('"nested"', Nested), ('"numeric"', Numeric)):
         parts += [f"## [columns.NAME] kind = {kinds}", _first(cls), _table(_keys(cls))]
     shown = _keys(Temporal, leave=tuple(IMPLIED))
     parts += ['## [columns.NAME] kind = "date", "datetime", "time" or "duration"', _first(Temporal), _table(shown)]

@@ -95,6 +95,7 @@ def test_every_mechanism_and_each_of_its_settings_is_there(pages):
 
 BOUNDS = {
     "categorical": 'levels = ["a"]',
+    "nested": 'levels = ["a"]',
     "numeric": "lower = 0\nupper = 9",
     "date": 'lower = "2024-01-01"\nupper = "2024-12-31"',
 }
