@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.audit.broken import Breakage, everybody
@@ -55,7 +55,8 @@ BESIDE = "the loss of the same sample, unclipped"
 
 def people(group: int) -> MemoryRows:
     """Everybody is of this group."""
-    codes = {"GROUP": np.full(WIDTH, group, np.uint8), "WHO": np.arange(WIDTH, dtype=np.uint16)}
+    codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
+    codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
     return MemoryRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)
 
 

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "attribute", "lens")}
 """The parts that can be measured alone."""
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=[part for parts in ONLY.values() for part in parts],
-        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone",
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute or lens alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -56,8 +56,8 @@ def main() -> int:
     elif arguments.name == "predict":
         module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
         data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
-        if data and arguments.only == "lens":
-            parser.error("the lens is measured on simulated people: leave --adult and --law out.")
+        if data and arguments.only in {"lens", "attribute"}:
+            parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
         figures = module.run(seeds=arguments.seeds, **data)
     else:
         figures = module.run()

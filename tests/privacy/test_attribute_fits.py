@@ -219,7 +219,7 @@ def test_from_a_recipe_to_predictions(folder):
     run(folder, "fit", "recipe.toml", "-o", "release")
     told = run(folder, "certificate", "release")
     assert told.lstrip().startswith("*** NOT PROTECTED: the columns C, D, X, Y, Z, and the number of records.")
-    assert "stray quote in a protected value" in " ".join(told.split())
+    assert "also where a protected value is why, as by a stray quote" in " ".join(told.split())
     person = [f"--{key}=x" for key in ("name", "slug", "curator", "use", "region", "author")]
     registry = " ".join(run(folder, "certificate", "release", "--registry", *person, "--published=2026-01-01").split())
     assert "if the values of one record in the columns other than C, D, X, Y, Z change" in registry

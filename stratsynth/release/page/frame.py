@@ -104,6 +104,8 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
         (f"The promise has two numbers, epsilon {certificate['guarantee']['epsilon']:g} and delta "
         f"{certificate['guarantee']['delta']:g}; what they mean, and what is not protected, is said below."),
     ]  # fmt: skip
+    if "public_columns" in certificate:
+        lead.insert(1, "That is so of the protected columns alone: others may be in it as they are, as is said above.")
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]
