@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stratsynth.models import Predictor
 
 PENALTIES = (0.5, 2.0)
-EPSILONS = (0.1, 1.0)
+EPSILONS = (0.25,)
 TRAIN, TEST = 20_000, 20_000
 PROTECTED = {"all": Neighbours.ADD_REMOVE, "sensitive": Neighbours.ATTRIBUTE}
 
