@@ -23,7 +23,15 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
-from stratsynth.errors import RecipeError, SchemaError, StratsynthError, Unsupported, UsageError, WeightsError
+from stratsynth.errors import (
+    NotPrivateWarning,
+    RecipeError,
+    SchemaError,
+    StratsynthError,
+    Unsupported,
+    UsageError,
+    WeightsError,
+)
 from stratsynth.noise import SeededEntropy, SystemEntropy
 from stratsynth.planning import plan
 from stratsynth.questions import (
@@ -505,3 +513,17 @@ def test_an_audit_finds_nothing_beyond_the_claim(neighbours):
     assert found.verdict == "within"
     assert found.lower > 0.5 * found.claim
     assert found.controls[0].state == "caught"
+
+
+def test_public_data_in_one_call_are_weighted_too():
+    """Their size is the total of the weights, and so are the groups' own shares."""
+    frame = people(300)
+    with pytest.warns(NotPrivateWarning):
+        release = ss.synthesize(frame, epsilon=5, schema=WEIGHED, public=True, by=["SEX"], mechanism="mst")
+    weights = counted(frame)
+    assert release.declared_size == weights.sum()
+    assert release.certificate["row_weight"]["column"] == "PWGTP"
+    drawn = release.sample(4_000, seed=1)
+    assert (drawn["SEX"].astype(str) == "1").mean() == pytest.approx(
+        weights[frame["SEX"] == "1"].sum() / weights.sum(), abs=0.03
+    )
