@@ -28,8 +28,8 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
-        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: coverage "
-        "of one mechanism alone, or `tables` or `speed`",
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
+        "coverage of one mechanism alone, or `tables` or `speed`",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
