@@ -16,7 +16,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
-from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
 from stratsynth.cli.work import describe_check, fit_recipe
 from stratsynth.data.draft import check
 from stratsynth.data.load import load_rows
@@ -188,7 +188,7 @@ def test_rows_of_one_unit_keep_their_weights():
 AGE = Columns(("AGE",), (4.0,), (3.0,), clip=1.0)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize(
     "question",
     [
@@ -205,7 +205,7 @@ def test_noise_and_sensitivity_grow_with_the_largest_weight(question, neighbours
             assert other.details[name] == pytest.approx(300 * one.details[name], rel=1e-12)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_a_score_moves_by_the_largest_weight(neighbours):
     score = Distance(("SEX",), np.array([40.0, 60.0]))
     assert score.moved(WEIGHED, neighbours) == 300 * score.moved(SCHEMA, neighbours)
@@ -214,7 +214,7 @@ def test_a_score_moves_by_the_largest_weight(neighbours):
     )
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_scores_of_sums_move_by_the_largest_weight(neighbours):
     """In whole units, before and after one more row of the largest weight, whose contribution is a whole clip."""
     peak = Peak(Columns(("AGE",), (-100.0,), (1.0,), 1.0), np.array([[2.0], [1.0]]), np.zeros(2), sign=-1)
@@ -230,7 +230,7 @@ def test_scores_of_sums_move_by_the_largest_weight(neighbours):
     assert 0.49 * reach < abs(after - before) * (2 if neighbours == Neighbours.REPLACE else 1) <= reach
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_scores_of_confusions_move_by_the_largest_weight(neighbours):
     query = Confusions(Design(("AGE",)), "SEX", np.array([[0.1, 0.2]]), ("GROUP",))
     cells = np.zeros((2, 2, 2))
