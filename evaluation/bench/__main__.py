@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "answers")
-MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
+MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens"), "answers": MADE}
 """The parts that can be measured alone."""
 
@@ -27,7 +27,7 @@ def main() -> int:
         "--only",
         choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
         help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone; answers: coverage of one "
-        "mechanism alone, or `tables` or `speed`",
+        "mechanism alone, or `samples`, `tables` or `speed`",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"

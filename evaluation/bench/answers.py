@@ -71,6 +71,7 @@ def _tables() -> tuple[tuple[str, ...], ...]:
 def run(*, seeds: int = 1_000, only: str | None = None, acs: str | None = None) -> list[Figure]:
     """Coverage of every mechanism over `seeds` fits, then speed, and the error of published tables."""
     from stratsynth.evaluation.bench.published import published
+    from stratsynth.evaluation.bench.several import several
 
     figures, wanted = [], [name for name in mechanisms() if only in (None, name)]
     schema = census.schema().restrict(COLUMNS)
@@ -79,6 +80,8 @@ def run(*, seeds: int = 1_000, only: str | None = None, acs: str | None = None) 
         figures += coverage(name, mechanisms()[name], schema, population, seeds)
     if only in (None, "speed"):
         figures += [_speed(), _cold()]
+    if only in (None, "samples"):
+        figures += several(min(seeds, 300))
     if only in (None, "tables"):
         figures += published(acs, min(seeds, 5))
     return figures
