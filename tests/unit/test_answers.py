@@ -115,6 +115,17 @@ def test_a_group_that_may_be_empty_has_counts_and_no_rates():
     assert set(release.query(["AGE"], by=["SEX", "GROUP"], statistic="quantile").status) >= {"not_estimable"}
 
 
+@pytest.mark.parametrize(("rows", "known"), [(28.0, False), (32.0, True)])
+def test_rates_need_a_denominator_that_is_far_from_nobody(rows, known):
+    """The sum of five cells of variance 20 has a deviation of 10: less than 30 rows may be none."""
+    values = np.array([[rows, 0.0, 0.0, 0.0, 0.0]])
+    table = Noisy(("AGE",), values[0], 5.0**2 * 4 / 5)
+    squares = Squares(Tables(WORLD, frozenset(), (Leaf("", {}, [table]),), ()))
+    found = [answers(squares, [Query(["AGE"], statistic=s)])[0] for s in ("share", "mean", "quantile")]
+    assert [bool(np.isfinite(one.estimate[0])) for one in found] == [known] * 3
+    assert all(one.measured.all() for one in found)
+
+
 def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     merged = Stratified(
         Independent(), ["SEX", "GROUP"], Weights.public(small.shares_frame(), citation="made up for testing"),
