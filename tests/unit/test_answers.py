@@ -13,9 +13,11 @@ from helpers import small
 from stratsynth import Budget, Groups, Stratified, Weights, fit
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
+from stratsynth.answers.intervals import Quotient
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 from stratsynth.errors import SchemaError, Unsupported, UsageError
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
 
 FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note"]
@@ -124,6 +126,16 @@ def test_rates_need_a_denominator_that_is_far_from_nobody(rows, known):
     found = [answers(squares, [Query(["AGE"], statistic=s)])[0] for s in ("share", "mean", "quantile")]
     assert [bool(np.isfinite(one.estimate[0])) for one in found] == [known] * 3
     assert all(one.measured.all() for one in found)
+
+
+def test_the_ends_of_a_quotient_are_where_its_test_just_passes():
+    numbers = [np.array([x]) for x in (40.0, 100.0, 90.0, 30.0, 160.0, 40.0)]
+    found = Quotient(*numbers, share=True).answer(0.95, 1.0)
+    a, b, va, c, vb, _ = (x[0] for x in numbers)
+    for r, sampling in ((found.noise_low[0], 0), (found.noise_high[0], 0), (found.low[0], 1), (found.high[0], 1)):
+        spread = va - 2 * r * c + r**2 * vb + sampling * b * r * (1 - r)
+        assert abs(a - r * b) == pytest.approx(NORMAL_95 * math.sqrt(spread), rel=1e-9)
+    assert found.estimate[0] == 0.4
 
 
 def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
