@@ -2,7 +2,8 @@
 
 A logistic coefficient and a difference of means, of people of the built-in census in two columns and an outcome. Where
 declared tables hold all columns of an analysis together, coverage is to be within three points; the same analysis of
-tables that hold only pairs of them is printed too, and has no target: what no table holds is in no interval.
+tables that hold only pairs of them, or single columns, is printed too, and has no target: what no table holds is in no
+interval.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ LEVEL, WITHIN = 0.95, 0.03
 DECLARED = {
     "all columns in one table": (("SEX", "TEN", "PUBCOV"), ("SEX", "AGEP")),
     "pairs of columns": (("SEX", "PUBCOV"), ("TEN", "PUBCOV"), ("SEX", "AGEP")),
+    "single columns": (("SEX",), ("TEN",), ("PUBCOV",), ("AGEP",)),
 }
 
 
