@@ -189,6 +189,8 @@ def label_of(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
 
 
 def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
+    if len(set(columns)) < len(columns) or not set(columns) <= set(schema.names):
+        raise ReleaseError("the release's measurements are damaged: a table's columns are not the schema's.")
     shape = [len(leaf.codes[name]) if name in leaf.codes else schema.size(name) for name in columns]
     if math.prod(shape) != values.size:
         raise ReleaseError(f"the release's measurements are damaged: the table {','.join(columns)} has other cells.")

@@ -2,8 +2,10 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from stratsynth.adapters import MST, Fixed, Independent, Pooled
 from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
@@ -16,9 +18,10 @@ from stratsynth.answers.ask import answers
 from stratsynth.answers.intervals import Quotient
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
-from stratsynth.errors import SchemaError, Unsupported, UsageError
+from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
+from stratsynth.release.measurements import COLUMNS
 
 FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note"]
 
@@ -204,6 +207,21 @@ def test_many_questions_at_once_are_answered_as_one_by_one(stratified):
         here = found[found["query"] == number].reset_index(drop=True)
         assert np.allclose(here[FIGURES[:6]], one[FIGURES[:6]], equal_nan=True)
     assert found.cell[0] == "WORK=N"
+
+
+@pytest.mark.parametrize(
+    ("column", "old", "new"),
+    [("clique", "AGE", "AGE,AGE"), ("clique", "AGE", "HEIGHT"), ("clique", "AGE", "SEX"), ("sigma", None, -1.0),
+     ("sigma", None, math.nan), ("cell", 0, 7)],
+)  # fmt: skip
+def test_damaged_measurements_are_refused_by_name(column, old, new):
+    release = fit(Independent(), small.table(), small.BUDGET)
+    frame = release.measurements.to_pandas()
+    wrong = frame[column] == old if old is not None else frame[column] > 0
+    frame[column] = frame[column].astype(object).mask(wrong, new)
+    table = pa.Table.from_pandas(frame, preserve_index=False).cast(COLUMNS)
+    with pytest.raises(ReleaseError, match="measurements are damaged"):
+        replace(release, measurements=table).query(["AGE"])
 
 
 def test_choices_are_said_where_tables_were_chosen(stratified):
