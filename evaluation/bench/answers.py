@@ -36,6 +36,8 @@ POPULATION = 2_000_000
 LEVELS = (0.9, 0.95)
 WITHIN = {"noise": 0.02, "noise and sampling": 0.03}
 """How far coverage may be from its level."""
+FEW = 100
+"""Of fewer intervals chance alone moves the coverage by more than what is allowed."""
 GROUP = "RAC1P"
 SIZES = {"under 100": 0.0, "100 to 999": 100.0, "1,000 and more": 1_000.0}
 """Classes of groups by their expected number of people."""
@@ -146,7 +148,10 @@ def _covered(name: str, found: Mapping[tuple[str, str, float, str], Sequence[flo
         value, most = float(np.mean(hits)), WITHIN[interval]
         against = f"{100 * level:g} within {100 * most:g} points; {len(hits):,} intervals"
         what = f"{name}: coverage at {100 * level:g} % of {interval}, {kind}{label}"
-        yield Figure(what, 100 * value, "%", fits, None, against, bool(abs(value - level) <= most))
+        if len(hits) < FEW:
+            yield Figure(what, 100 * value, "%", fits, None, f"{len(hits):,} intervals: too few to judge")
+        else:
+            yield Figure(what, 100 * value, "%", fits, None, against, bool(abs(value - level) <= most))
 
 
 def _unknown(name: str, lost: Mapping[tuple[str, str], Sequence[float]], fits: int) -> Iterator[Figure]:
