@@ -59,7 +59,9 @@ class Answers:
         """The least squares over all tables."""
         tables = read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model)
         if not tables.everybody and not any(leaf.tables for leaf in tables.leaves):
-            raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
+            raise UsageError(
+                "query: this release has no noisy tables to answer from; see its estimates or predictions."
+            )
         return Squares(tables)
 
     @cached_property

@@ -1,8 +1,8 @@
 """Questions to a release: estimates, intervals that hold, and what is not estimable."""
 
+import dataclasses
 import itertools
 import math
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,8 @@ from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.measurements import COLUMNS
+from stratsynth.release.opening import open_answers
+from stratsynth.schema import Unit
 
 FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note"]
 
@@ -165,6 +167,29 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     assert set(pooled.query(["WORK"]).status) <= {"ok", "small"}
 
 
+def test_strata_that_are_divided_again_are_answered(tmp_path):
+    inner = Stratified(Independent(), ["GROUP"], small.even(small.SCHEMA.without(["SEX"]), "GROUP"))
+    how = Stratified(inner, ["SEX"], small.even(small.SCHEMA, "SEX"))
+    release = fit(how, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    found = release.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP", "WORK"]).estimate
+    truth = rows().groupby(["SEX", "GROUP", "WORK"]).size()
+    assert all(round(value) == truth.get(cell, 0) for cell, value in found.items())
+    saved = release.save(tmp_path / "release")
+    assert open_answers(saved).frame(Query(by=["SEX"])).equals(release.query(by=["SEX"]))
+
+
+def test_rows_of_one_unit_widen_the_sampling_error():
+    table = Noisy(("AGE",), TRUE[1], 1.0)
+    unit = dataclasses.replace(WORLD, unit=Unit(column="PERSON", max_rows=4))
+    one, four = (
+        answers(Squares(Tables(schema, frozenset(), (Leaf("", {}, [table]),), ())), [Query(["AGE"], statistic="mean")])
+        for schema in (WORLD, unit)
+    )
+    assert four[0].noise_high[0] == one[0].noise_high[0]
+    wide, narrow = (answer[0].high[0] - answer[0].estimate[0] for answer in (four, one))
+    assert wide / narrow == pytest.approx(2, abs=0.02)
+
+
 def test_the_names_of_merges_survive_saving(tmp_path):
     merged = Stratified(
         Independent(), ["GROUP"], small.even(small.SCHEMA, "GROUP"), Groups(merge={"GROUP": {"either": ["a", "b"]}})
@@ -221,7 +246,7 @@ def test_damaged_measurements_are_refused_by_name(column, old, new):
     frame[column] = frame[column].astype(object).mask(wrong, new)
     table = pa.Table.from_pandas(frame, preserve_index=False).cast(COLUMNS)
     with pytest.raises(ReleaseError, match="measurements are damaged"):
-        replace(release, measurements=table).query(["AGE"])
+        dataclasses.replace(release, measurements=table).query(["AGE"])
 
 
 def test_choices_are_said_where_tables_were_chosen(stratified):
