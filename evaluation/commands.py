@@ -124,6 +124,7 @@ def evaluate(
         cliques=cliques, holdout=holdout, target=target,
         positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
         release=synthetic if recipe is not None and synthetic.is_dir() else None,
+        intervals=synthetic if synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
     if as_json:

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers")
-MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
+MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE}
 """The parts that can be measured alone."""
@@ -29,7 +29,7 @@ def main() -> int:
         "--only",
         choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
-        "coverage of one mechanism alone, or `tables` or `speed`",
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
