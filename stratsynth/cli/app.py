@@ -34,7 +34,12 @@ app.command()(certificate)
 app.command()(verify)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file.")]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file, or a folder of .parquet files."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)

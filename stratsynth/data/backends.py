@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
+from stratsynth.data.stream import Stream, width
 from stratsynth.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.questions.handler import Rows
     from stratsynth.schema import Schema
+
+MOST_BYTES = 1 << 29
+"""Rows whose codes and numbers take more, at the declared size, are held out of memory by `auto`."""
 
 
 class Backend(Protocol):
@@ -29,8 +33,8 @@ class Backend(Protocol):
     def fingerprint(self, key: bytes) -> str:
         """Which data these are, under a key that is never published."""
 
-    def rows(self) -> Rows:
-        """The rows; called by the driver, after its first charge."""
+    def rows(self, *, numbers: bool = True) -> Rows:
+        """The rows; called by the driver, after its first charge. Without `numbers`, no sum will be asked for."""
 
 
 @dataclass(frozen=True)
@@ -47,19 +51,37 @@ class Memory:
         """Of the source's content."""
         return fingerprint(self.source, key)
 
-    def rows(self) -> Rows:
+    def rows(self, *, numbers: bool = True) -> Rows:
         """Read and encoded."""
-        return load_rows(self.schema, self.source)
+        return load_rows(self.schema, self.source, numbers=numbers)
 
 
-ENGINES: Mapping[str, Callable[[Source, Schema], Backend]] = {"auto": Memory, "memory": Memory}
-"""By the name that `open_table` takes."""
+def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
+    """`Stream` for files that are declared larger than MOST_BYTES once encoded, and can be streamed; else `Memory`.
+
+    Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
+    """
+    large = declared_size is not None and declared_size * width(schema) > MOST_BYTES
+    return Stream(source, schema) if large and Stream.refusal(source, schema) is None else Memory(source, schema)
 
 
-def backend(engine: str, source: Source, schema: Schema) -> Backend:
-    """The backend of that name."""
+ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
+    "auto": auto,
+    "memory": lambda source, schema, _: Memory(source, schema),
+    "stream": lambda source, schema, _: Stream.checked(source, schema),
+}
+"""By the name that `open_table` takes, from the source, the schema and the declared size."""
+
+
+def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
+    """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
+    check_engine(engine)
+    return ENGINES[engine](source, schema, declared_size)
+
+
+def check_engine(engine: str) -> None:
+    """Refuse a name that is none of ENGINES."""
     if engine not in ENGINES:
         raise UsageError(
             f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."
         )
-    return ENGINES[engine](source, schema)
