@@ -6,8 +6,8 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens")}
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "scale")
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens"), "scale": ("mst", "aim")}
 """The parts that can be measured alone."""
 
 
@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=[part for parts in ONLY.values() for part in parts],
-        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone",
+        help="synth: mst, aim or gem alone; predict: reductions, fermi or lens alone; scale: mst or aim alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -37,6 +37,10 @@ def main() -> int:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
     parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
+    parser.add_argument(
+        "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
+        help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
+    )  # fmt: skip
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
@@ -51,6 +55,8 @@ def main() -> int:
             arguments.acs, base=arguments.base, epsilons=epsilons, seeds=arguments.seeds, rows=arguments.rows,
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
+    elif arguments.name == "scale":
+        figures = module.run([1_000_000 * number for number in arguments.millions], arguments.only)
     elif arguments.name == "frames":
         figures = module.run(arguments.tables)
     elif arguments.name == "predict":
