@@ -124,7 +124,16 @@ def plan(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="A .csv or .parquet file; or a folder, which is filled with .parquet files of a million rows each. "
+            "The same command goes on with a folder that was begun.",
+        ),
+    ],
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", metavar="N", help="How many rows; not needed with --by-group.")
     ] = None,

@@ -123,11 +123,10 @@ def _partitions(name: str) -> dict[str, str | None]:
 def _with(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
     """The rows of a file with what its name says of them, in the order of `columns`."""
     keys = _partitions(name)
-    arrays = [
-        table.column(column) if column not in keys else pa.chunked_array([_repeated(keys[column], table.num_rows)])
-        for column in columns
-    ]
-    return pa.table(arrays, names=list(columns))
+    for column in columns:
+        if column in keys:
+            table = table.append_column(column, _repeated(keys[column], table.num_rows))
+    return table.select(list(columns))
 
 
 def _repeated(value: str | None, rows: int) -> pa.Array:
