@@ -37,7 +37,7 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
     """Make the files, fit each with the mechanisms or with `only` one, and delete them."""
     found = counting()
     with tempfile.TemporaryDirectory() as folder:
-        seconds: dict[str, list[float]] = {}
+        seconds: dict[str, list[tuple[float, float]]] = {}
         for number in sorted(rows):
             path = Path(folder) / "people.parquet"
             taken = make(path, number)
@@ -48,7 +48,7 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
                     continue
                 wanted = {"path": str(path), "mechanism": name, "settings": settings, "engine": engine, "rows": number}
                 got = fresh("scale", wanted)
-                seconds.setdefault(name, []).append(got["fit"])
+                seconds.setdefault(name, []).append((got["fit"], got["cpu"]))
                 where = "in 18 strata" if name == "mst" else "of everybody, 25 rounds"
                 found += [
                     Figure(f"  {name} {where}, end to end, engine {engine}", got["fit"], "s"),
@@ -67,12 +67,12 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
             path.unlink()
     if len(rows) > 1:
         millions = np.array(sorted(rows)) / 1e6
-        for name, taken in seconds.items():
-            slope, start = np.polyfit(millions, taken, 1)
-            found.append(
-                Figure(f"{name}: a straight line through the sizes", slope, "s/million", against=f"+ {start:.3g} s")
-            )
-            found.append(Figure("  which comes to, at 100 million", 100 * slope + start, "s"))
+        for name, times in seconds.items():
+            for what, taken in zip(("end to end", "processors"), zip(*times, strict=True), strict=True):
+                slope, start = np.polyfit(millions, taken, 1)
+                line = f"{name}, {what}: a straight line through the sizes"
+                found.append(Figure(line, slope, "s/million", against=f"+ {start:.3g} s"))
+                found.append(Figure("  which comes to, at 100 million", 100 * slope + start, "s"))
     return found
 
 
@@ -135,7 +135,7 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     from stratsynth.mechanisms import make as made
 
     loads: list[float] = []
-    load_rows = backends.load_rows
+    load_rows = vars(backends)["load_rows"]
 
     def load(*given: Any, **settings: Any) -> Any:
         start = time.perf_counter()
