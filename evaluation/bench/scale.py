@@ -40,9 +40,11 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
         seconds: dict[str, list[tuple[float, float]]] = {}
         for number in sorted(rows):
             path = Path(folder) / "people.parquet"
-            taken = make(path, number)
+            made_in = make(path, number)
             size = path.stat().st_size / 1e6
-            found.append(Figure(f"{number:,} people made and written", taken, "s", against=f"a file of {size:,.0f} MB"))
+            found.append(
+                Figure(f"{number:,} people made and written", made_in, "s", against=f"a file of {size:,.0f} MB")
+            )
             for name, settings in FITS.items():
                 if only not in {None, name}:
                     continue
