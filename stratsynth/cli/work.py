@@ -48,7 +48,8 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
         from stratsynth.planning.plot import plot
 
         plot(how, schema, budget, picture, declared_size=size)
-    return replace(plan(how, schema, budget, declared_size=size), account=_account(recipe))
+    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.engine)
+    return replace(found, account=_account(recipe))
 
 
 def _account(recipe: Recipe) -> dict[str, Any] | None:

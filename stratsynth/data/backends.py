@@ -61,8 +61,17 @@ def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
 
     Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
     """
+    if engine_of("auto", schema, declared_size) == "stream" and Stream.refusal(source, schema) is None:
+        return Stream(source, schema)
+    return Memory(source, schema)
+
+
+def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
+    """The engine by that name; for `auto`, the one that a file with records for units will get."""
+    if engine != "auto":
+        return engine
     large = declared_size is not None and declared_size * width(schema) > MOST_BYTES
-    return Stream(source, schema) if large and Stream.refusal(source, schema) is None else Memory(source, schema)
+    return "stream" if large and isinstance(schema.unit, str) else "memory"
 
 
 ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {

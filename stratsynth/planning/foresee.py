@@ -22,8 +22,9 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.planning.effort import check_effort, megabytes, seconds
+from stratsynth.planning.effort import check_effort, seconds
 from stratsynth.planning.rehearsal import rehearse, size_of
+from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
@@ -108,6 +109,8 @@ class Plan:
     """What the ledger will say of it, and the largest epsilon that fits; None where no ledger is named."""
     seconds: float = 0.0
     """About how long the fit will take on one core, right within a factor of a few."""
+    rows: RowsPlan | None = None
+    """How the rows will be held, and what going through them takes."""
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
 
@@ -136,7 +139,9 @@ class Plan:
         return plain
 
 
-def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
+def plan(
+    mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int, engine: str = "auto"
+) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
     Args:
@@ -144,6 +149,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         schema: The public schema.
         budget: What the fit would spend.
         declared_size: About how many records there are.
+        engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -154,7 +160,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
     prepared = prepare(mechanism, schema, budget, declared_size)
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
-    allot, spending = account.allot, account.spending
+    allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     seen, charges = _Along(answers.seen), _Along(spending.charges)
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
@@ -184,7 +190,8 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         bool(paths[0]) and _pooled(seen, paths[0]),
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
-        rows_megabytes=megabytes(prepared),
+        rows=held,
+        rows_megabytes=held.megabytes,
     )
 
 

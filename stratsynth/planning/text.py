@@ -24,8 +24,10 @@ def describe(plan: Plan) -> str:
         *_account(plan.account),
         *_weights(plan),
         *_small(plan),
-        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows",
+        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows and "
+        "program",
         f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
+        *_rows(plan),
         "",
         *_merged(plan),
     ]
@@ -47,6 +49,16 @@ def describe(plan: Plan) -> str:
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _rows(plan: Plan) -> list[str]:
+    """How the rows will be held."""
+    if plan.rows is None:
+        return []
+    held = plan.rows
+    disk = f"{held.scratch_megabytes:,.0f} MB on disk under TMPDIR, " if held.scratch_megabytes else ""
+    over = f"{held.passed_megabytes:,.0f} MB" if held.passed_megabytes >= 1 else "less than 1 MB"
+    return [f"Rows       engine {held.engine}: {disk}{held.passes} passes over {over} of codes; the file is read twice"]
 
 
 def _unknown(plan: Plan) -> list[str]:

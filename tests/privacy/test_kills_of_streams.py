@@ -15,15 +15,15 @@ from stratsynth import Release
 STRATA = (
     '[strata]\nby = ["SEX", "GROUP"]\n\n[weights]\nsource = "public"\npath = "shares.csv"\ncitation = "made up"\n\n'
 )
-TABLES, SUMS = 'name = "mst"\n', 'name = "coinpress"\ncolumns = ["AGE"]\n'
+TABLES, SUMS = 'name = "mst"\n', 'name = "clipped_mean"\ncolumns = ["AGE"]\n'
 PHASES = {
     "the fingerprint": ("stratsynth.data.stream:fingerprint", TABLES, range(1)),
     "reading": ("stratsynth.data.sources:CsvSource.batches", TABLES, range(1)),
     "encoding": ("stratsynth.schema.codec:encode_categorical", TABLES, range(3)),
-    "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 5, 9)),
+    "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 3)),
     "sorting": ("stratsynth.driver.sorting:cell_numbers", TABLES, range(1)),
-    "counting": ("stratsynth.driver.counting:add", TABLES, (0, 1, 10, 40)),
-    "sums": ("stratsynth.driver.rows:exact_sums", SUMS, (0, 3, 6)),
+    "counting": ("stratsynth.driver.counting:add", TABLES, (0, 1, 10)),
+    "sums": ("stratsynth.driver.rows:exact_sums", SUMS, (0, 1, 3)),
     "sampling": ("stratsynth.release.sampling:Drawing.piece", TABLES, range(1)),
 }
 
