@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.text import MISSING, number
 
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 Array: TypeAlias = "NDArray[Any]"
 Codes: TypeAlias = Mapping[str, Array]
+MOST_BYTES = 8 << 30
+"""The most that encoded rows may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,13 +46,26 @@ class EncodedRows:
             if data.schema != schema:
                 raise UsageError("evaluation: the table was read with another schema.")
             return data
+        import pyarrow as pa
+
         from stratsynth.data.sources import open_source
+        from stratsynth.data.stream import width
         from stratsynth.schema.codec import encode
 
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
-        source = open_source(data).read(schema.names)
-        coded = encode(schema, source, numbers=numeric)
-        return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n)
+        empty, parts, seen = pa.schema([(name, pa.string()) for name in schema.names]).empty_table(), [], 0
+        for batch in itertools.chain([empty], open_source(data).batches(schema.names)):
+            parts.append(encode(schema, batch, numbers=numeric))
+            seen += batch.num_rows
+            if seen * width(schema) > MOST_BYTES:
+                raise Unsupported(
+                    f"evaluation: rows that take more than {MOST_BYTES >> 30} GB are not scored row by row. Score a "
+                    "sample of them; or marginals from counts, by `stratsynth evaluate --marginals-only`."
+                )
+        codes = {name: np.concatenate([part.codes[name] for part in parts]) for name in schema.names}
+        numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in numeric}
+        rows = sum(part.n for part in parts)
+        return cls(schema, codes, numbers, rows, seen - rows)
 
     def take(self, rows: Array) -> EncodedRows:
         """The rows with these numbers, or where this is true, in that order."""

@@ -24,8 +24,7 @@ def describe(plan: Plan) -> str:
         *_account(plan.account),
         *_weights(plan),
         *_small(plan),
-        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows and "
-        "program",
+        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides",
         f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
         *_rows(plan),
         "",
