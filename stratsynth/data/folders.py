@@ -83,6 +83,10 @@ class FolderSource(Source):
             for batch in part.batches(own):
                 yield _with(batch, name, columns)
 
+    def parts_to_read(self) -> int:
+        """INTERNAL. Those of all files."""
+        return sum(part.parts_to_read() for part in self.parts().values())
+
     def _wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
         """Each file, with the columns that are read from it rather than from its name."""
         for name, part in self.parts().items():

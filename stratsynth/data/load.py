@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.rows import MemoryRows, StoredRows
 from stratsynth.errors import LedgerError, StratsynthError
 from stratsynth.files.scratch import NoRoomError, Space
+from stratsynth.progress import phase
 from stratsynth.schema import Numeric
 from stratsynth.schema.codec import Coded, encode, smallest
 from stratsynth.schema.values import identities
@@ -41,10 +42,11 @@ def load_rows(schema: Schema, source: Source, space: Space | None = None, *, num
     try:
         whole = not isinstance(schema.unit, str)  # the rows of a unit may lie anywhere
         batches = [kept(schema, source)] if whole else source.batches(schema.names)
-        coded = (encode(schema, batch, numeric) for batch in batches)
-        if space is None:
-            return _in_memory(schema, coded, numeric)
-        return _stored(schema, coded, numeric, space)
+        with phase("reading", lambda: None if whole else source.parts_to_read()) as done:
+            coded = _encoded(schema, batches, numeric, done)
+            if space is None:
+                return _in_memory(schema, coded, numeric)
+            return _stored(schema, coded, numeric, space)
     except (LedgerError, NoRoomError):
         raise
     except Exception:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
@@ -52,6 +54,14 @@ def load_rows(schema: Schema, source: Source, space: Space | None = None, *, num
             "the data could not be read; the charge stands. Is the file whole? With a ledger, the same fit of the same "
             "file is not charged again."
         ) from None
+
+
+def _encoded(
+    schema: Schema, batches: Iterable[pa.Table], numeric: Sequence[str], done: Callable[[], object]
+) -> Iterator[Coded]:
+    for batch in batches:
+        yield encode(schema, batch, numeric)
+        done()
 
 
 def _in_memory(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str]) -> MemoryRows:

@@ -92,6 +92,10 @@ class Source(ABC):
         for start in range(0, table.num_rows, BATCH):
             yield table.slice(start, BATCH)
 
+    def parts_to_read(self) -> int | None:
+        """INTERNAL. About how many batches there are, for a bar; None where that is unknown."""
+        return None
+
 
 def open_source(data: Data) -> Source:
     """The source for a path, a frame or an Arrow table."""
@@ -255,6 +259,11 @@ class ParquetSource(FileSource):
             for batch in parquet.iter_batches(BATCH, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
+    def parts_to_read(self) -> int:
+        """INTERNAL. By the number of rows in the file's footer."""
+        with self.open() as file:
+            return -(-int(pq.read_metadata(file).num_rows) // BATCH)
+
 
 @dataclass(frozen=True)
 class FeatherSource(FileSource):
@@ -319,6 +328,13 @@ class CsvSource(FileSource):
             places = locate(columns, names)
             for arrays in csvlines.batches(file, len(names), places):
                 yield pa.table(arrays, names=list(columns))
+
+    def parts_to_read(self) -> int | None:
+        """INTERNAL. By the size of the file, where it is not packed."""
+        with self.open() as packed:
+            if self._unpacked(packed) is not packed:
+                return None
+            return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
 
     def left_out(self) -> LeftOut:
         """INTERNAL. How many lines are no records."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,15 +11,24 @@ from numpy.typing import NDArray
 from stratsynth.driver.clipping import Ints, PathRows
 from stratsynth.driver.counting import BLOCK, add, cell_numbers, pieces
 from stratsynth.files.scratch import Space
+from stratsynth.progress import phase
 
 
 def by_cell(parts: Sequence[PathRows], columns: tuple[str, ...], space: Space) -> tuple[PathRows, Ints]:
     """All rows of the parts by cell of the crossing of some columns, and where each cell ends."""
-    schema = parts[0].schema
-    shape = schema.shape(columns)
-    counts = np.zeros(schema.cells(columns), np.int64)
-    for rows in pieces(parts, space):
+    counts = np.zeros(parts[0].schema.cells(columns), np.int64)
+    with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
+        return _sorted(parts, columns, space, counts, done)
+
+
+def _sorted(
+    parts: Sequence[PathRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
+) -> tuple[PathRows, Ints]:
+    """The two passes: how many rows each cell has, and each row to its place."""
+    schema, shape = parts[0].schema, parts[0].schema.shape(columns)
+    for rows in pieces(parts, space, BLOCK):
         add(rows, columns, counts)
+        done()
     ends = np.cumsum(counts)
     size, first = int(ends[-1]), parts[0]
     codes = {name: space.empty(array.dtype, size) for name, array in first.codes.items()}
@@ -34,6 +43,7 @@ def by_cell(parts: Sequence[PathRows], columns: tuple[str, ...], space: Space) -
             for name, array in source.items():
                 target[name][place] = array[order]
         free += here
+        done()
     return PathRows(schema, codes, numbers, size), ends
 
 

@@ -17,6 +17,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
+from stratsynth import progress
 from stratsynth.data import load
 from stratsynth.data.backends import MOST_BYTES, Memory, backend
 from stratsynth.data.fingerprint import fingerprint
@@ -309,3 +310,34 @@ def test_a_file_of_a_private_folder_is_no_holdout(tmp_path):
     with pytest.raises(WeightsError, match="is the private table itself"):
         refuse_same(open_source(path / "part-1.parquet"), [path])
     refuse_same(open_source(path), [written(tmp_path, "parquet")])
+
+
+# Progress
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "row groups.parquet", "folder"])
+def test_reading_and_sorting_have_a_line_with_the_parts_they_have(kind, tmp_path, monkeypatch):
+    seen = []
+
+    class Shown:
+        def add_task(self, what, total):
+            seen.append([what, total, 0])
+            return seen[-1]
+
+        def update(self, task, advance):
+            task[2] += advance
+
+        def remove_task(self, task):
+            task.append("gone")
+
+    monkeypatch.setattr("stratsynth.driver.sorting.BLOCK", 10)
+    token = progress._SHOWN.set(Shown())
+    try:
+        table = ss.open_table(written(tmp_path, kind), schema=SCHEMA, declared_size=SIZE, engine="stream")
+        ss.fit(HOW["mst in strata"](), table, BUDGET)
+    finally:
+        progress._SHOWN.reset(token)
+    assert [(what, *end) for what, _, _, *end in seen] == [("reading", "gone"), ("sorting", "gone")]
+    (_, parts, read, _), (_, steps, moved, _) = seen
+    assert 0.5 * read <= parts <= 2 * read
+    assert steps <= moved <= 2 * steps + 2
