@@ -76,7 +76,7 @@ def test_a_protected_column_among_the_public_rows_is_caught(monkeypatch):
     """Public columns by the names that were asked for, with another column's values."""
 
     def columns(self, path, names):
-        own = self._at(path)._rows
+        own = self._at(path)._parts[0]
         return PublicColumns(own.size, {n: own.codes["GROUP" if n == "WORK" else n].copy() for n in names},
                              {n: own.numbers[n].copy() for n in names if n in own.numbers})  # fmt: skip
 
@@ -88,7 +88,7 @@ def test_rows_sorted_by_a_protected_column_are_caught(monkeypatch):
     """The order of the answer tells what the rows were sorted by."""
 
     def columns(self, path, names):
-        own = self._at(path)._rows
+        own = self._at(path)._parts[0]
         order = np.argsort(own.codes["GROUP"], kind="stable")
         return PublicColumns(own.size, {n: own.codes[n][order] for n in names},
                              {n: own.numbers[n][order] for n in names if n in own.numbers})  # fmt: skip
