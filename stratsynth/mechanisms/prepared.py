@@ -149,7 +149,7 @@ def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, dec
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
         return Prepared(mechanism, public, budget, allot, code_lists=lists)
-    public = Public(counted, declared_size, budget.neighbours)
+    public = Public(counted, declared_size, budget.neighbours.priced)
     return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists)
 
 

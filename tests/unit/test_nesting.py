@@ -146,6 +146,15 @@ def test_the_choice_knows_no_rows():
     assert levels[0] == levels[1]
 
 
+@pytest.mark.parametrize("how", ["mst", "aim", "gem"])
+def test_where_an_attribute_is_protected_the_counted_schema_is_priced_as_an_exchange_too(how):
+    of = schema()
+    of = replace(of, columns={**of.columns, "SEX": replace(of.columns["SEX"], public=True)})
+    prepared = prepare(how, of, replace(BUDGET, neighbours="attribute"), 3000)
+    assert prepared.public.schema.size("OCCP") == 6
+    assert prepared.public.neighbours == "replace"
+
+
 def test_a_plan_says_it():
     found = ss.plan("mst", schema(), BUDGET, declared_size=3000)
     assert found.code_lists[0]["levels"] == 6
