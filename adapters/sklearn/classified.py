@@ -69,7 +69,7 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes`."""
         frame, model = self._frame(X), self.release_.model
-        assert isinstance(model, Regression | Module)  # noqa: S101 - what the mechanisms of these estimators return
+        assert isinstance(model, Regression | Network | Module)  # noqa: S101 - what the mechanisms of these estimators return
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:
