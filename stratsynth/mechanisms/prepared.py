@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
 
 
+GIVEN = ("public_columns", "row_count")
+"""What is not protected where neighbours differ in an attribute, as certificates list it."""
+
+
 @dataclass(frozen=True, eq=False)
 class Prepared:
     """A mechanism with the facts, the budget and the allotment of one fit."""
@@ -82,7 +86,7 @@ class Prepared:
     def unprotected(self) -> list[str]:
         """All that is disclosed without noise; the public columns whether or not the mechanism takes them."""
         names = [] if self.public.size is None else ["declared_size"]
-        given = ["public_columns", "row_count"] if self.budget.public else []
+        given = GIVEN if self.budget.public else ()
         return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
 
     @cached_property
