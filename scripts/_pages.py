@@ -24,7 +24,7 @@ from pathlib import Path
 
 BLOCK = re.compile(r"^```(\w+)(?: title=\"([^\"]+)\")?\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PICTURES = (".svg", ".png")
-SECONDS = 300
+SECONDS = 900
 """The longest that one page may run."""
 
 

@@ -22,10 +22,11 @@ from typer.testing import CliRunner
 from stratsynth.cli.app import app
 from stratsynth.mechanisms.registry import load
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
-from stratsynth.schema import Categorical, Numeric, Schema, Temporal
+from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.toml import FORMAT, IMPLIED
+from stratsynth.schema.weight import RowWeight
 from stratsynth.strata.groups import Groups
 from stratsynth.weights import section as weights
 
@@ -46,6 +47,7 @@ _WORDS = {
     "list": "list",
     "tuple[int, ...]": "list of whole numbers",
     "tuple[float, ...]": "list of numbers",
+    "Sequence[int]": "list of whole numbers",
     "Sequence[float]": "list of numbers",
     "tuple[str, ...]": "list of texts",
     "Sequence[str]": "list of texts",
@@ -55,8 +57,11 @@ _WORDS = {
     "Mapping[str, float]": "table of numbers",
     "Mapping[str, Sequence[float]]": "table of lists of numbers",
     "Mapping[str, Condition]": "table of conditions",
+    "Grouping": "table of lists of texts",
+    "tuple[Grouping, ...]": "list of tables of lists of texts",
     "Merges": "table of tables of lists",
     "Unit": "table",
+    "Network": '"mlp" or "conv"; in Python also a function',
     "Mechanism[Any]": "the name of a mechanism",
     "Groups": "of [strata]",
     "Weights": "of [weights]",
@@ -114,11 +119,13 @@ def recipe() -> str:
 def schema() -> str:
     """The keys of a schema file."""
     top = [("format", "text", "", f'Always "{FORMAT}".'), *_keys(Schema, leave=("columns", "rules", "row_weight"))]
+    weight = [("max" if key == "most" else key, *rest) for key, *rest in _keys(RowWeight)]
     parts = [
         "# Keys of a schema", _MADE, "## The file", _table(top),
         "## unit", 'Either "record", or a table of these keys.', _table(_keys(Unit)),
+        "## weight", _first(RowWeight), _table(sorted(weight)),
     ]  # fmt: skip
-    for kinds, cls in (('"categorical"', Categorical), ('"numeric"', Numeric)):
+    for kinds, cls in (('"categorical"', Categorical), ('"nested"', Nested), ('"numeric"', Numeric)):
         parts += [f"## [columns.NAME] kind = {kinds}", _first(cls), _table(_keys(cls))]
     shown = _keys(Temporal, leave=tuple(IMPLIED))
     parts += ['## [columns.NAME] kind = "date", "datetime", "time" or "duration"', _first(Temporal), _table(shown)]

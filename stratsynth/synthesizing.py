@@ -102,8 +102,9 @@ def synthesize(
 
 
 def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
-    """Of public data: the schema, drafted where there is none, and the number of rows."""
+    """Of public data: the schema, drafted where there is none, and the number of rows, or their total weight."""
     from stratsynth.data.draft import drafted
+    from stratsynth.schema.codec import row_weights
 
     if schema is None:
         found = drafted(source)
@@ -111,6 +112,9 @@ def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple
             lacking = "; ".join(f"column {name!r}, as {why}" for name, why in found.left_out.items())
             warnings.warn(f"not in the release: {lacking}", DraftWarning, stacklevel=3)
         return replace(found.schema, reviewed_by=NOBODY), size or found.rows
+    if size is None and (told := schema.row_weight.column) is not None:
+        weights = row_weights(schema.row_weight, source.read((told,)))
+        return schema, max(1, 0 if weights is None else int(weights.sum()))
     return schema, size or source.read(schema.names[:1]).num_rows
 
 
@@ -123,9 +127,11 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
     from stratsynth.strata import crossing
 
     known = schema.restrict(by)
-    codes: Mapping[str, Any] = encode(known, source.read(known.names)).codes
+    told = () if known.row_weight.column is None else (known.row_weight.column,)
+    coded = encode(known, source.read((*known.names, *told)), weigh=True)
+    codes: Mapping[str, Any] = coded.codes
     cells = np.ravel_multi_index([codes[name].astype(np.intp) for name in by], known.shape(by))
-    counts = np.bincount(cells, minlength=known.cells(by))
+    counts = np.bincount(cells, coded.weights, minlength=known.cells(by))
     rows = [
         {**stratum.to_dict(), "count": int(count)} for stratum, count in zip(crossing(known, by), counts, strict=True)
     ]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.evaluation.audit.attribute import attribute_steps
 from stratsynth.evaluation.audit.choices import choices, enumerated
 from stratsynth.evaluation.audit.report import Report
 from stratsynth.evaluation.audit.sampled import sampled_steps
@@ -35,11 +36,15 @@ FAMILIES = (
     Family(lambda: gaussian_total(Neighbours.REPLACE), 60_000, 1_000_000),
     Family(laplace_total, 50_000, 1_000_000),
     Family(sampled_steps, 12_000, 100_000),
+    Family(attribute_steps, 40_000, 200_000),
 )
 """Sizes by trust.md's power table: half the noise is always caught, three quarters of it with 0.999 or more."""
 
 
 def audit_primitives(*, long: bool = False) -> Report:
-    """Audit counts, choices, totals, sampled totals and a move between strata on the real driver, with controls."""
+    """Audit the questions on the real driver, with controls.
+
+    Counts, choices, totals, sampled totals, a move between strata, and an attribute that changes.
+    """
     audits = [family.make().run(family.long if long else family.short) for family in FAMILIES]
     return Report((*audits[:2], enumerated(2000 if long else 200), *audits[2:]))

@@ -8,7 +8,8 @@ from importlib import import_module
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": ("reductions", "fermi", "lens", "opacus"), "answers": MADE}
+PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE}
 """The parts that can be measured alone."""
 
 
@@ -27,8 +28,8 @@ def main() -> int:
     parser.add_argument(
         "--only",
         choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
-        help="synth: mst, aim or gem alone; predict: reductions, fermi, lens or opacus alone; answers: coverage of one "
-        "mechanism alone, or `tables` or `speed`",
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
+        "coverage of one mechanism alone, or `tables` or `speed`",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -72,7 +73,7 @@ def main() -> int:
     elif arguments.name == "predict":
         module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
         data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
-        if data and arguments.only in {"lens", "opacus"}:
+        if data and arguments.only in {"lens", "attribute", "opacus"}:
             parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
         figures = module.run(seeds=seeds, **data)
     else:

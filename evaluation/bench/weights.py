@@ -69,7 +69,7 @@ def schemas(mean: float | None = None) -> tuple[Schema, Schema]:
     return replace(plain, row_weight=RowWeight(MOST, "W", mean=mean)), plain
 
 
-def fitted(frame: pd.DataFrame, schema: Schema, size: int, how: Any) -> Any:
+def fitted(frame: pd.DataFrame, schema: Schema, size: int, how: str) -> Any:
     """One private release. Every sample is other people's."""
     return ss.fit(how, ss.open_table(frame, schema=schema, declared_size=size), ss.Budget(EPSILON, DELTA))
 
@@ -81,17 +81,15 @@ def employed(frame: pd.DataFrame, weights: Any = None) -> float:
 
 def simulated(samples: int, people: int = PEOPLE) -> list[Figure]:
     """The figures of the simulated design."""
-    from stratsynth.adapters import MST, Independent
-
     design, rng = Design.made(people), np.random.default_rng(7)
     heavy, plain = schemas()
     truth = np.concatenate([_counts(design.people, plain, name) for name in COLUMNS])
     totals, shares = [], []
     for _ in range(samples):
         frame = design.sample(rng)
-        totals.append(_measured(fitted(frame, heavy, people, Independent()), plain))
+        totals.append(_measured(fitted(frame, heavy, people, "independent"), plain))
         shares.append([
-            employed(fitted(frame, schema, size, MST()).sample(50_000, seed=0))
+            employed(fitted(frame, schema, size, "mst").sample(50_000, seed=0))
             for schema, size in ((heavy, people), (plain, len(frame)))
         ])  # fmt: skip
     return list(_figures(design, truth, np.array(totals), np.array(shares)))
@@ -147,7 +145,6 @@ def _measured(release: Any, schema: Schema) -> Any:
 def of_file(path: str) -> Iterator[Figure]:
     """The share employed in releases of person records with PWGTP, at several largest weights and without."""
     import pandas as pd
-    from stratsynth.adapters import MST
 
     frame = pd.read_parquet(path, columns=[*pums().names, "PWGTP"])
     for name, column in pums().columns.items():
@@ -160,7 +157,7 @@ def of_file(path: str) -> Iterator[Figure]:
     plain = pums()
     for most in (*LARGEST, None):
         schema = plain if most is None else replace(plain, row_weight=RowWeight(most, "PWGTP"))
-        release = fitted(frame, schema, len(frame) if most is None else size, MST())
+        release = fitted(frame, schema, len(frame) if most is None else size, "mst")
         name = "unweighted release" if most is None else f"weighted release, max {most}"
         cut = "" if most is None else f"; {100 * np.minimum(weights, most).sum() / size:.1f} % of the weight is left"
         found = 100 * employed(release.sample(200_000, seed=0))

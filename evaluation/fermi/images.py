@@ -138,10 +138,10 @@ def words(frame: pd.DataFrame, *, rows: int, iterations: int) -> str:
         part = whole.droplevel("epsilon")
         parity, error = part["parity"], part["error"]
         for penalty in part.index[1:]:
-            less, more = 1 - parity[penalty] / parity[0.0], error[penalty] - error[0.0]
+            ratio, more = parity[penalty] / parity[0.0], error[penalty] - error[0.0]
             said.append(
-                f"- epsilon {epsilon:g}, lambda {penalty:g}: {less:+.0%} less violation of parity, error "
-                f"{100 * more:+.1f} points."
+                f"- epsilon {epsilon:g}, lambda {penalty:g} instead of 0: violation of parity {100 * (ratio - 1):+.0f} "
+                f"%, error {100 * more:+.1f} points."
             )
     return "\n".join(said)
 

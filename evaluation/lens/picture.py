@@ -42,7 +42,7 @@ def traces(frame: pd.DataFrame, path: Path) -> None:
                 fmt=marks[number % len(marks)], color=colour, markersize=5, label=str(world),
             )  # fmt: skip
         panel.set(title=model, xlabel="trace of the group's Hessian", ylabel="excessive risk")
-        panel.set(xscale="log", yscale="log")
+        panel.set(yscale="log")
     figure.suptitle("Output perturbation: groups by draws, lines by the closed form")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)

@@ -1,8 +1,8 @@
 """At which level a fit counts long code lists: decided before anything is asked, from public facts alone.
 
 A code list of hundreds of levels has few records in each, and noise covers them. So each `Nested` column is counted at
-the finest level, its own or that of one of its groupings, whose levels have on average `LEAST` times as many records
-as a one-way table of the fit has noise; where none has, at the coarsest. Records come back as codes in any case.
+the finest level, its own or that of one of its groupings, whose levels have on average enough records for the noise of
+a one-way table of the fit; where none has, at the coarsest. Records come back as codes in any case.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
     from stratsynth.mechanisms.contract import Mechanism, Public
 
-LEAST = 10.0
-"""How many times the noise's standard deviation the mean count of a level is to be."""
+EVENLY, SHARED = 1.0, 10.0
+"""How many times the noise's standard deviation the mean count of a level is to be, where codes of a group are drawn
+evenly, and where public shares say how. From where on noisy counts of single codes are nearer the truth than groups:
+measured on the code lists of the American Community Survey by `scripts/bench census`."""
 
 
 @dataclass(frozen=True)
@@ -126,11 +128,12 @@ def _which(
     if size is None or noise is None:
         return 0, "no size is declared" if size is None else "its noise is not known beforehand"
     open_to = [which for which in range(len(column.groupings) + 1) if _keeps_rules(schema, name, column, which)]
-    enough = LEAST * noise
+    least = SHARED if column.shares else EVENLY
+    enough = least * noise
     for which in open_to:
         if size / column.grouped(which).size >= enough:
-            return which, f"the finest with {enough:,.0f} records a level on average, {LEAST:g} times the noise"
-    return open_to[-1], f"the coarsest; none has {enough:,.0f} records a level on average, {LEAST:g} times the noise"
+            return which, f"the finest with {enough:,.0f} records a level on average, {least:g} times the noise"
+    return open_to[-1], f"the coarsest; none has {enough:,.0f} records a level on average, {least:g} times the noise"
 
 
 def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:

@@ -33,14 +33,15 @@ def wilson(part: ArrayLike, whole: ArrayLike) -> tuple[Floats, Floats]:
     return np.maximum(middle - half, 0.0), np.minimum(middle + half, 1.0)
 
 
-def effective(weights: Floats) -> Floats:
+def effective(weights: ArrayLike) -> Floats:
     """Weights scaled to come to the effective number of rows (Kish), (sum w)^2 / sum w^2; all 0 where they are.
 
     A weighted share or mean then varies as one of that number of rows which count 1 each.
     """
-    weights = np.asarray(weights, dtype=float)
-    total, squares = float(weights.sum()), float((weights**2).sum())
-    return np.asarray(weights * (total / squares if squares else 0.0))
+    given = np.asarray(weights, dtype=float)
+    total, squares = float(given.sum()), float((given**2).sum())
+    found: Floats = given * (total / squares if squares else 0.0)
+    return found
 
 
 def half_width(variance: float, fourth: float, level: float) -> float:

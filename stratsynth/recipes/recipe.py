@@ -209,8 +209,8 @@ class Recipe:
     @property
     def rows(self) -> int:
         """How many synthetic rows to write."""
-        weight = self.schema().row_weight.column
-        if weight is not None and self.release.rows is None:
+        # a total of weights is no number of rows; the schema is read only where that matters
+        if self.release.rows is None and (weight := self.schema().row_weight.column) is not None:
             raise RecipeError(
                 f"[release] rows is missing: rows count as {weight} says, so declared_size is of people; how many rows "
                 "to write?"

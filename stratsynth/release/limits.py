@@ -69,8 +69,8 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
         )
         if "record" in certificate:
             found["Public columns"] += (
-                " A line of the file that cannot be read as a record is left out, also where a stray quote in a "
-                "protected value is why; Parquet has no such lines."
+                " A line of the file that cannot be read as a record is left out, also where a protected value is "
+                "why, as by a stray quote; Parquet has no such lines."
             )
     said = (
         OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"

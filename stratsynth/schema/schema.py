@@ -19,6 +19,7 @@ from stratsynth.errors import SchemaError, UsageError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
 from stratsynth.schema.weight import ONE, RowWeight
@@ -195,8 +196,13 @@ class Schema:
 
     def index(self, name: str, level: str) -> int:
         """The code of a level; SchemaError when there is no such column or level."""
-        codes = self.column(name).codes
+        column = self.column(name)
+        codes = column.codes
         if level not in codes:
+            members = column.members if isinstance(column, Nested) else {}
+            group = next((name for name, own in members.items() if level in own), None)
+            if group is not None:
+                raise SchemaError(f"column {name} is counted in groups here: name {group!r}, which has {level!r} in it")
             raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
         return codes[level]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import stratsynth as ss
 from helpers.command import stratsynth
 from stratsynth.recipes.recipe import Recipe
 
@@ -94,6 +95,7 @@ def test_recipes_are_some(page, tmp_path):
     for text in recipes:
         (tmp_path / "recipe.toml").write_text(text, encoding="utf-8")
         (tmp_path / "shares.csv").write_text("SEX,RAC1P,share\n1,1,1\n", encoding="utf-8")
+        ss.census.schema().write_toml(tmp_path / "schema.toml")
         recipe = Recipe.read(tmp_path / "recipe.toml")
         assert recipe.budget().epsilon == 1
         assert recipe.how().needs

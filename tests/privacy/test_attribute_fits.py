@@ -228,20 +228,18 @@ def run(folder, *arguments):
     return done.stdout
 
 
-def test_from_a_recipe_to_predictions(folder):
+def test_from_a_recipe_to_a_certificate(folder):
     assert run(folder, "plan", "recipe.toml").startswith("*** NOT PROTECTED: the columns C, D, X, Y, Z")
     run(folder, "fit", "recipe.toml", "-o", "release")
     told = run(folder, "certificate", "release")
     assert told.lstrip().startswith("*** NOT PROTECTED: the columns C, D, X, Y, Z, and the number of records.")
-    assert "stray quote in a protected value" in " ".join(told.split())
+    assert "also where a protected value is why, as by a stray quote" in " ".join(told.split())
     person = [f"--{key}=x" for key in ("name", "slug", "curator", "use", "region", "author")]
     registry = " ".join(run(folder, "certificate", "release", "--registry", *person, "--published=2026-01-01").split())
     assert "if the values of one record in the columns other than C, D, X, Y, Z change" in registry
     assert "it says one thing or another, also of its group: not protected" in registry
     assert "Y, Z: the release may show them as they are" in registry
-    assert "holds" in run(folder, "verify", "release", "--ledger", "people.ledger").lower()
     assert "NOT PROTECTED: C, D, X, Y, Z." in run(folder, "ledger", "show", "people.ledger")
-    run(folder, "predict", "release", "people.csv", "-o", "predicted.csv")
     # the same data under another promise
     edit(folder / "recipe.toml", 'protect = "sensitive"', 'protect = "all"')
     edit(folder / "recipe.toml", 'neighbours = "attribute"', 'neighbours = "add-remove"')
@@ -252,9 +250,7 @@ def test_from_a_recipe_to_predictions(folder):
     ("old", "new", "words"),
     [
         ('neighbours = "attribute"', 'neighbours = "replace"', 'neighbours = "attribute"'),
-        ('neighbours = "attribute"', 'neighbours = "attributes"', "'attribute'"),
         ('features = ["X", "C"]', 'features = ["X", "G"]', "G cannot be one and be protected too"),
-        ('groups = ["G"]', 'groups = ["Z"]', "Z"),
     ],
 )
 def test_a_refusal_leaves_no_ledger(tmp_path, old, new, words):

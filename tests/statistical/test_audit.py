@@ -6,6 +6,7 @@ off by four standard deviations; the numbers of runs leave all other bounds five
 
 import pytest
 from stratsynth.evaluation.audit import audit_primitives
+from stratsynth.evaluation.audit.attribute import attribute_steps
 from stratsynth.evaluation.audit.choices import choices, enumerated
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS
 from stratsynth.evaluation.audit.report import NEEDED
@@ -25,6 +26,7 @@ FAMILIES = {
     "exchanged": (lambda: gaussian_total(Neighbours.REPLACE), 80_000),
     "pure": (laplace_total, 50_000),
     "sampled": (sampled_steps, 14_000),
+    "attribute": (attribute_steps, 40_000),
 }
 
 

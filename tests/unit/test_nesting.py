@@ -11,7 +11,7 @@ from stratsynth.adapters import MST, GroupRegression, Pooled
 import stratsynth as ss
 from stratsynth.errors import SchemaError
 from stratsynth.mechanisms import prepare
-from stratsynth.mechanisms.nesting import LEAST
+from stratsynth.mechanisms.nesting import EVENLY, SHARED
 from stratsynth.schema import Categorical, Nested, Numeric, Rule, Schema
 from stratsynth.schema.weight import RowWeight
 
@@ -49,19 +49,26 @@ def counted(how: object, size: int | None, of: Schema | None = None, budget: ss.
 def test_the_finest_level_with_enough_records_for_the_noise():
     prepared = prepare("mst", schema(), BUDGET, 10_000)
     noise = math.sqrt(3 / prepared.allot.amount)
-    edge = LEAST * noise * 201
+    edge = EVENLY * noise * 201
     assert counted("mst", math.floor(edge)) == 6
     assert counted("mst", math.ceil(edge)) == 201
     assert counted("mst", 10) == 6  # none has enough: the coarsest
 
 
+def test_public_shares_of_codes_make_groups_worth_more():
+    shares = {"shares": dict.fromkeys(JOBS, 1.0), "source": "a census"}
+    edge = SHARED * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201
+    assert counted("mst", math.floor(edge), schema(**shares)) == 6
+    assert counted("mst", math.ceil(edge), schema(**shares)) == 201
+
+
 def test_more_budget_allows_a_finer_level():
-    assert counted("mst", 20_000, budget=ss.Budget(epsilon=0.5, delta=1e-9)) == 6
-    assert counted("mst", 20_000, budget=ss.Budget(epsilon=5, delta=1e-9)) == 201
+    assert counted("mst", 2_000, budget=ss.Budget(epsilon=0.5, delta=1e-9)) == 6
+    assert counted("mst", 2_000, budget=ss.Budget(epsilon=5, delta=1e-9)) == 201
 
 
 def test_of_strata_the_one_of_the_middle_person_decides():
-    size = math.ceil(LEAST * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201)
+    size = math.ceil(EVENLY * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201)
     assert counted("mst", size) == 201
     assert counted(by_sex(0.5), size) == 6
     assert counted(by_sex(0.5), 2 * size) == 201
@@ -70,7 +77,7 @@ def test_of_strata_the_one_of_the_middle_person_decides():
 
 def test_pooled_counts_everybody_first():
     shares = pd.DataFrame({"SEX": ["1", "2"], "share": [0.5, 0.5]})
-    size = math.ceil(LEAST * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201)
+    size = math.ceil(EVENLY * math.sqrt(3 / prepare("mst", schema(), BUDGET, 9).allot.amount) * 201)
     how = Pooled(base=MST(), by=["SEX"], weights=ss.Weights.public(shares, citation="made up"))
     assert counted(how, 2 * size) == 201
 
@@ -129,10 +136,10 @@ def test_a_release_gives_codes_and_says_what_was_measured(tmp_path):
 
 
 def test_a_fit_of_what_was_prepared_is_of_the_same_table():
-    prepared = prepare("mst", schema(), BUDGET, 3000)
+    prepared = prepare("mst", schema(), BUDGET, 2000)
     from stratsynth.fitting import fitted
 
-    with fitted(prepared, table(schema()), BUDGET) as release:
+    with fitted(prepared, table(schema(), declared_size=2000), BUDGET) as release:
         assert release.certificate["code_lists"][0]["levels"] == 6
     with pytest.raises(ss.StratsynthError, match="another schema"), fitted(prepared, table(schema(measure=0)), BUDGET):
         pass
@@ -156,7 +163,7 @@ def test_where_an_attribute_is_protected_the_counted_schema_is_priced_as_an_exch
 
 
 def test_a_plan_says_it():
-    found = ss.plan("mst", schema(), BUDGET, declared_size=3000)
+    found = ss.plan("mst", schema(), BUDGET, declared_size=2000)
     assert found.code_lists[0]["levels"] == 6
     assert "OCCP: counted in 6 groups of its 201 codes (the finest with" in " ".join(str(found).split())
     assert "drawn evenly, and were not measured" in " ".join(str(found).split())
@@ -164,11 +171,13 @@ def test_a_plan_says_it():
 
 def test_samples_keep_a_group_that_was_asked_for():
     release = ss.fit("mst", table(schema(), rows=500), BUDGET)
+    with pytest.raises(SchemaError, match="counted in groups here: name 'group 2', which has '201' in it"):
+        release.sample(50, where={"OCCP": "201"})
     assert set(release.sample(50, where={"OCCP": "group 2"}, seed=1)["OCCP"]) <= set(GROUPS["group 2"])
 
 
 def test_where_records_have_weights_noise_covers_the_largest():
     weighted = replace(schema(), row_weight=RowWeight(20, "PWGTP"))
-    one, other = (prepare("mst", of, BUDGET, 100_000) for of in (schema(), weighted))
+    one, other = (prepare("mst", of, BUDGET, 40_000) for of in (schema(), weighted))
     assert (one.public.schema.size("OCCP"), other.public.schema.size("OCCP")) == (201, 6)
     assert other.code_lists[0].noise == pytest.approx(20 * one.code_lists[0].noise, rel=0.01)

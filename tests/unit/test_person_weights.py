@@ -16,14 +16,22 @@ import stratsynth as ss
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
-from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
 from stratsynth.cli.work import describe_check, fit_recipe
 from stratsynth.data.draft import check
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
-from stratsynth.errors import RecipeError, SchemaError, StratsynthError, Unsupported, UsageError, WeightsError
+from stratsynth.errors import (
+    NotPrivateWarning,
+    RecipeError,
+    SchemaError,
+    StratsynthError,
+    Unsupported,
+    UsageError,
+    WeightsError,
+)
 from stratsynth.noise import SeededEntropy, SystemEntropy
 from stratsynth.planning import plan
 from stratsynth.questions import (
@@ -180,7 +188,7 @@ def test_rows_of_one_unit_keep_their_weights():
 AGE = Columns(("AGE",), (4.0,), (3.0,), clip=1.0)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 @pytest.mark.parametrize(
     "question",
     [
@@ -197,7 +205,7 @@ def test_noise_and_sensitivity_grow_with_the_largest_weight(question, neighbours
             assert other.details[name] == pytest.approx(300 * one.details[name], rel=1e-12)
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_a_score_moves_by_the_largest_weight(neighbours):
     score = Distance(("SEX",), np.array([40.0, 60.0]))
     assert score.moved(WEIGHED, neighbours) == 300 * score.moved(SCHEMA, neighbours)
@@ -206,7 +214,7 @@ def test_a_score_moves_by_the_largest_weight(neighbours):
     )
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_scores_of_sums_move_by_the_largest_weight(neighbours):
     """In whole units, before and after one more row of the largest weight, whose contribution is a whole clip."""
     peak = Peak(Columns(("AGE",), (-100.0,), (1.0,), 1.0), np.array([[2.0], [1.0]]), np.zeros(2), sign=-1)
@@ -222,7 +230,7 @@ def test_scores_of_sums_move_by_the_largest_weight(neighbours):
     assert 0.49 * reach < abs(after - before) * (2 if neighbours == Neighbours.REPLACE else 1) <= reach
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("neighbours", PRICED)
 def test_scores_of_confusions_move_by_the_largest_weight(neighbours):
     query = Confusions(Design(("AGE",)), "SEX", np.array([[0.1, 0.2]]), ("GROUP",))
     cells = np.zeros((2, 2, 2))
@@ -505,3 +513,17 @@ def test_an_audit_finds_nothing_beyond_the_claim(neighbours):
     assert found.verdict == "within"
     assert found.lower > 0.5 * found.claim
     assert found.controls[0].state == "caught"
+
+
+def test_public_data_in_one_call_are_weighted_too():
+    """Their size is the total of the weights, and so are the groups' own shares."""
+    frame = people(300)
+    with pytest.warns(NotPrivateWarning):
+        release = ss.synthesize(frame, epsilon=5, schema=WEIGHED, public=True, by=["SEX"], mechanism="mst")
+    weights = counted(frame)
+    assert release.declared_size == weights.sum()
+    assert release.certificate["row_weight"]["column"] == "PWGTP"
+    drawn = release.sample(4_000, seed=1)
+    assert (drawn["SEX"].astype(str) == "1").mean() == pytest.approx(
+        weights[frame["SEX"] == "1"].sum() / weights.sum(), abs=0.03
+    )

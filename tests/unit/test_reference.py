@@ -95,6 +95,7 @@ def test_every_mechanism_and_each_of_its_settings_is_there(pages):
 
 BOUNDS = {
     "categorical": 'levels = ["a"]',
+    "nested": 'levels = ["a"]',
     "numeric": "lower = 0\nupper = 9",
     "date": 'lower = "2024-01-01"\nupper = "2024-12-31"',
 }
@@ -121,6 +122,7 @@ def test_the_keys_of_the_file_of_a_unit_and_of_a_rule_are_there(pages):
     text = pages["reference/schema.md"]
     assert list(rows(part(text, "The file"))) == ["format", "origin", "reviewed_by", "unit"]
     assert list(rows(part(text, "unit"))) == ["column", "max_rows"]
+    assert list(rows(part(text, "weight"))) == ["column", "max", "mean", "missing"]
     assert list(rows(part(text, "[[forbid]]"))) == ["when", "never"]
 
 

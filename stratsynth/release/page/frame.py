@@ -110,6 +110,8 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
     ]  # fmt: skip
     if counted := words.weighted(certificate):
         lead.append(f"Counted is {counted}.")
+    if "public_columns" in certificate:
+        lead.insert(1, "That is so of the protected columns alone: others may be in it as they are, as is said above.")
     groups = [s for s in sized if s.group != EVERYBODY]
     if groups:
         blurred = [s for s in groups if s.value < 4 * NORMAL_95 * s.cell]

@@ -1,0 +1,150 @@
+"""The audit of an attribute that changes: what a group adds to sums over secret Poisson samples, in many steps.
+
+One table's people are all of the second group and the other's of the first. Everything else about them is public. Each
+has a cell of its own among the sums, and a coin of its own, so that one question is many runs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.evaluation.audit.broken import Breakage, everybody
+from stratsynth.evaluation.audit.claims import ASSUMED, seen
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.rows import MemoryRows
+from stratsynth.questions import AttributeGradients, Coded, Question, Total
+from stratsynth.questions.attribute import reach
+from stratsynth.questions.total import GRID
+from stratsynth.schema import Categorical, Schema
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.noise import Entropy
+    from stratsynth.questions import Query
+    from stratsynth.strata import StratumPath
+
+    Floats = NDArray[np.float64]
+
+WIDTH = 500
+"""People, each a run."""
+NOISE_MULTIPLIER, RATE, STEPS = 3.0, 0.5, 8
+DELTAS = (1e-3, 0.01, 0.05)
+FAR = 100.0
+"""The length, in clips, of the part that a driver adds who leaves the loss in."""
+SHARE = 1 - 1e-4
+"""The part of a step's price for the sums by cell; the gradient, of which the group changes nothing, has the rest."""
+SCHEMA = Schema({
+    "GROUP": Categorical(levels=("a", "b"), outside="a"),
+    "WHO": Categorical(levels=tuple(map(str, range(WIDTH))), public=True),
+    "LABEL": Categorical(levels=("no", "yes"), public=True),
+})  # fmt: skip
+QUERY = AttributeGradients(
+    Coded(()), "LABEL", "logistic", np.array([[20.0]]), 1.0, ("GROUP",), ("WHO",), np.zeros((1, 2, WIDTH, 2))
+)
+"""Everybody is predicted yes, with all but certainty."""
+BESIDE = "the loss of the same sample, unclipped"
+
+
+def people(group: int) -> MemoryRows:
+    """Everybody is of this group."""
+    codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
+    codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
+    return MemoryRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)
+
+
+class LossBeside(MemoryRows):
+    """NOT PRIVATE, on purpose: who takes part adds a known vector, as long as can be, that nobody has clipped."""
+
+    def sums(
+        self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
+    ) -> list[list[NDArray[np.int64]]]:
+        """As they are, and the vector in coordinates that the group leaves at 0."""
+        found = super().sums(asked, entropy)
+        for _, block in found:
+            cells = block.reshape(2, WIDTH, 2)
+            cells[:, :, 0] += int(FAR * GRID) * (cells[:, :, 1] != 0)
+        return found
+
+
+def beside(question: Question) -> Question:
+    """Asks what was charged, of rows that add more to it."""
+    return question
+
+
+def attribute_steps() -> Experiment:
+    """A person of the one group against the same of the other, in 8 steps with rate 0.5 and noise multiplier 3.
+
+    The scores add up log-likelihood ratios of 1 - q at 0 and q at 1, against q at -1, for the difference of the two
+    groups' sums in clips; for quieter noise, too. The last one takes part in the step for known, by the coordinates
+    where nobody should show.
+    """
+    from stratsynth.accounting.sampled import epsilon_sampled
+
+    question = Total(QUERY, NOISE_MULTIPLIER, Currency.SAMPLED, (1 - SHARE, SHARE), RATE)
+
+    def claims(neighbours: Neighbours) -> tuple[Point, ...]:
+        """Of all scores, at all deltas."""
+        epsilons = {d: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, d, neighbours) for d in DELTAS}
+        return tuple(Point(e, e, d, score) for score in range(len(ASSUMED) + 1) for d, e in epsilons.items())
+
+    points, cheap = claims(Neighbours.ATTRIBUTE), claims(Neighbours.ADD_REMOVE)
+
+    def draw(breakage: Breakage | None, runs: int) -> tuple[Floats, Floats]:
+        worlds = [people(1), people(0)]
+        if breakage is beside:
+            worlds = [LossBeside(SCHEMA, rows._rows.codes, {}, WIDTH) for rows in worlds]  # noqa: SLF001 - made above
+        found = [np.concatenate(list(_scores(rows, question, runs, breakage)), axis=1) for rows in worlds]
+        return found[0], found[1]
+
+    def rates(share: float, rate: float = RATE, *, shown: bool = False, of: tuple[Point, ...] = points) -> Rates:
+        return seen(of, (_ideal(share, rate, -1, shown=shown), _ideal(share, rate, 1, shown=shown)))
+
+    faults = (
+        *quieter(rates, 0.5, 1.0),
+        Fault("everybody takes part in every step", everybody, rates(1.0, 1.0), 0.5, must=True),
+        Fault(BESIDE, beside, rates(1.0, shown=True), 0.5, must=True),
+        Fault("priced as a record more or fewer", None, rates(1.0, of=cheap), points=cheap, must=True),
+    )
+    return Experiment(f"total: an attribute, in {STEPS} Poisson samples", points, draw, faults)
+
+
+def _scores(rows: MemoryRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
+    """Scores of WIDTH runs at a time, one row for each way of scoring: STEPS answers to the same question."""
+    allot = plenty(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
+    desk, passes = Desk(rows, breakage, allot), math.ceil(runs / WIDTH)
+    answers = desk.again([Asked((), SCHEMA, question)], passes * STEPS)
+    for _ in range(passes):
+        score = np.zeros((len(ASSUMED) + 1, WIDTH))
+        for _ in range(STEPS):
+            cells = next(answers)[0][1].values.reshape(2, WIDTH, 2) / (reach(2) * math.sqrt(2))
+            score += _step(cells[0, :, 1] - cells[1, :, 1], cells[:, :, 0].sum(axis=0))
+        yield score
+
+
+def _ideal(share: float, rate: float, side: int, *, shown: bool, runs: int = 20_000) -> Floats:
+    """Scores without any driver: continuous noise of a share of the multiplier, and coins, from numpy."""
+    rng = np.random.default_rng()
+    score = np.zeros((len(ASSUMED) + 1, runs))
+    for _ in range(STEPS):
+        here = rng.random(runs) < rate
+        noise = share * NOISE_MULTIPLIER * rng.normal(size=(2, runs))
+        score += _step(noise[0] + side * here, noise[1] + 2 * FAR * here * shown)
+    return score
+
+
+def _step(x: Floats, aside: Floats) -> Floats:
+    """The log-likelihood ratios of one step, one row for each assumed noise; then that of whoever is seen aside."""
+    found = []
+    for share in ASSUMED:
+        z = (share * NOISE_MULTIPLIER) ** 2
+        up, down = (math.log(RATE) + (2 * side * x - 1) / (2 * z) for side in (1, -1))
+        found.append(np.logaddexp(math.log1p(-RATE), up) - np.logaddexp(math.log1p(-RATE), down))
+    return np.stack([*found, np.where(aside > FAR / 2, 2 * x / NOISE_MULTIPLIER**2, 0.0)])
