@@ -63,7 +63,7 @@ class EncodedRows:
         column = schema.row_weight.column if weigh else None
         source = open_source(data).read(schema.names if column is None else (*schema.names, column))
         coded = encode(schema, source, numbers=numeric, weigh=column is not None)
-        weights = None if coded.weights is None else effective(coded.weights.astype(float))
+        weights = None if coded.weights is None else effective(coded.weights)
         return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n, weights)
 
     def take(self, rows: Array) -> EncodedRows:

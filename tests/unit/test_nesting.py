@@ -157,7 +157,7 @@ def test_the_choice_knows_no_rows():
 def test_where_an_attribute_is_protected_the_counted_schema_is_priced_as_an_exchange_too(how):
     of = schema()
     of = replace(of, columns={**of.columns, "SEX": replace(of.columns["SEX"], public=True)})
-    prepared = prepare(how, of, replace(BUDGET, neighbours="attribute"), 3000)
+    prepared = prepare(how, of, replace(BUDGET, neighbours="attribute"), 100)
     assert prepared.public.schema.size("OCCP") == 6
     assert prepared.public.neighbours == "replace"
 
