@@ -18,7 +18,7 @@ from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
-from stratsynth.mechanisms.nesting import CodeList, settle
+from stratsynth.mechanisms.nesting import CodeList, is_counted, settle
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
@@ -50,8 +50,10 @@ class Prepared:
     """At which level code lists are counted."""
 
     def __post_init__(self) -> None:
-        """Refuse an allotment beyond the budget, and strata that nobody could name: however this was made."""
+        """Refuse an allotment beyond the budget, another schema, or strata nobody could name, however made."""
         check_allotment(self.allot, self.budget)
+        if self.declared is not None and not is_counted(self.declared, self.public.schema):
+            raise UsageError("this is prepared for rows that are read by another schema than the declared one.")
         self._check_attribute()
         if Split in self.mechanism.needs and self.strata is None:
             raise Unsupported(
