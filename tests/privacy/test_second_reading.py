@@ -128,7 +128,8 @@ def test_what_holds_the_parts_of_a_question_is_told_by_its_exact_class(question)
         question.check(SCHEMA)
 
 
-def test_numpys_own_floats_are_numbers():
+def test_numpys_own_floats_are_numbers_and_its_texts_name_columns():
+    Counts(((np.str_("G"), "X"),), 0.1).check(SCHEMA)
     Total(Columns(("X",), (0.0,), (1.0,), np.float64(1.0)), np.float64(0.1)).check(SCHEMA)
 
 
