@@ -86,6 +86,17 @@ class Product(TableModel):
             rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # a product may round up to the total
         return rows
 
+    def redrawn(
+        self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[Product]:
+        """The counts of this model with noise of their own."""
+
+        def noisy(name: str, sigma: float) -> NoisyTable:
+            counted = rows * self.probabilities[name] + rng.normal(0, sigma, self.schema.size(name))
+            return NoisyTable((name,), np.rint(counted).astype(np.int64), sigma)
+
+        return [Product.of(self.schema, [noisy(clique[0], sigma) for clique, sigma in tables]) for _ in range(times)]
+
     def state(self) -> State:
         """One array for each column."""
         return State({}, dict(self.probabilities))

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
-from stratsynth.adapters.shared.fit_inputs import forbidden, held_together, records
+from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from stratsynth.evaluation.scores.matching import matches
     from stratsynth.evaluation.scores.parity import parity_error
     from stratsynth.evaluation.scores.raw import raw_values
+    from stratsynth.evaluation.scores.streamed import streamed_workload_error
     from stratsynth.evaluation.scores.workload import clique_errors, k_marginal_score, workload_error
 
 # As in `stratsynth`: names are imported when they are first used. No module has the name of a function here.
@@ -49,6 +50,7 @@ _NAMES = {
     "scores.matching": ("matches",),
     "scores.parity": ("parity_error",),
     "scores.raw": ("raw_values",),
+    "scores.streamed": ("streamed_workload_error",),
     "scores.workload": ("clique_errors", "k_marginal_score", "workload_error"),
 }
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
@@ -57,7 +59,7 @@ __all__ = [
     "Baseline", "Evaluation", "PredictionScores", "Task", "baseline_errors", "baselines", "clique_errors", "compare",
     "correlations", "downstream", "evaluate", "evaluate_predictions", "inconsistencies", "interval_coverage",
     "k_marginal_score", "levels_lost", "matches", "mean_disparity", "parity_error", "plot_tradeoff", "prediction_rates",
-    "principal_components", "propensity", "raw_values", "workload_error",
+    "principal_components", "propensity", "raw_values", "streamed_workload_error", "workload_error",
 ]  # fmt: skip
 
 

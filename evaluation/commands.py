@@ -96,6 +96,12 @@ def evaluate(
         int, typer.Option(min=1, help="The largest number of marginals, the same ones every time.")
     ] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="For models and their intervals.")] = 0,
+    marginals_only: Annotated[
+        bool,
+        typer.Option(
+            "--marginals-only", help="The error of marginals alone, from counts: for tables larger than memory."
+        ),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
 ) -> None:
     """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
@@ -109,6 +115,16 @@ def evaluate(
     others = dict(_named_place(text) for text in beside or [])
     if (synthetic is None) == (predictions is None):
         raise UsageError("evaluate: give --synthetic for a table of rows, or --predictions for predictions.")
+    if marginals_only:
+        rest = {
+            "--predictions": predictions, "--holdout": holdout, "--target": target, "--positive": positive,
+            "--above": above, "--area": area, "--quasi": quasi, "--beside": beside or None, "--recipe": recipe,
+        }  # fmt: skip
+        if given := [name for name, value in rest.items() if value is not None]:
+            raise UsageError(f"evaluate: {given[0]} needs the rows; leave it or --marginals-only out.")
+        assert synthetic is not None  # noqa: S101 - as --predictions is not there
+        _evaluate_marginals(real, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
+        return
     if predictions is not None:
         if target is None:
             raise UsageError("evaluate: name the column that was predicted with --target.")
@@ -124,6 +140,7 @@ def evaluate(
         cliques=cliques, holdout=holdout, target=target,
         positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
         release=synthetic if recipe is not None and synthetic.is_dir() else None,
+        intervals=synthetic if synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
     if as_json:
@@ -204,6 +221,29 @@ def _table(place: Path) -> Path:
     if (place / "certificate.json").is_file() and not (place / "synthetic.parquet").exists():
         raise UsageError(f"{place} has no synthetic rows. If it predicts, name it with --predictions.")
     return place / "synthetic.parquet" if place.is_dir() else place
+
+
+def _rows(place: Path) -> Path:
+    """A synthetic table or a folder of Parquet files; or the table of a release folder."""
+    return _table(place) if (place / "certificate.json").is_file() else place
+
+
+def _evaluate_marginals(
+    real: Path, synthetic: Path, schema: Path, out: Path, by: list[str] | None, *, k: int, cliques: int, as_json: bool
+) -> None:
+    """Score marginals from counts, write the scores and print them."""
+    from stratsynth.evaluation.evaluations import output
+    from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
+
+    found = MarginalScores.of(real, synthetic, schema, by, k=k, cliques=cliques)
+    files = output.write(found, out, called="these rows")
+    if as_json:
+        rows = json.loads(found.workload.to_json(orient="records"))
+        document = {"INTERNAL": True, "facts": dict(found.facts), "workload": rows, "files": [str(f) for f in files]}
+        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        return
+    echo(found.text())
+    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 
 def _evaluate_predictions(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
@@ -113,7 +114,7 @@ def fitted(
     from stratsynth.noise import SystemEntropy
     from stratsynth.planning.effort import check_effort, seconds
     from stratsynth.planning.rehearsal import rehearse
-    from stratsynth.questions import Raw
+    from stratsynth.questions import PublicRows, Raw, Total
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
@@ -128,8 +129,9 @@ def fitted(
         foretold(rehearsal)
     table = table.counted_by(prepared.public.schema)
     account = table.ledger.open(request)
+    numbers = not prepared.mechanism.needs.isdisjoint({Total, PublicRows})
+    answers = PrivateAnswers(partial(table.backend.rows, numbers=numbers), account, source)
     try:
-        answers = PrivateAnswers(table.backend.rows, account, source)
         steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
         def answer(asked: Sequence[Asked]) -> list[Answer]:
@@ -157,6 +159,7 @@ def fitted(
         )
         account.finish()
     finally:
+        answers.close()
         account.close()
 
 
@@ -192,6 +195,7 @@ def _judged(
     ready: Callable[[], object] = lambda: None,
 ) -> tuple[Prepared, Request]:
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
+    from stratsynth.data.backends import Memory
     from stratsynth.data.same import refuse_same, refuse_same_content
     from stratsynth.driver.handlers import served
 
@@ -211,7 +215,8 @@ def _judged(
     how = prepared.mechanism
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
-        raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.")
+        remedy = ' Take engine = "memory".' if served(table.backend.reads) < served(Memory.reads) else ""
+        raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.{remedy}")
     if how.public_rows_only and not table.public:
         raise Unsupported(
             f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "

@@ -5,8 +5,14 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeAlias, TypeVar
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Protocol, TypeAlias, TypeVar
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+_SHOWN: ContextVar[Progress | None] = ContextVar("_SHOWN", default=None)
+"""The bar on the screen."""
 T = TypeVar("T")
 Tick: TypeAlias = "Callable[[int | None, int | None], None]"
 """Called with the number of steps done (None for one more) and the number of all (None where it stays)."""
@@ -64,10 +70,34 @@ def bar(what: str, *, slow: bool = False) -> Iterator[Tick]:
     except LiveError:  # the caller has a bar of its own on the screen
         yield lambda *_: None
         return
+    token = _SHOWN.set(shown)
     try:
         yield tick
     finally:
+        _SHOWN.reset(token)
         shown.stop()
+
+
+@contextlib.contextmanager
+def phase(what: str, total: Callable[[], int | None]) -> Iterator[Callable[[], object]]:
+    """A line of its own, under the bar that is on the screen, for as long as one long step takes; else nothing.
+
+    Args:
+        what: What is done.
+        total: Tells how many parts it has, about, and None where that is unknown; called if there is a bar.
+
+    Yields:
+        What to call after each part.
+    """
+    shown = _SHOWN.get()
+    if shown is None:
+        yield lambda: None
+        return
+    task = shown.add_task(what, total=total())
+    try:
+        yield lambda: shown.update(task, advance=1)
+    finally:
+        shown.remove_task(task)
 
 
 class Step(Protocol):

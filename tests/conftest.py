@@ -115,6 +115,6 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     from stratsynth.data.sources import CsvSource
 
     reads: list[object] = []
-    proper = CsvSource.read
-    monkeypatch.setattr(CsvSource, "read", lambda self, columns: reads.append(self) or proper(self, columns))
+    proper = CsvSource.batches
+    monkeypatch.setattr(CsvSource, "batches", lambda self, columns: reads.append(self) or proper(self, columns))
     return reads

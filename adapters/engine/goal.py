@@ -23,14 +23,16 @@ class Goal:
 
     def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
         source, target, owner, noisy, weight, place = [], [], [], [], [], 0
-        self._problems, self._places = problems, []
+        self._problems = problems
+        self._places: list[list[tuple[Clique, slice]]] = [[] for _ in problems]
+        """Of each model, where the terms of each table are."""
         for number, problem in enumerate(problems):
             for table in problem.tables:
                 cells, part = forest.cells_of(number, table.clique)
                 source.append(cells)
                 target.append(part + place)
                 size = table.values.size
-                self._places.append((number, table.clique, slice(place, place + size)))
+                self._places[number].append((table.clique, slice(place, place + size)))
                 place += size
                 owner.append(np.full(size, number, dtype=np.intp))
                 noisy.append(table.values.ravel() / totals[number])
@@ -54,17 +56,17 @@ class Goal:
     def first(self) -> Floats:
         """The terms to start from."""
         terms = np.zeros(len(self._noisy))
-        known = [dict[Clique, Floats]() for _ in self._problems]
-        for number, problem in enumerate(self._problems):
+        for problem, places in zip(self._problems, self._places, strict=True):
+            known: dict[Clique, Floats] = {}
             for clique, term in problem.start.terms if problem.start is not None else ():
-                known[number][clique] = known[number].get(clique, 0.0) + term
-        for number, clique, place in self._places:
-            terms[place] = known[number].pop(clique, 0.0)  # of two tables of a clique, the first takes all
+                known[clique] = known.get(clique, 0.0) + term
+            for clique, place in places:
+                terms[place] = known.pop(clique, 0.0)  # of two tables of a clique, the first takes all
         return terms
 
     def split(self, number: int, terms: Floats) -> tuple[tuple[Clique, Floats], ...]:
         """The terms of one model's tables."""
-        return tuple((clique, terms[place].copy()) for model, clique, place in self._places if model == number)
+        return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
     def potentials(self, terms: Floats) -> Floats:
         """The log potentials that terms make of the base. What cannot occur stays out."""

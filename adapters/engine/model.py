@@ -101,6 +101,14 @@ class Graphical(TableModel):
         rows = sample(self.tree, tables, n, rng)
         return {column: rows[column] for column in self.schema.names}
 
+    def redrawn(
+        self, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[Graphical]:
+        """The tables that this model holds, counted in it with noise of their own, and fitted all together."""
+        from stratsynth.adapters.engine.redrawn import redrawn
+
+        return redrawn(self, tables, rows, times, rng)
+
     def state(self) -> State:
         """Cliques as facts, potentials as arrays."""
         tree = self.tree

@@ -1,4 +1,4 @@
-"""What the fit of a graphical model is given besides noisy tables: how many records, and what cannot occur."""
+"""What the fit of a graphical model is given besides noisy tables: how many records, and which of them it holds."""
 
 from __future__ import annotations
 
@@ -6,19 +6,13 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 from stratsynth.adapters.engine.structure import model_cells
+from stratsynth.adapters.engine.zeros import Forbidden
 
 from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from stratsynth.adapters.engine import Measured
-
-    from stratsynth.schema import Schema
-
-Forbidden = dict[Clique, "NDArray[np.intp]"]
-"""Cells, row-major, that cannot occur, by the columns they speak of."""
 
 MOST_WITH_RULES = 2**16
 """How many cells structural rules may make of a model; a structure that is larger by itself may stay as it is."""
@@ -36,22 +30,6 @@ def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
         weights.append(25 / size**2)
         values.append(float(size))
     return max(1.0, sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)) if weights else 1.0
-
-
-def forbidden(schema: Schema) -> Forbidden:
-    """The schema's structural zeros, as cells of the cliques that they speak of."""
-    found: Forbidden = {}
-    for rule in schema.rules:
-        for box in rule.cells(schema):
-            # a column all of whose levels are in the box has no say in it
-            clique = tuple(name for name in schema.names if name in box and len(box[name]) < schema.size(name))
-            if not clique:
-                continue
-            never = np.zeros(schema.shape(clique), dtype=bool)
-            never[np.ix_(*(sorted(box[name]) for name in clique))] = True
-            cells = np.flatnonzero(never)
-            found[clique] = np.union1d(found[clique], cells) if clique in found else cells
-    return found
 
 
 def held_together(

@@ -11,7 +11,8 @@ from stratsynth.adapters.engine import Graphical, Problem, Solution
 from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.shared.fit_inputs import Forbidden, forbidden, held_together
+from stratsynth.adapters.engine.zeros import Forbidden, forbidden
+from stratsynth.adapters.shared.fit_inputs import held_together
 from stratsynth.adapters.shared.learner import Learner
 
 from stratsynth.questions import Clique, Program, work

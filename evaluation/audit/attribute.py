@@ -100,7 +100,7 @@ def attribute_steps() -> Experiment:
     def draw(breakage: Breakage | None, runs: int) -> tuple[Floats, Floats]:
         worlds = [people(1), people(0)]
         if breakage is beside:
-            worlds = [LossBeside(SCHEMA, rows._rows.codes, {}, WIDTH) for rows in worlds]  # noqa: SLF001 - made above
+            worlds = [LossBeside(SCHEMA, rows._parts[0].codes, {}, WIDTH) for rows in worlds]  # noqa: SLF001 - made above
         found = [np.concatenate(list(_scores(rows, question, runs, breakage)), axis=1) for rows in worlds]
         return found[0], found[1]
 

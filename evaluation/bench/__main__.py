@@ -6,10 +6,10 @@ import argparse
 import sys
 from importlib import import_module
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers")
-MADE = ("independent", "mst", "aim", "pooled", "fixed", "tables", "speed")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale")
+MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE}
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim")}
 """The parts that can be measured alone."""
 
 
@@ -27,9 +27,8 @@ def main() -> int:
     )
     parser.add_argument(
         "--only",
-        choices=list(dict.fromkeys(part for parts in ONLY.values() for part in parts)),
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
-        "coverage of one mechanism alone, or `tables` or `speed`",
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
@@ -45,6 +44,10 @@ def main() -> int:
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
     parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
     parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
+    parser.add_argument(
+        "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
+        help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
+    )  # fmt: skip
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
@@ -68,6 +71,8 @@ def main() -> int:
         figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
     elif arguments.name == "weights":
         figures = module.run(arguments.samples, arguments.acs)
+    elif arguments.name == "scale":
+        figures = module.run([1_000_000 * number for number in arguments.millions], arguments.only)
     elif arguments.name == "frames":
         figures = module.run(arguments.tables)
     elif arguments.name == "predict":

@@ -36,6 +36,8 @@ POPULATION = 2_000_000
 LEVELS = (0.9, 0.95)
 WITHIN = {"noise": 0.02, "noise and sampling": 0.03}
 """How far coverage may be from its level."""
+FEW = 100
+"""Of fewer intervals chance alone moves the coverage by more than what is allowed."""
 GROUP = "RAC1P"
 SIZES = {"under 100": 0.0, "100 to 999": 100.0, "1,000 and more": 1_000.0}
 """Classes of groups by their expected number of people."""
@@ -71,6 +73,7 @@ def _tables() -> tuple[tuple[str, ...], ...]:
 def run(*, seeds: int = 1_000, only: str | None = None, acs: str | None = None) -> list[Figure]:
     """Coverage of every mechanism over `seeds` fits, then speed, and the error of published tables."""
     from stratsynth.evaluation.bench.published import published
+    from stratsynth.evaluation.bench.several import several
 
     figures, wanted = [], [name for name in mechanisms() if only in (None, name)]
     schema = census.schema().restrict(COLUMNS)
@@ -79,6 +82,8 @@ def run(*, seeds: int = 1_000, only: str | None = None, acs: str | None = None) 
         figures += coverage(name, mechanisms()[name], schema, population, seeds)
     if only in (None, "speed"):
         figures += [_speed(), _cold()]
+    if only in (None, "samples"):
+        figures += several(min(seeds, 300))
     if only in (None, "tables"):
         figures += published(acs, min(seeds, 5))
     return figures
@@ -143,7 +148,10 @@ def _covered(name: str, found: Mapping[tuple[str, str, float, str], Sequence[flo
         value, most = float(np.mean(hits)), WITHIN[interval]
         against = f"{100 * level:g} within {100 * most:g} points; {len(hits):,} intervals"
         what = f"{name}: coverage at {100 * level:g} % of {interval}, {kind}{label}"
-        yield Figure(what, 100 * value, "%", fits, None, against, bool(abs(value - level) <= most))
+        if len(hits) < FEW:
+            yield Figure(what, 100 * value, "%", fits, None, f"{len(hits):,} intervals: too few to judge")
+        else:
+            yield Figure(what, 100 * value, "%", fits, None, against, bool(abs(value - level) <= most))
 
 
 def _unknown(name: str, lost: Mapping[tuple[str, str], Sequence[float]], fits: int) -> Iterator[Figure]:

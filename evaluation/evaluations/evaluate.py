@@ -17,6 +17,7 @@ from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_f
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
 from stratsynth.evaluation.scores.columns import column_frame
 from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
+from stratsynth.evaluation.scores.coverage import interval_coverage
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.raw import raw_values
@@ -36,6 +37,7 @@ from stratsynth.evaluation.tables import (
 
 from stratsynth.errors import UsageError
 from stratsynth.progress import steps
+from stratsynth.release import Release
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -88,6 +90,8 @@ class Evaluation:
     """Levels lost and invented."""
     matches: pd.DataFrame
     """Real people whom the release seems to show, by `people`: the real rows, and the hold-out's if there is one."""
+    coverage: pd.DataFrame | None
+    """How many of the release's intervals for counts hold, by group; None without groups or without `intervals`."""
     lens: pd.DataFrame | None
     """What caused the error of each group, by `lens_of_release`; None without the release's recipe."""
     downstream: pd.DataFrame | None
@@ -144,6 +148,7 @@ def evaluate(
     apart: bool = True,
     recipe: str | Path | None = None,
     release: str | Path | None = None,
+    intervals: str | Path | None = None,
     progress: bool | None = None,
 ) -> Evaluation:
     """Every score of a release, in every declared group, beside its baselines.
@@ -168,6 +173,7 @@ def evaluate(
         apart: Whether to compute correlations, propensity and components, which take most of the time.
         recipe: The recipe of the release: its error is then split into what caused it, which takes a fit without noise.
         release: With `recipe`, the release's folder, which holds its model.
+        intervals: The release's folder, to check the intervals of its counts, where it has noisy tables.
         progress: Whether to show how many of the parts are done; by default on a terminal and in a notebook.
 
     Returns:
@@ -237,6 +243,7 @@ def evaluate(
             raw=raw_values(real, synthetic, schema, few=few),
             inconsistencies=inconsistency_frame(pair),
             levels=level_frame(pair),
+            coverage=coverage_of(intervals, real, names),
             lens=None if split is None else done(lens_of_release(true, made, *split, names, seed)),
             matches=done(joined([named(match_frame(p, quasi), who, "people") for who, p in people.items()])),
             downstream=None if target is None else done(downstream(
@@ -244,6 +251,16 @@ def evaluate(
                 most=MOST, few=few, seed=seed,
             )),
         )  # fmt: skip
+
+
+def coverage_of(folder: str | Path | None, real: Any, names: tuple[str, ...]) -> pd.DataFrame | None:
+    """The coverage of a release's intervals by group, where it answers questions."""
+    if folder is None or not names:
+        return None
+    try:
+        return interval_coverage(real, Release.load(folder), by=names)
+    except UsageError:  # it has no noisy tables, or not those columns
+        return None
 
 
 def _refuse(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.evaluations.columns_page import single_columns
+from stratsynth.evaluation.evaluations.coverage_page import coverage_section
 from stratsynth.evaluation.evaluations.fidelity import fidelity
 from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
@@ -59,6 +60,9 @@ def evaluation_page(
         _worst(evaluation),
         single_columns(evaluation),
         None if evaluation.lens is None else lens_section(evaluation.lens, evaluation.by, evaluation.schema),
+        None
+        if evaluation.coverage is None
+        else coverage_section(evaluation.coverage, evaluation.by, evaluation.schema),
         use(evaluation),
         fidelity(evaluation),
         guarantee(certificate),

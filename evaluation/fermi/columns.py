@@ -98,7 +98,7 @@ def fitted(
         allot = Allotment(Currency.SAMPLED, float(steps), PROMISE, noise=1.0, rate=task.sampling)
         noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
         program = how.side_by_side(public, allot, [columns[i].penalty for i in places], np.random.default_rng(0))
-        answers = Answers(rows._rows, noise, rng)  # noqa: SLF001 - public rows
+        answers = Answers(rows._parts[0], noise, rng)  # noqa: SLF001 - public rows, in memory
         with threadpool_limits(1):  # matrices of a thousand rows: threads would wait for each other
             found.update(zip(places, run(program, schema, answers), strict=True))
     return [found[i] for i in range(len(columns))]

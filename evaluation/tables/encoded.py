@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models.intervals import effective
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.text import MISSING, number
@@ -25,6 +26,8 @@ WEIGHED = (
 )
 Array: TypeAlias = "NDArray[Any]"
 Codes: TypeAlias = Mapping[str, Array]
+MOST_BYTES = 8 << 30
+"""The most that encoded rows may take."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,15 +59,30 @@ class EncodedRows:
             if data.schema != schema:
                 raise UsageError("evaluation: the table was read with another schema.")
             return data
+        import pyarrow as pa
+
         from stratsynth.data.sources import open_source
+        from stratsynth.data.stream import width
         from stratsynth.schema.codec import encode
 
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
         column = schema.row_weight.column if weigh else None
-        source = open_source(data).read(schema.names if column is None else (*schema.names, column))
-        coded = encode(schema, source, numbers=numeric, weigh=column is not None)
-        weights = None if coded.weights is None else effective(coded.weights)
-        return cls(schema, coded.codes, coded.numbers, coded.n, source.num_rows - coded.n, weights)
+        names = schema.names if column is None else (*schema.names, column)
+        empty, parts, seen = pa.schema([(name, pa.string()) for name in names]).empty_table(), [], 0
+        for batch in itertools.chain([empty], open_source(data).batches(names)):
+            parts.append(encode(schema, batch, numbers=numeric, weigh=column is not None))
+            seen += batch.num_rows
+            if seen * width(schema) > MOST_BYTES:
+                raise Unsupported(
+                    f"evaluation: rows that take more than {MOST_BYTES >> 30} GB are not scored row by row. Score a "
+                    "sample of them; or marginals from counts, by `stratsynth evaluate --marginals-only`."
+                )
+        codes = {name: np.concatenate([part.codes[name] for part in parts]) for name in schema.names}
+        numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in numeric}
+        counted = [part.weights for part in parts if part.weights is not None]
+        weights = effective(np.concatenate(counted)) if counted else None
+        rows = sum(part.n for part in parts)
+        return cls(schema, codes, numbers, rows, seen - rows, weights)
 
     def take(self, rows: Array) -> EncodedRows:
         """The rows with these numbers, or where this is true, in that order."""

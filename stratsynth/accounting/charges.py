@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
@@ -21,6 +22,16 @@ from stratsynth.strata import Partition, Stratum, StratumPath
 
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
+
+
+@lru_cache(maxsize=1024)  # strata are asked the same
+def _factor(declared: float, other: float, power: int) -> Fraction:
+    return (Fraction(other) / Fraction(declared)) ** power
+
+
+@lru_cache(maxsize=1024)
+def _product(amount: float, factor: Fraction) -> Fraction:
+    return Fraction(amount) * factor
 
 
 @dataclass(frozen=True)
@@ -43,7 +54,7 @@ class Charge:
         """The price factor of the same answer under another notion of neighbour."""
         if declared == other:
             return Fraction(1)
-        return (Fraction(self.sensitivity[other]) / Fraction(self.sensitivity[declared])) ** POWER[self.currency]
+        return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -106,7 +117,7 @@ class _Node:
         for stratum in charge.path:
             node = node._below(stratum)
         for notion in PRICED:
-            node.own[notion] += times * Fraction(charge.amount) * charge.factor(declared, notion)
+            node.own[notion] += times * _product(charge.amount, charge.factor(declared, notion))
 
     def _below(self, stratum: Stratum) -> _Node:
         """The stratum's node, in the first split by its columns that has it or has room for it."""

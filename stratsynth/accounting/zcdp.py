@@ -19,6 +19,7 @@ _SLACK = 1e-12
 """How far below the exact rho `rho_of` stays: more than the rounding of the conversion, less than anyone sees."""
 
 
+@lru_cache(maxsize=1024)  # strata of a fit cost the same, most of them
 def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon such that everything rho-zCDP is (epsilon, delta)-DP."""
     if rho == 0:

@@ -104,6 +104,8 @@ class Quotient:
 
     def answer(self, level: float, effect: float) -> Answer:
         """The quotients with their intervals."""
+        from scipy.special import stdtrit
+
         z2 = quantile_of(level) ** 2
         square = self.b**2 - z2 * self.variance_b
         linear = self.a * self.b - z2 * self.covariance
@@ -114,7 +116,9 @@ class Quotient:
         if self.share:  # the rows of a - r b vary by b r (1 - r)
             both = _between(square + rows, linear + rows / 2, constant)
         else:
-            both = _between(square, linear, constant - rows * self.b * self.sampling)
+            # the spread of few numbers is known by these numbers alone: Student's law, in place of the normal one
+            t2 = stdtrit(np.maximum(self.b - 1, 1.0), (1 + level) / 2) ** 2
+            both = _between(square, linear, constant - t2 * effect * self.b**2 * self.sampling)
         return _answer(self.value, np.sqrt(self.variance), noise, both, np.isfinite(self.variance_a + self.variance_b))
 
 

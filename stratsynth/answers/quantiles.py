@@ -59,6 +59,8 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     # where the rows may be none for all that is known, every value passes
     sound &= size > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
     slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
+    # an interval that is as wide as half of all that can be says nothing, and would hold too often
+    sound &= ends[0][1] - ends[0][0] < (points[-1] - points[0]) / 2
     sound &= np.isfinite(value) & np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
     given = [np.where(sound, part, np.nan) for part in (value, slope, *ends[0], *ends[1])]
     measured = np.asarray(np.isfinite(test).all(axis=1))

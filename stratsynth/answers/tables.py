@@ -88,7 +88,7 @@ def read_tables(
         ReleaseError: Measurements that do not fit the schema.
         Unsupported: Strata that overlap, or are divided by different columns.
     """
-    found = list(_measured(measurements))
+    found = list(measured(measurements))
     leaves = [Leaf("", {})]
     if any(label for label, _, _, _ in found):
         leaves = [_leaf(schema, path, certificate) for path in _strata(schema, certificate, model)]
@@ -113,7 +113,8 @@ def read_tables(
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
 
 
-def _measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
+def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
+    """Each measured table: the label of its stratum, its columns, its cells row-major, and sigma."""
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
     if len(cells) and (not len(starts) or starts[0] != 0):
@@ -174,10 +175,10 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
 def _leaf(schema: Schema, path: StratumPath, certificate: Mapping[str, Any]) -> Leaf:
     # of a merge that is divided again the last word is the narrowest
     codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
-    return Leaf("|".join(_label(stratum, certificate) for stratum in path), codes)
+    return Leaf("|".join(label_of(stratum, certificate) for stratum in path), codes)
 
 
-def _label(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
+def label_of(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
     """What measurements call a stratum: merges by their public name, which stored models need not keep."""
     if stratum.is_merge:
         levels = {name: list(several) for name, several in stratum.items}
@@ -188,6 +189,8 @@ def _label(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
 
 
 def _shaped(schema: Schema, leaf: Leaf, columns: Columns, values: Floats, variance: float) -> Noisy:
+    if len(set(columns)) < len(columns) or not set(columns) <= set(schema.names):
+        raise ReleaseError("the release's measurements are damaged: a table's columns are not the schema's.")
     shape = [len(leaf.codes[name]) if name in leaf.codes else schema.size(name) for name in columns]
     if math.prod(shape) != values.size:
         raise ReleaseError(f"the release's measurements are damaged: the table {','.join(columns)} has other cells.")

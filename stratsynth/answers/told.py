@@ -33,6 +33,7 @@ CHOSEN = (
 )
 """What intervals are conditional on where a mechanism chooses its tables."""
 HIDDEN = "for all that is known there may be no such rows"
+BLURRED = "for all that is known there may be no such rows, or the interval is half as wide as all that can be"
 
 
 class Answers:
@@ -58,7 +59,9 @@ class Answers:
         """The least squares over all tables."""
         tables = read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model)
         if not tables.everybody and not any(leaf.tables for leaf in tables.leaves):
-            raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
+            raise UsageError(
+                "query: this release has no noisy tables to answer from; see its estimates or predictions."
+            )
         return Squares(tables)
 
     @cached_property
@@ -111,7 +114,8 @@ class Answers:
         status = np.where(unknown, "not_estimable", np.where(weak, "small", "ok")).tolist()
         notes, guessed = [""] * len(status), [float("nan")] * len(status)
         if unknown.any():
-            said = [HIDDEN if there else self._uncovered(query) for there in answer.measured]
+            hidden = BLURRED if query.statistic == "quantile" else HIDDEN
+            said = [hidden if there else self._uncovered(query) for there in answer.measured]
             notes = [note if lacking else "" for note, lacking in zip(said, unknown, strict=True)]
             guessed = self._guessed(query, unknown)
         return {**figures, "status": status, "model": guessed, "note": notes}

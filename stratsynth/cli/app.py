@@ -38,7 +38,12 @@ app.command()(certificate)
 app.command()(verify)
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Data = Annotated[Path, typer.Argument(metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file.")]
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file, or a folder of .parquet files."
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -123,7 +128,16 @@ def plan(
 @app.command()
 def sample(
     release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="A .csv or .parquet file; or a folder, which is filled with .parquet files of a million rows each. "
+            "The same command goes on with a folder that was begun.",
+        ),
+    ],
     rows: Annotated[
         int | None, typer.Option("-n", "--rows", metavar="N", help="How many rows; not needed with --by-group.")
     ] = None,

@@ -48,7 +48,8 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
         from stratsynth.planning.plot import plot
 
         plot(how, schema, budget, picture, declared_size=size)
-    return replace(plan(how, schema, budget, declared_size=size), account=_account(recipe))
+    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.engine)
+    return replace(found, account=_account(recipe))
 
 
 def _account(recipe: Recipe) -> dict[str, Any] | None:
@@ -96,9 +97,13 @@ def sample_release(
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.summary import rules_line
+    from stratsynth.release.sampling import PIECE, Wanted
+    from stratsynth.release.streaming import is_folder, write_file, write_folder
 
-    if out.exists():
+    if out.exists() and not is_folder(out):
         raise UsageError(f"{out} exists already; name another file with -o.")
+    if is_folder(out) and like is not None:
+        raise UsageError("--as spells one file as another; name a .csv or .parquet file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
         column, equals, level = item.partition("=")
@@ -108,18 +113,25 @@ def sample_release(
     if rows is None and by_group is None:
         raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
-    release, moved = Release.load(folder), Moved()
+    release, moved, table = Release.load(folder), Moved(), None
+    large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        table = release.sample_arrow(
-            rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved
-        )
+        if is_folder(out):
+            number = write_folder(release, Wanted(rows, condition, by_group, None, columns), seed, out)
+        elif large:
+            number = write_file(release, Wanted(rows, condition, by_group, None, columns), seed, out, moved)
+        else:
+            table = release.sample_arrow(
+                rows, seed=seed, where=condition, n_by_group=by_group, balance=columns, moved=moved
+            )
+            number = int(table.num_rows)
     for warning in said:
         typer.echo(f"stratsynth: note: {warning.message}", err=True)
-    if like is not None:
-        table = _in_the_coding(table, release.model.schema, like)
-    write_table(table, out)
-    return int(table.num_rows), f"\nRules: {rules_line(moved.to_dict())}" if release.model.schema.rules else ""
+    if table is not None:
+        write_table(table if like is None else _in_the_coding(table, release.model.schema, like), out)
+    counted = release.model.schema.rules and not is_folder(out)  # a folder may have been begun by another run
+    return number, f"\nRules: {rules_line(moved.to_dict())}" if counted else ""
 
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:

@@ -11,12 +11,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
+from stratsynth.data.stream import Stream, width
 from stratsynth.errors import UsageError, nearest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.questions.handler import Rows
     from stratsynth.schema import Schema
+
+MOST_BYTES = 1 << 29
+"""Rows whose codes and numbers take more, at the declared size, are held out of memory by `auto`."""
 
 
 class Backend(Protocol):
@@ -32,8 +36,8 @@ class Backend(Protocol):
     def counted_by(self, schema: Schema) -> Backend:
         """The same data, read by another schema."""
 
-    def rows(self) -> Rows:
-        """The rows; called by the driver, after its first charge."""
+    def rows(self, *, numbers: bool = True) -> Rows:
+        """The rows; called by the driver, after its first charge. Without `numbers`, no sum will be asked for."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +58,47 @@ class Memory:
         """The same source."""
         return replace(self, schema=schema)
 
-    def rows(self) -> Rows:
+    def rows(self, *, numbers: bool = True) -> Rows:
         """Read and encoded."""
-        return load_rows(self.schema, self.source)
+        return load_rows(self.schema, self.source, numbers=numbers)
 
 
-ENGINES: Mapping[str, Callable[[Source, Schema], Backend]] = {"auto": Memory, "memory": Memory}
-"""By the name that `open_table` takes."""
+def auto(source: Source, schema: Schema, declared_size: int | None) -> Backend:
+    """`Stream` for files that are declared larger than MOST_BYTES once encoded, and can be streamed; else `Memory`.
+
+    Public facts alone decide: the declared size and the schema. The rows, their number and the size of the file do not.
+    """
+    if engine_of("auto", schema, declared_size) == "stream" and Stream.refusal(source, schema) is None:
+        return Stream(source, schema)
+    return Memory(source, schema)
 
 
-def backend(engine: str, source: Source, schema: Schema) -> Backend:
-    """The backend of that name."""
+def engine_of(engine: str, schema: Schema, declared_size: int | None) -> str:
+    """The engine by that name; for `auto`, the one that a file with records for units will get."""
+    if engine != "auto":
+        return engine
+    rows = None if declared_size is None else declared_size / (schema.row_weight.mean or 1.0)  # it may be of weights
+    large = rows is not None and rows * width(schema) > MOST_BYTES
+    return "stream" if large and isinstance(schema.unit, str) else "memory"
+
+
+ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
+    "auto": auto,
+    "memory": lambda source, schema, _: Memory(source, schema),
+    "stream": lambda source, schema, _: Stream.checked(source, schema),
+}
+"""By the name that `open_table` takes, from the source, the schema and the declared size."""
+
+
+def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
+    """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
+    check_engine(engine)
+    return ENGINES[engine](source, schema, declared_size)
+
+
+def check_engine(engine: str) -> None:
+    """Refuse a name that is none of ENGINES."""
     if engine not in ENGINES:
         raise UsageError(
             f"engine: there is no {engine!r}{nearest(str(engine), ENGINES)}; it is {' or '.join(ENGINES)}."
         )
-    return ENGINES[engine](source, schema)

@@ -65,8 +65,14 @@ def header(file: IO[bytes]) -> list[str]:
 
 def read(file: IO[bytes], width: int, wanted: Sequence[int]) -> list[pa.ChunkedArray]:
     """The fields at the places `wanted` of every remaining record, as text; `width` is the header's number."""
-    chunks = [_parse(block, width, wanted)[0] for block in _blocks(file)]
+    chunks = list(batches(file, width, wanted))
     return [pa.chunked_array([chunk[i] for chunk in chunks], pa.string()) for i in range(len(wanted))]
+
+
+def batches(file: IO[bytes], width: int, wanted: Sequence[int]) -> Iterator[list[pa.Array]]:
+    """The same, block by block."""
+    for block in _blocks(file):
+        yield _parse(block, width, wanted)[0]
 
 
 def left_out(file: IO[bytes], width: int) -> LeftOut:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from stratsynth.data.folders import FolderSource
 from stratsynth.data.sources import FileSource
 
 if TYPE_CHECKING:
@@ -22,8 +24,11 @@ _PIECE = 1 << 20
 def fingerprint(source: Source, key: bytes) -> str:
     """The HMAC-SHA256 of a file's bytes, or of a frame's columns in Arrow's format.
 
-    A file source remembers which file that was, and from then on reads no other.
+    Of a folder, that of its files' names in order, each with the file's own: a file more, fewer, changed or under
+    another name is noticed, its times are not. A source remembers which files these were, and reads no others.
     """
+    if isinstance(source, FolderSource):
+        return _digest(key, _files(source, key))
     if not isinstance(source, FileSource):
         return _digest(key, _columns(source))
     with source.open(known=False) as file:
@@ -37,6 +42,12 @@ def _digest(key: bytes, pieces: Iterator[bytes | memoryview]) -> str:
     for piece in pieces:
         state.update(piece)
     return state.hexdigest()
+
+
+def _files(source: FolderSource, key: bytes) -> Iterator[bytes]:
+    for name, part in source.note().items():
+        text = os.fsencode(name)
+        yield len(text).to_bytes(8, "big") + text + fingerprint(part, key).encode()
 
 
 def _columns(source: Source) -> Iterator[memoryview]:

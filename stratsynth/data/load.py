@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.rows import MemoryRows, StoredRows
 from stratsynth.errors import LedgerError, StratsynthError
+from stratsynth.files.scratch import NoRoomError, Space
+from stratsynth.progress import phase
 from stratsynth.schema import Numeric
-from stratsynth.schema.codec import encode
+from stratsynth.schema.codec import Coded, encode, smallest
 from stratsynth.schema.values import identities
 
 if TYPE_CHECKING:
@@ -20,24 +24,92 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
-def load_rows(schema: Schema, source: Source) -> MemoryRows:
+def load_rows(schema: Schema, source: Source, space: Space | None = None, *, numbers: bool = True) -> StoredRows:
     """Read the schema's columns and encode them; whatever goes wrong here says nothing about the rows.
+
+    Args:
+        schema: What is read.
+        source: Where the rows are; files are read a part at a time.
+        space: Where the codes go; memory when not given.
+        numbers: Whether the numbers of numeric columns are kept beside their codes, as sums need them.
 
     Raises:
         LedgerError: Not the file that the account was opened for.
+        NoRoomError: A disk without room for a scratch file.
         StratsynthError: Anything else, whatever it was.
     """
-    numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
+    numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric) and numbers]
     try:
-        coded = encode(schema, kept(schema, source), numeric, weigh=True)
-    except LedgerError:
+        whole = not isinstance(schema.unit, str)  # the rows of a unit may lie anywhere
+        batches = [kept(schema, source)] if whole else source.batches((*schema.names, *schema.beside))
+        with phase("reading", lambda: None if whole else source.parts_to_read()) as done:
+            coded = _encoded(schema, batches, numeric, done)
+            if space is None:
+                return _in_memory(schema, coded, numeric)
+            return _stored(schema, coded, numeric, space)
+    except (LedgerError, NoRoomError):
         raise
     except Exception:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
         raise StratsynthError(
             "the data could not be read; the charge stands. Is the file whole? With a ledger, the same fit of the same "
             "file is not charged again."
         ) from None
-    return MemoryRows(schema, coded.codes, coded.numbers, coded.n, coded.weights)
+
+
+def _encoded(
+    schema: Schema, batches: Iterable[pa.Table], numeric: Sequence[str], done: Callable[[], object]
+) -> Iterator[Coded]:
+    for batch in batches:
+        yield encode(schema, batch, numeric, weigh=True)
+        done()
+
+
+def _in_memory(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str]) -> MemoryRows:
+    """One array a column; what it is made of goes as soon as it is there."""
+    parts = list(coded)
+    codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
+    size, weights = sum(part.n for part in parts), [part.weights for part in parts if part.weights is not None]
+    del parts
+    return MemoryRows(
+        schema,
+        {c: _one([part.pop(c) for part in codes], smallest(schema.size(c))) for c in schema.names},
+        {c: _one([part.pop(c) for part in reals], np.dtype(np.float64)) for c in numeric},
+        size,
+        None if schema.row_weight.column is None else _one(weights, np.dtype(np.int64)),
+    )
+
+
+def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
+    return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
+
+
+def _stored(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str], space: Space) -> StoredRows:
+    """A part for each batch, in a space of its own; at least one."""
+
+    def put(array: NDArray[Any]) -> NDArray[Any]:
+        place = space.empty(array.dtype, len(array))
+        place[:] = array
+        space.touched(place.nbytes)
+        return place
+
+    parts = [
+        PathRows(
+            schema,
+            {c: put(a) for c, a in part.codes.items()},
+            {c: put(a) for c, a in part.numbers.items()},
+            part.n,
+            None if part.weights is None else put(part.weights),
+        )
+        for part in coded
+    ]
+    none = PathRows(
+        schema,
+        {c: np.empty(0, smallest(schema.size(c))) for c in schema.names},
+        {c: np.empty(0, np.float64) for c in numeric},
+        0,
+        None if schema.row_weight.column is None else np.empty(0, np.int64),
+    )
+    return StoredRows(schema, parts or [none], space)
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:

@@ -61,12 +61,24 @@ def refuse_same_content(private: Backend, others: Iterable[Any], what: str = "we
 def _same(private: Source, other: Any) -> bool:
     path = other.path if isinstance(other, Source) else other
     if private.path is not None and isinstance(path, str | os.PathLike):
-        try:
-            return Path(path).samefile(private.path)  # follows links of both kinds
-        except (OSError, ValueError):
-            return False
+        return any(_same_file(mine, theirs) for mine in _files(private.path) for theirs in _files(Path(path)))
     mine, theirs = _held(private), _held(other)
     return mine is not None and mine is theirs
+
+
+def _files(path: Path) -> list[Path]:
+    """A file; of a folder, all files below it too: the shares of a part of the rows are private as well."""
+    try:
+        return [path, *(p for p in path.rglob("*") if p.is_file())] if path.is_dir() else [path]
+    except (OSError, ValueError):
+        return [path]
+
+
+def _same_file(mine: Path, theirs: Path) -> bool:
+    try:
+        return theirs.samefile(mine)  # follows links of both kinds
+    except (OSError, ValueError):
+        return False
 
 
 def _held(data: Any) -> Any:

@@ -39,14 +39,20 @@ class Streams(Protocol):
 Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Streams | Source"
 """Anything that `open_source` takes."""
 
-ACCEPTED = "a .csv, .csv.gz, .parquet, .feather or .arrow file, a pandas or polars frame, or an Arrow table"
+BATCH = 1 << 18
+"""Rows read at a time."""
+
+ACCEPTED = (
+    "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a pandas or polars frame, or an "
+    "Arrow table"
+)
 
 
 class Source(ABC):
     """A table that can be read."""
 
     path: Path | None = None
-    """The file that it is; None for a table in memory."""
+    """The file or folder that it is; None for a table in memory."""
 
     @property
     def held(self) -> object:
@@ -80,6 +86,16 @@ class Source(ABC):
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row, in order; SchemaError when one is absent or there twice."""
 
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The same, some rows at a time; of a file no more than that is in memory."""
+        table = self.read(columns)
+        for start in range(0, table.num_rows, BATCH):
+            yield table.slice(start, BATCH)
+
+    def parts_to_read(self) -> int | None:
+        """INTERNAL. About how many batches there are, for a bar; None where that is unknown."""
+        return None
+
 
 def open_source(data: Data) -> Source:
     """The source for a path, a frame or an Arrow table."""
@@ -91,6 +107,12 @@ def open_source(data: Data) -> Source:
         return FrameSource(data)
     if isinstance(data, (str, os.PathLike)):
         path = Path(data)
+        if _is_folder(path):
+            from stratsynth.data.folders import FolderSource
+
+            folder = FolderSource(path)
+            folder.parts()  # there are some
+            return folder
         for endings, kind in _FILES.items():
             if path.name.lower().endswith(endings):
                 source = kind(path)
@@ -227,6 +249,21 @@ class ParquetSource(FileSource):
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns, a few row groups at a time; texts as the dictionaries that Parquet keeps of them."""
+        locate(columns, self.columns())
+        types = self.types()
+        texts = [name for name in columns if _is_text(types.field(name).type)]
+        with self.open() as file:
+            parquet = pq.ParquetFile(file, read_dictionary=texts, pre_buffer=False)
+            for batch in parquet.iter_batches(BATCH, columns=list(columns)):
+                yield pa.Table.from_batches([batch]).select(list(columns))
+
+    def parts_to_read(self) -> int:
+        """INTERNAL. By the number of rows in the file's footer."""
+        with self.open() as file:
+            return -(-int(pq.read_metadata(file).num_rows) // BATCH)
+
 
 @dataclass(frozen=True)
 class FeatherSource(FileSource):
@@ -246,9 +283,16 @@ class FeatherSource(FileSource):
         """These columns of every row."""
         places = locate(columns, self.columns())
         with self.open() as file:
-            table = self._reader(file, sorted(places)).read_all().select(list(columns))
-            table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
-            return table
+            return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns, a record batch of the file at a time."""
+        places = locate(columns, self.columns())
+        with self.open() as file:
+            for batch in _record_batches(self._reader(file, sorted(places))):
+                table = _sound(pa.Table.from_batches([batch]).select(list(columns)))
+                for start in range(0, table.num_rows, BATCH):
+                    yield table.slice(start, BATCH)
 
     def _reader(self, file: IO[bytes], places: Sequence[int] = ()) -> Any:
         options = pa.ipc.IpcReadOptions(included_fields=list(places))
@@ -273,11 +317,24 @@ class CsvSource(FileSource):
 
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every record."""
+        texts = pa.schema([(name, pa.string()) for name in columns])
+        return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of the records in each block of the file."""
         with self.open() as packed:
             file = self._unpacked(packed)
             names = csvlines.header(file)
             places = locate(columns, names)
-            return pa.table(csvlines.read(file, len(names), places), names=list(columns))
+            for arrays in csvlines.batches(file, len(names), places):
+                yield pa.table(arrays, names=list(columns))
+
+    def parts_to_read(self) -> int | None:
+        """INTERNAL. By the size of the file, where it is not packed."""
+        with self.open() as packed:
+            if self._unpacked(packed) is not packed:
+                return None
+            return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
 
     def left_out(self) -> LeftOut:
         """INTERNAL. How many lines are no records."""
@@ -290,6 +347,30 @@ class CsvSource(FileSource):
         packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
         file.seek(0)
         return cast("IO[bytes]", gzip.open(file)) if packed else file
+
+
+def _is_folder(path: Path) -> bool:
+    """Whether there is a folder of that name; no system has names with a null character."""
+    return "\0" not in str(path) and path.is_dir()
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Whether Parquet can hand values of the type over as a dictionary."""
+    return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
+
+
+def _sound(table: pa.Table) -> pa.Table:
+    """A table of an Arrow file, once all of it is looked through."""
+    table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
+    return table
+
+
+def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    """Of an Arrow file, or of a stream."""
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader
 
 
 _FILES: Mapping[tuple[str, ...], type[FileSource]] = {

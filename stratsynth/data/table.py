@@ -81,7 +81,9 @@ def open_table(
         declared_size: About how many records there are, as is publicly known; where the schema names a column of
             weights, their total: the people whom the records stand for.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
-        engine: What holds the rows: "memory", which "auto" takes.
+        engine: What holds the rows: "memory"; "stream", which reads a file a part at a time and keeps codes in a
+            scratch file under TMPDIR; or "auto": "stream" for a file whose declared size comes to more than 512 MiB of
+            codes, else "memory".
 
     Raises:
         SchemaError: A schema that makes no sense, or data that lack one of its columns.
@@ -110,7 +112,7 @@ def open_table(
     if not known.names:
         raise SchemaError("the schema has no columns")
     check_source(known, source.columns(), source.types())
-    rows = backend(engine, source, known)
+    rows = backend(engine, source, known, declared_size)
     kept: Ledger
     registry = None if source.path is None else Registry(source.path)
     if public:

@@ -79,6 +79,10 @@ class PrivateAnswers:
         self._note(asked, answers)
         return answers
 
+    def close(self) -> None:
+        """Let go of the rows: a scratch file ends with them."""
+        self._answerer = None
+
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
         if self._answerer is None:
             self._answerer = Answerer(self._load(), self._account.budget.neighbours, self._entropy)

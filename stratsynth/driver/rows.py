@@ -1,21 +1,24 @@
 """Private rows, behind the few operations that answers need.
 
-Rows are level numbers, one small-integer array a column, and the numbers themselves where sums need them. A
-split sorts them once by the cells of its columns; a stratum is a slice of the sorted arrays, or several where
-levels were merged, so all strata together are counted in one pass.
+Rows are level numbers, one small-integer array a column, and the numbers themselves where sums need them, in memory or
+in a scratch file. A split sorts them once by the cells of its columns; a stratum is a slice of the sorted arrays, or
+several where levels were merged, so all strata together are counted in one pass.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.counting import pieces, tables
+from stratsynth.driver.sorting import by_cell, joined, renamed
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import StratsynthError
+from stratsynth.files.scratch import Heap, Space
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
 from stratsynth.questions.handler import PublicColumns
@@ -29,12 +32,126 @@ if TYPE_CHECKING:
     from stratsynth.noise import Entropy
     from stratsynth.schema import Schema
 
-BLOCK = 1 << 16
-"""Rows counted at a time: index arithmetic on a block stays in the processor's cache."""
+PIECE = 1 << 18
+"""Rows of a scratch file that are summed before the next ones are looked at."""
 
 
-class MemoryRows:
-    """Rows in memory."""
+class StoredRows:
+    """Rows in one part or several, wherever their arrays lie."""
+
+    def __init__(self, schema: Schema, parts: Sequence[PathRows], space: Space) -> None:
+        """Take the parts, at least one; they are not copied until a split sorts them.
+
+        Args:
+            schema: Of all of them.
+            parts: The rows in order.
+            space: Where sorted copies go.
+
+        Raises:
+            StratsynthError: No weights, where the schema says that rows have their own; or the reverse.
+        """
+        if any((rows.weights is None) != (schema.row_weight.column is None) for rows in parts):
+            raise StratsynthError(
+                "rows: the schema names a column of weights, and the rows came without; or the reverse."
+            )
+        self._schema = schema
+        self._parts = list(parts)
+        self._space = space
+        self._strata: dict[Stratum, StoredRows] = {}
+        self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
+        """By the columns of a split: the rows sorted by cell, and where each cell ends."""
+
+    def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
+        """Each table from its path's slice."""
+        return [tables(self._at(path)._parts, cliques, self._space) for path, cliques in asked]  # noqa: SLF001
+
+    def sums(
+        self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
+    ) -> list[list[NDArray[np.int64]]]:
+        """Each sum over its path's slice; those of one path in the same pass over its rows."""
+        found: dict[int, list[NDArray[np.int64]]] = {}
+        by_path: dict[StratumPath, list[int]] = {}
+        for number, (path, _, _) in enumerate(asked):
+            by_path.setdefault(path, []).append(number)
+        for path, numbers in by_path.items():
+            for rows in self._at(path)._pieces():  # noqa: SLF001 - rows of the same class
+                for number in numbers:
+                    _, query, rate = asked[number]
+                    chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
+                    part = self._sum(query, rows, chosen)
+                    found[number] = part if number not in found else [
+                        x + y for x, y in zip(found[number], part, strict=True)
+                    ]  # fmt: skip
+        return [found[number] for number in range(len(asked))]
+
+    def _pieces(self) -> Iterator[PathRows]:
+        """In memory the parts as they are, with what is kept beside them; of a scratch file a few rows at a time."""
+        if self._space.lasting or not any(rows.size for rows in self._parts):
+            return iter(self._parts)
+        return pieces(self._parts, self._space, PIECE)
+
+    def _sum(self, query: Query, rows: PathRows, chosen: NDArray[np.intp] | None) -> list[NDArray[np.int64]]:
+        if chosen is None or self._space.lasting:
+            return exact_sums(query, rows, chosen)
+        return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
+
+    def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
+        """Copies, in the order of the rows within the path's slice."""
+        parts = self._at(path)._parts  # noqa: SLF001 - rows of the same class
+        return PublicColumns(
+            sum(rows.size for rows in parts),
+            {c: np.concatenate([rows.codes[c] for rows in parts]) for c in names},
+            {c: np.concatenate([rows.numbers[c] for rows in parts]) for c in names if c in parts[0].numbers},
+        )
+
+    def frame(self, path: StratumPath) -> pd.DataFrame:
+        """A copy, so that nobody can write in the rows."""
+        import pandas as pd
+
+        rows = self._at(path)
+        return pd.DataFrame(
+            {
+                c: np.concatenate([part.codes[c] for part in rows._parts]).astype(np.int64)  # noqa: SLF001
+                for c in rows._schema.names  # noqa: SLF001
+            }
+        )
+
+    def _at(self, path: StratumPath) -> StoredRows:
+        """The rows of a path."""
+        if not path:
+            return self
+        first, rest = path[0], path[1:]
+        if first not in self._strata:
+            self._strata[first] = self._stratum(first)
+        return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
+
+    def _stratum(self, stratum: Stratum) -> StoredRows:
+        """The rows of one stratum of the crossing; an empty one has its slice too."""
+        outer, inner = self._schema, replace(self._schema, rules=())
+        inner = within(inner, (stratum,))
+        if stratum.columns not in self._sorted:
+            self._sorted[stratum.columns] = by_cell(self._parts, stratum.columns, self._space)
+        rows, ends = self._sorted[stratum.columns]
+        codes = [[outer.index(column, level) for level in levels] for column, levels in stratum.items]
+        cells = np.ravel_multi_index(np.ix_(*codes), outer.shape(stratum.columns)).ravel()
+        slices = [slice(int(ends[cell - 1]) if cell else 0, int(ends[cell])) for cell in cells]
+
+        columns = {c: joined(rows.codes[c], slices, self._space) for c in inner.names}
+        for column, levels in zip(stratum.columns, codes, strict=True):
+            if column in columns:  # merged: its levels are counted from 0 inside
+                columns[column] = renamed(columns[column], levels, self._space)
+        numbers = {
+            c: joined(a, slices, self._space)
+            for c, a in rows.numbers.items()
+            if isinstance(inner.columns.get(c), Numeric)
+        }
+        weights = None if rows.weights is None else joined(rows.weights, slices, self._space)
+        part = PathRows(inner, columns, numbers, sum(s.stop - s.start for s in slices), weights)
+        return StoredRows(inner, [part], self._space)
+
+
+class MemoryRows(StoredRows):
+    """Rows in memory, one array a column."""
 
     def __init__(
         self,
@@ -44,104 +161,5 @@ class MemoryRows:
         size: int,
         weights: NDArray[np.int64] | None = None,
     ) -> None:
-        """Take the columns; they are not copied until a split sorts them.
-
-        Raises:
-            StratsynthError: No weights, where the schema says that rows have their own.
-        """
-        if (weights is None) != (schema.row_weight.column is None):
-            raise StratsynthError(
-                "rows: the schema names a column of weights, and the rows came without; or the reverse."
-            )
-        self._rows = PathRows(schema, dict(codes), dict(numbers), size, weights)
-        self._strata: dict[Stratum, MemoryRows] = {}
-        self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
-        """By the columns of a split: the rows sorted by cell, and where each cell ends."""
-
-    def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
-        """Each table from its path's slice."""
-        return [[table(self._at(path)._rows, clique) for clique in cliques] for path, cliques in asked]  # noqa: SLF001
-
-    def sums(
-        self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
-    ) -> list[list[NDArray[np.int64]]]:
-        """Each sum over its path's slice."""
-        found = []
-        for path, query, rate in asked:
-            rows = self._at(path)._rows  # noqa: SLF001
-            chosen = None if rate == 1 else np.flatnonzero(poisson_coins(rows.size, rate, entropy))
-            found.append(exact_sums(query, rows, chosen))
-        return found
-
-    def columns(self, path: StratumPath, names: Sequence[str]) -> PublicColumns:
-        """Copies, in the order of the rows within the path's slice."""
-        rows = self._at(path)._rows  # noqa: SLF001
-        return PublicColumns(
-            rows.size, {c: rows.codes[c].copy() for c in names},
-            {c: rows.numbers[c].copy() for c in names if c in rows.numbers},
-        )  # fmt: skip
-
-    def frame(self, path: StratumPath) -> pd.DataFrame:
-        """A copy, so that nobody can write in the rows."""
-        import pandas as pd
-
-        return pd.DataFrame({c: codes.astype(np.int64) for c, codes in self._at(path)._rows.codes.items()})  # noqa: SLF001
-
-    def _at(self, path: StratumPath) -> MemoryRows:
-        """The rows of a path."""
-        if not path:
-            return self
-        first, rest = path[0], path[1:]
-        if first not in self._strata:
-            self._strata[first] = self._stratum(first)
-        return self._strata[first]._at(rest)  # noqa: SLF001 - rows of the same class
-
-    def _stratum(self, stratum: Stratum) -> MemoryRows:
-        """The rows of one stratum of the crossing; an empty one has its slice too."""
-        outer, inner = self._rows.schema, replace(self._rows.schema, rules=())
-        inner = within(inner, (stratum,))
-        if stratum.columns not in self._sorted:
-            self._sorted[stratum.columns] = self._sort(stratum.columns)
-        rows, ends = self._sorted[stratum.columns]
-        codes = [[outer.index(column, level) for level in levels] for column, levels in stratum.items]
-        cells = np.ravel_multi_index(np.ix_(*codes), outer.shape(stratum.columns)).ravel()
-        slices = [slice(int(ends[cell - 1]) if cell else 0, int(ends[cell])) for cell in cells]
-
-        def part(array: NDArray[Any]) -> NDArray[Any]:
-            return array[slices[0]] if len(slices) == 1 else np.concatenate([array[rows] for rows in slices])
-
-        columns = {c: part(rows.codes[c]) for c in inner.names}
-        for column, levels in zip(stratum.columns, codes, strict=True):
-            if column in columns:  # merged: its levels are counted from 0 inside
-                columns[column] = np.searchsorted(levels, columns[column]).astype(columns[column].dtype)
-        numbers = {c: part(a) for c, a in rows.numbers.items() if isinstance(inner.columns.get(c), Numeric)}
-        weights = None if rows.weights is None else part(rows.weights)
-        return MemoryRows(inner, columns, numbers, sum(s.stop - s.start for s in slices), weights)
-
-    def _sort(self, columns: tuple[str, ...]) -> tuple[PathRows, NDArray[np.int64]]:
-        """The rows by cell of the crossing of some columns, and the end of each cell."""
-        shape = self._rows.schema.shape(columns)
-        cell = np.ravel_multi_index([self._rows.codes[c].astype(np.int64) for c in columns], shape)
-        ends = np.cumsum(np.bincount(cell, minlength=int(np.prod(shape))))
-        return self._rows.take(np.argsort(cell, kind="stable")), ends
-
-
-def table(rows: PathRows, clique: Clique) -> NDArray[np.int64]:
-    """The contingency table of some columns: one `bincount` over row-major cell numbers, a block at a time.
-
-    Rows with weights of their own count these. Then `bincount` adds in floats, and exactly: 2^32 rows of a weight of at
-    most 2^10 come to 2^42.
-    """
-    shape = rows.schema.shape(clique)
-    cells = int(np.prod(shape))
-    counted = np.zeros(cells, dtype=np.int64)
-    step = max(BLOCK, 4 * cells)  # a table larger than a block is not worth adding up once a block
-    for start in range(0, rows.size, step):
-        block = slice(start, start + step)
-        cell = rows.codes[clique[0]][block].astype(np.intp)
-        for column, size in zip(clique[1:], shape[1:], strict=True):
-            cell *= size
-            cell += rows.codes[column][block]
-        weights = None if rows.weights is None else rows.weights[block]
-        counted += np.bincount(cell, weights, minlength=cells).astype(np.int64)
-    return counted.reshape(shape) * rows.schema.row_weight.each
+        """Take the columns, and what each row counts where the schema names a column of weights."""
+        super().__init__(schema, [PathRows(schema, dict(codes), dict(numbers), size, weights)], Heap())

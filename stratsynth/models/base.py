@@ -183,6 +183,19 @@ class TableModel(Model):
         """As `sample`; a model made of strata counts in `moved` what the rules moved in each."""
         return self.sample(n, rng, where)
 
+    def redrawn(
+        self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[TableModel]:
+        """Models as other noise would have made them, if this one were the truth; a refusal by default.
+
+        Args:
+            tables: The columns and the sigma of every table that this model was fitted to.
+            rows: About how many rows were counted in them.
+            times: How many models.
+            rng: Of the noise, which protects nobody: it is drawn around what is published.
+        """
+        raise UsageError("samples: this model cannot be fitted again to other noise.")
+
     def oneway(self, column: str) -> NDArray[np.float64]:
         """The probability of each level of a column, before structural rules have rows drawn again."""
         return np.array([self.mass({column: frozenset({code})}) for code in range(self.schema.size(column))])

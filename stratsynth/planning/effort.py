@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
 from stratsynth.planning.rehearsal import UNKNOWN
 from stratsynth.strata import label
@@ -18,20 +19,21 @@ if TYPE_CHECKING:
 
 READ = 80e-9
 """Seconds to read and encode one value of one row."""
-COUNT = 20e-9
-"""Seconds to count one row in one table."""
+COUNT, COUNT_WIDE = 3e-9, 5e-10
+"""Seconds to count one row in one table: of few rows, and of as many as are counted in wide tables."""
 WEIGH = 1e-5
 """Seconds to score one candidate in one choice, its question's check and record included."""
 CELL = 1e-8
 """Seconds for one cell of a candidate in one choice."""
 FIT = 0.05
-"""Seconds to fit one model; where answers decide what is asked, one after every choice."""
+"""Seconds to fit a model of FEW records and 25 columns; where answers decide what is asked, one after every choice."""
+FEW, MOST_TIMES = 1_500, 20.0
+"""Models of more records take longer in proportion, as noise matters less to them and they are fitted closer, up to
+MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
 MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
-CELL_BYTES = 16
-"""Memory for one value of one row, as measured."""
 
 
 def seconds(prepared: Prepared, found: Rehearsal) -> float:
@@ -53,18 +55,15 @@ def seconds(prepared: Prepared, found: Rehearsal) -> float:
     inside = max((len(t) for where, t in tables.items() if where), default=0)
     counted = len(tables.get("", ())) + inside
     fits = found.fits + (sum(choices.values()) if prepared.mechanism.adaptive else 0)
-    return size * (columns * READ + counted * COUNT) + weighed + fits * FIT
+    wide = size / max(1, len(tables)) >= MANY
+    longer = min(MOST_TIMES, max(1.0, size / max(1, fits) / FEW)) * max(1.0, columns / 25)
+    return size * (columns * READ + counted * (COUNT_WIDE if wide else COUNT)) + weighed + fits * FIT * longer
 
 
 def rows_of(prepared: Prepared) -> float:
     """About how many rows there are: the declared size, which is a total where rows have weights."""
     size = prepared.public.size or UNKNOWN
     return size / (prepared.public.schema.row_weight.mean or 1.0)
-
-
-def megabytes(prepared: Prepared) -> float:
-    """About how much memory the rows take."""
-    return rows_of(prepared) * len(prepared.public.schema.names) * CELL_BYTES / 2**20
 
 
 def check_effort(estimate: float) -> float:

@@ -9,24 +9,28 @@ A stratum that starts from a model of everybody has that model's error where it 
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import combinations
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
-from stratsynth.planning.effort import check_effort, megabytes, seconds
+from stratsynth.planning.effort import check_effort, seconds
 from stratsynth.planning.rehearsal import rehearse, size_of
+from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
+    from stratsynth.accounting.charges import Charge
     from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
 
@@ -106,6 +110,8 @@ class Plan:
     """What the ledger will say of it, and the largest epsilon that fits; None where no ledger is named."""
     seconds: float = 0.0
     """About how long the fit will take on one core, right within a factor of a few."""
+    rows: RowsPlan | None = None
+    """How the rows will be held, and what going through them takes."""
     rows_megabytes: float = 0.0
     """About how much memory the rows will take."""
     public_columns: tuple[str, ...] = ()
@@ -142,7 +148,9 @@ class Plan:
         return plain
 
 
-def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int) -> Plan:
+def plan(
+    mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int, engine: str = "auto"
+) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
     Args:
@@ -150,6 +158,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         schema: The public schema.
         budget: What the fit would spend.
         declared_size: About how many records there are; where they have weights, the weights' total.
+        engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -161,8 +170,9 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
-    allot, spending = account.allot, account.spending
+    allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
+    seen, charges = _Along(answers.seen), _Along(spending.charges)
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
         mechanism.title,
@@ -174,7 +184,7 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         allot.amount,
         prices(spending, budget, allot, prepared.worst),
         tuple(
-            _stratum(path, prepared, answers.seen, account, "" if model is None else model.foretell(path))
+            _stratum(path, prepared, seen, charges, account, "" if model is None else model.foretell(path))
             for path in paths
         ),
         layout.weights.describe() if layout else {"source": "none", "citation": None},
@@ -187,10 +197,11 @@ def plan(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, dec
         tuple(prepared.unprotected),
         account.budget.unit,
         by_kind(spending.charges),
-        bool(paths[0]) and _pooled(answers.seen, paths[0]),
+        bool(paths[0]) and _pooled(seen, paths[0]),
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
-        rows_megabytes=megabytes(prepared),
+        rows=held,
+        rows_megabytes=held.megabytes,
         public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         row_weight=_row_weight(schema),
@@ -211,16 +222,45 @@ def _row_weight(schema: Schema) -> dict[str, Any] | None:
     return {"column": weight.column, "max": weight.most, "noise_factor": weight.most, "relative_noise_factor": relative}
 
 
-def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], account: Account, said: str) -> StratumPlan:
+class _Placed(Protocol):
+    """What is asked somewhere."""
+
+    @property
+    def path(self) -> StratumPath:
+        """Where."""
+
+
+T = TypeVar("T", bound=_Placed)
+
+
+class _Along(Generic[T]):
+    """What has a path, found by a path of at most one stratum without a look at all other strata's."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        """Sort the items by the first stratum of their paths."""
+        self._by: dict[StratumPath, list[tuple[int, T]]] = {}
+        for number, item in enumerate(items):
+            self._by.setdefault(item.path[:1], []).append((number, item))
+
+    def of(self, path: StratumPath) -> list[T]:
+        """The items of everybody and of the path and below it, in order; all of them for the empty path."""
+        among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
+        return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
+
+    @property
+    def everybody(self) -> list[T]:
+        """Those of the empty path."""
+        return [item for _, item in self._by.get((), [])]
+
+
+def _stratum(
+    path: StratumPath, prepared: Prepared, seen: _Along[Seen], charges: _Along[Charge], account: Account, said: str
+) -> StratumPlan:
     """What is asked of a path, of everybody above it and of everybody below it; `said` is the model's own verdict."""
     layout, declared_size = prepared.strata, prepared.public.size or 0
-
-    def concerns(asked: StratumPath) -> bool:
-        return asked[: len(path)] == path or path[: len(asked)] == asked
-
-    mine = [s for s in seen if concerns(s.path)]
+    mine = seen.of(path)
     below = [s for s in mine if s.path[: len(path)] == path]
-    own = Spending(account.budget.neighbours, [c for c in account.spending.charges if concerns(c.path)])
+    own = Spending(account.budget.neighbours, charges.of(path))
     spent = replace(account.allot, amount=float(own.spent()))
     tables = [table for s in below for table in s.cliques]
     size = size_of(path, prepared)
@@ -252,15 +292,15 @@ def _stratum(path: StratumPath, prepared: Prepared, seen: Sequence[Seen], accoun
     )
 
 
-def _pooled(seen: Sequence[Seen], path: StratumPath) -> bool:
+def _pooled(seen: _Along[Seen], path: StratumPath) -> bool:
     """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
     return bool(_everybody(seen, path))
 
 
-def _everybody(seen: Sequence[Seen], path: StratumPath) -> list[tuple[tuple[str, ...], int, float]]:
+def _everybody(seen: _Along[Seen], path: StratumPath) -> list[tuple[tuple[str, ...], int, float]]:
     """The tables of everybody's model."""
     by = set(path[0].columns)
-    return [table for s in seen if not s.path for table in s.cliques if not set(table[0]) <= by]
+    return [table for s in seen.everybody for table in s.cliques if not set(table[0]) <= by]
 
 
 def _moved(error: float | None, measured: set[str], columns: int) -> str:

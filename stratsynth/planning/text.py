@@ -34,8 +34,9 @@ def describe(plan: Plan) -> str:
         *_weights(plan),
         *_small(plan),
         *_code_lists(plan),
-        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} for rows",
+        f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides",
         f"Time       {about(plan.seconds)} on one core, by a rough model: within a factor of a few",
+        *_rows(plan),
         "",
         *_merged(plan),
     ]
@@ -63,6 +64,16 @@ def _code_lists(plan: Plan) -> list[str]:
     """At which level code lists will be counted."""
     lines = [line for each in plan.code_lists for line in textwrap.wrap(described(each), 100)]
     return [f"{head:10} {line}" for head, line in zip(["Codes", *[""] * len(lines)], lines, strict=False)]
+
+
+def _rows(plan: Plan) -> list[str]:
+    """How the rows will be held."""
+    if plan.rows is None:
+        return []
+    held = plan.rows
+    disk = f"{held.scratch_megabytes:,.0f} MB on disk under TMPDIR, " if held.scratch_megabytes else ""
+    over = f"{held.passed_megabytes:,.0f} MB" if held.passed_megabytes >= 1 else "less than 1 MB"
+    return [f"Rows       engine {held.engine}: {disk}{held.passes} passes over {over} of codes; the file is read twice"]
 
 
 def _unknown(plan: Plan) -> list[str]:

@@ -126,6 +126,7 @@ class Recipe:
             new_account=new_account,
             declared_size=self.data.declared_size,
             public=self.data.public,
+            engine=self.data.engine,
         )
 
     def schema(self) -> Schema:

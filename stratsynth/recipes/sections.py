@@ -27,6 +27,15 @@ class DataSection:
     """The number of rows, if it is public."""
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
+    engine: str = "auto"
+    """What holds the rows: "memory", "stream", or "auto", which decides by the declared size and the schema."""
+
+    def __post_init__(self) -> None:
+        """Refuse an engine that there is not, as a plan has to."""
+        if self.engine != "auto":
+            from stratsynth.data.backends import check_engine
+
+            check_engine(self.engine)
 
 
 @dataclass(frozen=True)

@@ -216,6 +216,27 @@ class Release:
         asked = Query(columns, where or {}, by or (), statistic, level, quantile, versus or {})
         return self.answers.frame(asked)
 
+    def samples(self, m: int = 20, n: int | None = None, *, seed: int | None = None) -> list[pd.DataFrame]:
+        """Synthetic tables whose differences carry the uncertainty of the noise, for analyses that `query` has not.
+
+        Each is drawn from a model that is fitted again, to what this one says with noise of its own. Analyse each
+        table alike and give the results to `stratsynth.answers.combine`. For `independent` and `fixed`, alone or in
+        strata; and for associations that measured tables hold.
+
+        Args:
+            m: How many tables.
+            n: How many rows each; by default the declared size. More rows than there are people make drawing matter
+                less: four times as many, with `combine(..., size=4)`.
+            seed: The same release and seed give the same tables.
+
+        Raises:
+            Unsupported: A mechanism whose samples were not found to have coverage.
+            UsageError: A release that draws no rows, or numbers that make no sense.
+        """
+        from stratsynth.release.samples import samples
+
+        return samples(self, m, n, seed)
+
     @cached_property
     def answers(self) -> Answers:
         """What answers questions; `answers.frames` takes many of them at once."""

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 CHUNK = 2**18
 """How many rows are turned from level numbers into values at a time, so that what lies between is small."""
+PIECE = 2**20
+"""How many rows are drawn at a time; a larger sample is made of pieces, each from a stream of random numbers of its
+own."""
 MOST_BYTES = 64 << 30
 """The most memory that drawing rows at once may take."""
 CELL_BYTES = 36
@@ -71,20 +74,65 @@ def draw_table(
     """
     import pyarrow as pa
 
-    from stratsynth.schema.codec import decode, smallest
+    check_rows(wanted.n or 0, model.schema)
+    drawing = Drawing.of(model, certificate, wanted, seed)
+    check_rows(drawing.rows, model.schema)
+    return pa.concat_tables(drawing.piece(number, moved) for number in range(drawing.pieces))
 
-    check_seed(seed)
-    schema, rng = model.schema, np.random.default_rng(seed)
-    check_rows(wanted.n or 0, schema)
-    parts = _parts(model, certificate, wanted, rng)
-    check_rows(sum(number for _, number in parts), schema)
-    warn_of_few(certificate, schema, parts)
-    found = [_draw(model, number, rng, part, moved) for part, number in parts or [({}, 0)]]
-    order = rng.permutation(sum(number for _, number in parts))
-    small = {c: smallest(schema.size(c)) for c in schema.names}
-    codes = {c: np.concatenate([rows.pop(c).astype(small[c]) for rows in found])[order] for c in schema.names}
-    chunks = range(0, max(len(order), 1), CHUNK)
-    return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
+
+@dataclass(frozen=True)
+class Drawing:
+    """A sample in pieces of at most PIECE rows, each of which can be drawn by itself: the same seed, the same piece.
+
+    Every piece has its part of each condition's rows, so that pieces are alike; rows are in random order within one.
+    """
+
+    model: TableModel
+    """What draws them."""
+    parts: Sequence[tuple[Where, int]]
+    """Conditions, and how many rows each gets."""
+    seed: int
+    """Of everything that is drawn."""
+    rng: Generator
+    """What draws the only piece, where there is one."""
+
+    @classmethod
+    def of(cls, model: TableModel, certificate: Mapping[str, Any], wanted: Wanted, seed: int | None) -> Drawing:
+        """What is wanted, checked; nothing is drawn yet. Without a seed, one is made up."""
+        check_seed(seed)
+        known = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
+        rng = np.random.default_rng(known)
+        parts = _parts(model, certificate, wanted, rng)
+        warn_of_few(certificate, model.schema, parts)
+        return cls(model, parts, known, rng)
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are in all."""
+        return sum(number for _, number in self.parts)
+
+    @property
+    def pieces(self) -> int:
+        """How many pieces there are, at least one."""
+        return max(1, -(-self.rows // PIECE))
+
+    def piece(self, number: int, moved: Moved) -> pa.Table:
+        """The rows of one piece, in random order."""
+        import pyarrow as pa
+
+        from stratsynth.schema.codec import decode, smallest
+
+        schema, of = self.model.schema, self.pieces
+        rng = self.rng if of == 1 else np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))
+        mine = [(where, (number + 1) * rows // of - number * rows // of) for where, rows in self.parts]
+        found = [_draw(self.model, rows, rng, where, moved) for where, rows in mine if rows or of == 1] or [
+            _draw(self.model, 0, rng, {}, moved)
+        ]
+        order = rng.permutation(sum(rows for _, rows in mine))
+        small = {c: smallest(schema.size(c)) for c in schema.names}
+        codes = {c: np.concatenate([rows.pop(c).astype(small[c]) for rows in found])[order] for c in schema.names}
+        chunks = range(0, max(len(order), 1), CHUNK)
+        return pa.concat_tables(decode(schema, {c: a[i : i + CHUNK] for c, a in codes.items()}, rng) for i in chunks)
 
 
 def _parts(

@@ -109,7 +109,8 @@ def extents(column: Numeric) -> tuple[tuple[float, float], ...]:
     ends = column.breaks
     tops = [end - 1 if column.integer else math.nextafter(end, -math.inf) for end in ends[1:]]
     if not column.integer:
-        tops = [low if low in column.spikes else top for low, top in zip(ends, tops, strict=False)]
+        spikes = [spike for spike in column.spikes if spike >= column.lower]
+        tops = [low if low in spikes else top for low, top in zip(ends, tops, strict=False)]
     tops[-1] = column.upper
     return tuple((max(low, column.lower), top) for low, top in zip(ends, tops, strict=False))
 

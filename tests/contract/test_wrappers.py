@@ -293,7 +293,7 @@ def test_a_kind_of_question_that_is_not_declared_is_refused_before_it_is_charged
     with pytest.raises(MechanismError, match="asks Choose, which it does not declare in `needs`"):
         ss.fit(Understated(), opened, ADDED)
     assert kinds(tmp_path / "people.ledger") == ["ledger", "reserve", "charge"], "the tables, and not the choice"
-    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given, **settings: pytest.fail("read"))
     monkeypatch.setattr(Understated, "needs", frozenset({Choose}))
     with pytest.raises(MechanismError, match="asks Counts"):
         ss.fit(Understated(), small.table(), ADDED)
@@ -309,7 +309,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("asked", OTHERS.values(), ids=OTHERS)
 def test_strata_that_are_not_declared_are_refused_before_they_are_charged(asked, tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given, **settings: pytest.fail("read"))
     with pytest.raises(MechanismError, match="which it does not declare in `strata`"):
         ss.fit(Elsewhere(asked), with_a_ledger(tmp_path), ADDED)
     assert not (tmp_path / "people.ledger").exists()

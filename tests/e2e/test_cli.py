@@ -269,7 +269,7 @@ def test_in_a_process_of_its_own_too(tmp_path):
 
 
 def fail_with(monkeypatch, error):
-    def load(*arguments):
+    def load(*arguments, **settings):
         raise error
 
     monkeypatch.setattr("stratsynth.data.backends.load_rows", load)
@@ -327,7 +327,7 @@ INTERRUPTED = """
 import os, signal, sys, time
 import stratsynth.data.backends as loading
 signal.signal(signal.SIGINT, signal.default_int_handler)  # background jobs start with it ignored
-def load(*arguments):
+def load(*arguments, **settings):
     os.kill(os.getpid(), signal.SIGINT)
     time.sleep(20)
 loading.load_rows = load

@@ -8,6 +8,7 @@ import pytest
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.pages import Page
+from helpers.releases import saved
 from stratsynth import Schema, census, cli
 
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS", "SCHL")
@@ -126,3 +127,16 @@ def test_a_table_that_lacks_a_column_is_refused_by_name(folder, capsys, monkeypa
     pd.read_csv("people.csv").drop(columns="SEX").to_csv("few.csv", index=False)
     assert cli.run(ask(real="few.csv", schema="few.toml", by="AGEP")) == 2
     assert "SEX" in capsys.readouterr().err
+
+
+def test_intervals_of_a_release_are_checked_by_group(tmp_path):
+    folder = saved(small.stratified(), tmp_path / "release", rows=60)
+    small.people().to_csv(tmp_path / "real.csv", index=False)
+    small.SCHEMA.write_toml(tmp_path / "schema.toml")
+    arguments = ("--real", "real.csv", "--schema", "schema.toml", "--by", "SEX", "-k", "1", "-o", "found")
+    done = stratsynth("evaluate", "--synthetic", folder, *arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    coverage = pd.read_csv(tmp_path / "found" / "coverage.csv")
+    assert coverage.n.tolist() == [8, 8]
+    assert set(coverage.stamp) == {"INTERNAL"}
+    assert "Whether its intervals hold" in (tmp_path / "found" / "report.html").read_text(encoding="utf-8")

@@ -36,11 +36,11 @@ class Spy:
     def columns(self):
         return self.source.columns()
 
-    def read(self, columns):
+    def batches(self, columns):
         self.reads.append(releases(self.ledger))
         if self.error:
             raise self.error
-        return self.source.read(columns)
+        return self.source.batches(columns)
 
 
 def releases(ledger):
@@ -230,8 +230,8 @@ def test_the_rows_are_gone_when_the_fit_is_done(monkeypatch):
     kept = []
     load = loading.load_rows
 
-    def remember(*arguments):
-        rows = load(*arguments)
+    def remember(*arguments, **settings):
+        rows = load(*arguments, **settings)
         kept.append(weakref.ref(rows))
         return rows
 

@@ -74,7 +74,7 @@ def test_rows_that_cannot_be_read_leave_the_charge_standing(data, ledger, monkey
         raise OSError(5, "Input/output error")
 
     with monkeypatch.context() as broken:
-        broken.setattr(CsvSource, "read", fail)
+        broken.setattr(CsvSource, "batches", fail)
         with pytest.raises(StratsynthError, match="the charge stands"):
             ss.fit(Independent(), table(data), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]

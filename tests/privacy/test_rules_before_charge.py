@@ -79,7 +79,7 @@ CONTRADICTION = (
 
 
 def reading_is_an_error(monkeypatch):
-    def read(*_):
+    def read(*_, **settings):
         raise AssertionError("rows were read")
 
     monkeypatch.setattr("stratsynth.data.load.load_rows", read)

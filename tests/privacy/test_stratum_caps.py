@@ -61,9 +61,9 @@ def loads(monkeypatch):
     """Each time rows are loaded."""
     found = []
 
-    def load(*given):
+    def load(*given, **settings):
         found.append(given)
-        return load_rows(*given)
+        return load_rows(*given, **settings)
 
     monkeypatch.setattr("stratsynth.data.backends.load_rows", load)
     return found

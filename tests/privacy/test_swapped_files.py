@@ -65,9 +65,9 @@ def swapped_when_charged(monkeypatch, path, swap):
     """The file is swapped after the reservation, before its rows are read."""
     read = Memory.rows
 
-    def late(self):
+    def late(self, **settings):
         swap(path)
-        return read(self)
+        return read(self, **settings)
 
     monkeypatch.setattr(Memory, "rows", late)
 
@@ -153,6 +153,6 @@ def test_a_file_cut_short_or_damaged_is_charged_once_however_often_it_is_tried(e
 def test_pipes_and_folders_are_no_data(tmp_path):
     os.mkfifo(tmp_path / "people.csv")
     (tmp_path / "people.parquet").mkdir()
-    for name in ("people.csv", "people.parquet"):
-        with pytest.raises(UsageError, match="is not a regular file"):
+    for name, said in (("people.csv", "is not a regular file"), ("people.parquet", "holds no .parquet file")):
+        with pytest.raises(UsageError, match=said):
             open_source(tmp_path / name)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stratsynth.driver import rows as module
+from stratsynth.driver import counting, sorting
 from stratsynth.driver.rows import MemoryRows
 from stratsynth.schema import Categorical, Schema
 from stratsynth.strata import Stratum
@@ -67,8 +67,9 @@ def test_counts_are_those_of_counting_by_hand(table, asked):
 def test_blocks_change_nothing(table, asked):
     path, clique = asked
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "BLOCK", 1)
-        patch.setattr(module, "max", lambda *_: 3, raising=False)  # three rows a block, whatever the table's size
+        patch.setattr(counting, "BLOCK", 3)  # three rows a block, and five before the next table
+        patch.setattr(sorting, "BLOCK", 3)
+        patch.setattr(counting, "STEP", 5)
         ((answer,),) = memory(codes(table), len(table)).counts([(path, [clique])])
     np.testing.assert_array_equal(answer, by_hand(table, path, clique))
 

@@ -1,9 +1,11 @@
 """Questions to a release: estimates, intervals that hold, and what is not estimable."""
 
+import dataclasses
 import itertools
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from stratsynth.adapters import MST, Fixed, Independent, Pooled
 from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
@@ -13,10 +15,15 @@ from helpers import small
 from stratsynth import Budget, Groups, Stratified, Weights, fit
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
+from stratsynth.answers.intervals import Quotient
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
-from stratsynth.errors import SchemaError, Unsupported, UsageError
+from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
+from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
+from stratsynth.release.measurements import COLUMNS
+from stratsynth.release.opening import open_answers
+from stratsynth.schema import Unit
 
 FIGURES = ["estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note"]
 
@@ -115,6 +122,27 @@ def test_a_group_that_may_be_empty_has_counts_and_no_rates():
     assert set(release.query(["AGE"], by=["SEX", "GROUP"], statistic="quantile").status) >= {"not_estimable"}
 
 
+@pytest.mark.parametrize(("rows", "known"), [(28.0, False), (32.0, True)])
+def test_rates_need_a_denominator_that_is_far_from_nobody(rows, known):
+    """The sum of five cells of variance 20 has a deviation of 10: less than 30 rows may be none."""
+    values = np.array([[rows, 0.0, 0.0, 0.0, 0.0]])
+    table = Noisy(("AGE",), values[0], 5.0**2 * 4 / 5)
+    squares = Squares(Tables(WORLD, frozenset(), (Leaf("", {}, [table]),), ()))
+    found = [answers(squares, [Query(["AGE"], statistic=s)])[0] for s in ("share", "mean", "quantile")]
+    assert [bool(np.isfinite(one.estimate[0])) for one in found] == [known] * 3
+    assert all(one.measured.all() for one in found)
+
+
+def test_the_ends_of_a_quotient_are_where_its_test_just_passes():
+    numbers = [np.array([x]) for x in (40.0, 100.0, 90.0, 30.0, 160.0, 40.0)]
+    found = Quotient(*numbers, share=True).answer(0.95, 1.0)
+    a, b, va, c, vb, _ = (x[0] for x in numbers)
+    for r, sampling in ((found.noise_low[0], 0), (found.noise_high[0], 0), (found.low[0], 1), (found.high[0], 1)):
+        spread = va - 2 * r * c + r**2 * vb + sampling * b * r * (1 - r)
+        assert abs(a - r * b) == pytest.approx(NORMAL_95 * math.sqrt(spread), rel=1e-9)
+    assert found.estimate[0] == 0.4
+
+
 def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
     merged = Stratified(
         Independent(), ["SEX", "GROUP"], Weights.public(small.shares_frame(), citation="made up for testing"),
@@ -137,6 +165,29 @@ def test_merged_strata_and_noisy_weights_and_pooled_fits_are_answered():
         Budget(20, 1e-6),
     )  # fmt: skip
     assert set(pooled.query(["WORK"]).status) <= {"ok", "small"}
+
+
+def test_strata_that_are_divided_again_are_answered(tmp_path):
+    inner = Stratified(Independent(), ["GROUP"], small.even(small.SCHEMA.without(["SEX"]), "GROUP"))
+    how = Stratified(inner, ["SEX"], small.even(small.SCHEMA, "SEX"))
+    release = fit(how, small.table(), Budget(25, 1e-6), entropy=SeededEntropy(1))
+    found = release.query(["WORK"], by=["SEX", "GROUP"]).set_index(["SEX", "GROUP", "WORK"]).estimate
+    truth = rows().groupby(["SEX", "GROUP", "WORK"]).size()
+    assert all(round(value) == truth.get(cell, 0) for cell, value in found.items())
+    saved = release.save(tmp_path / "release")
+    assert open_answers(saved).frame(Query(by=["SEX"])).equals(release.query(by=["SEX"]))
+
+
+def test_rows_of_one_unit_widen_the_sampling_error():
+    table = Noisy(("AGE",), TRUE[1], 1.0)
+    unit = dataclasses.replace(WORLD, unit=Unit(column="PERSON", max_rows=4))
+    one, four = (
+        answers(Squares(Tables(schema, frozenset(), (Leaf("", {}, [table]),), ())), [Query(["AGE"], statistic="mean")])
+        for schema in (WORLD, unit)
+    )
+    assert four[0].noise_high[0] == one[0].noise_high[0]
+    wide, narrow = (answer[0].high[0] - answer[0].estimate[0] for answer in (four, one))
+    assert wide / narrow == pytest.approx(2, abs=0.02)
 
 
 def test_the_names_of_merges_survive_saving(tmp_path):
@@ -181,6 +232,21 @@ def test_many_questions_at_once_are_answered_as_one_by_one(stratified):
         here = found[found["query"] == number].reset_index(drop=True)
         assert np.allclose(here[FIGURES[:6]], one[FIGURES[:6]], equal_nan=True)
     assert found.cell[0] == "WORK=N"
+
+
+@pytest.mark.parametrize(
+    ("column", "old", "new"),
+    [("clique", "AGE", "AGE,AGE"), ("clique", "AGE", "HEIGHT"), ("clique", "AGE", "SEX"), ("sigma", None, -1.0),
+     ("sigma", None, math.nan), ("cell", 0, 7)],
+)  # fmt: skip
+def test_damaged_measurements_are_refused_by_name(column, old, new):
+    release = fit(Independent(), small.table(), small.BUDGET)
+    frame = release.measurements.to_pandas()
+    wrong = frame[column] == old if old is not None else frame[column] > 0
+    frame[column] = frame[column].astype(object).mask(wrong, new)
+    table = pa.Table.from_pandas(frame, preserve_index=False).cast(COLUMNS)
+    with pytest.raises(ReleaseError, match="measurements are damaged"):
+        dataclasses.replace(release, measurements=table).query(["AGE"])
 
 
 def test_choices_are_said_where_tables_were_chosen(stratified):

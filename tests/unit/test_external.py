@@ -92,7 +92,7 @@ def test_a_claim_inside_strata_is_refused_before_the_rows_are_read(monkeypatch):
     how = External(uniform, BY, counts_rows=False)
     inside = Stratified(how, ["SEX", "GROUP"], weights())
     object.__setattr__(how, "counts_rows", True)
-    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.backends.load_rows", lambda *given, **settings: pytest.fail("read"))
     with pytest.raises(Unsupported, match="size of every group"):
         fit(inside, small.table(), EXCHANGED)
 

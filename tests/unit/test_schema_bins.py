@@ -169,3 +169,11 @@ def test_the_schema_file_says_it_all():
 def test_what_makes_no_bins_is_refused(keys, message):
     with pytest.raises(SchemaError, match=message):
         Numeric(lower=0, upper=10, **keys)
+
+
+def test_a_spike_below_the_bounds_makes_no_bin_even_where_an_edge_lies_on_it():
+    """Closer bounds keep the spike that lies right below them, for the name of the first bin."""
+    spike = 2979967021614345.0
+    lower = math.nextafter(spike, math.inf)
+    column = Numeric(lower=lower, upper=4e15, edges=(spike, 3e15, 4e15), spikes=(spike,))
+    assert column.extents[0] == (lower, math.nextafter(3e15, 0))

@@ -200,6 +200,7 @@ class Watching:
 
 HAND_OUT = {
     "aim": {"rounds": 2},
+    "fixed": {},
     "gem": TINY,
     "mst": {},
     "pooled": {"base": "mst", "share": 0.5, "by": ["SEX"], "weights": small.even(small.SCHEMA, "SEX")},

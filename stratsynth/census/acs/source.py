@@ -158,7 +158,7 @@ def _fetch(url: str, file: IO[bytes]) -> None:
     """By HTTPS alone; an answer other than 200, or one cut short, is an error."""
     request = urllib.request.Request(url, headers={"User-Agent": "stratsynth"})  # noqa: S310 - the address is ours
     try:
-        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above
+        with urllib.request.urlopen(request, timeout=SECONDS) as answer:  # noqa: S310 - as above # nosec B310
             shutil.copyfileobj(answer, file)
             length = answer.headers.get("Content-Length")
     except urllib.error.HTTPError as error:

@@ -77,9 +77,15 @@ def _found(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str
         size = sum(len(figures) for _, _, figures in one)
         if one and size <= room:
             room -= size
-            levels = [", ".join(cell) for cell in itertools.product(*(schema.levels(name) for name in columns))]
+            levels = [", ".join(cell) for cell in itertools.product(*(_named(schema, name) for name in columns))]
             found.append({"columns": " x ".join(columns), "levels": levels, "answers": one})
     return found
+
+
+def _named(schema: Schema, name: str) -> list[str]:
+    """A column's levels with what they mean."""
+    labels = schema.column(name).labels
+    return [f"{level} ({labels[level]})" if level in labels else level for level in schema.levels(name)]
 
 
 def _asked(

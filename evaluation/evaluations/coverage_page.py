@@ -1,0 +1,44 @@
+"""INTERNAL. The chapter on the intervals that the release publishes: how many hold what the real rows say, by group."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from stratsynth.evaluation.report.groups import group_name
+
+from stratsynth.report.cells import count, share, words
+from stratsynth.report.numbers import Numbers
+from stratsynth.report.page import Column, Figure, Section, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from stratsynth.schema import Schema
+
+TEXT = (
+    "The release gives each count an interval for the noise alone, which is to hold the real count in 95 of 100 cases. "
+    "These are one release's intervals: the counts of one table share its noise, so that a group may be off by chance."
+)
+
+
+def coverage_section(frame: pd.DataFrame | None, by: Sequence[str], schema: Schema) -> Section | None:
+    """A row for each group, those whose intervals hold least first; None where intervals were not checked."""
+    if frame is None:
+        return None
+    ordered = frame.sort_values("value", kind="stable", na_position="last")
+    rows, numbers = [], []
+    for row in ordered.to_dict("records"):
+        name = group_name({column: row[column] for column in by}, schema)
+        rows.append([words(name), count(row["n"]), share(row["value"]), count(row["not_estimable"])])
+        numbers.append([name, row["n"], row["value"], row["low"], row["high"], row["not_estimable"]])
+    table = Table(
+        "Counts that no measured table gives have no interval.",
+        [Column("Group", "text"), Column("intervals"), Column("hold the real count"), Column("counts without")],
+        rows,
+    )
+    columns = ["group", "intervals", "part that holds", "low", "high", "counts without an interval"]
+    return Section(
+        "intervals", "Whether its intervals hold", text=[TEXT],
+        figures=[Figure("", table=table, numbers=Numbers("coverage of intervals", columns, numbers))],
+    )  # fmt: skip

@@ -1,0 +1,155 @@
+"""Folders of Parquet files, as other engines write them: partitions whose names say `COLUMN=value` are columns.
+
+Files are taken in the order of their names; names that begin with a dot or an underscore are other programs' notes and
+are not read. What is in a folder is known by its files' names and bytes together: see `stratsynth.data.fingerprint`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote
+
+import pyarrow as pa
+
+from stratsynth.data.seen import changed
+from stratsynth.data.sources import ParquetSource, Source
+from stratsynth.errors import SchemaError, UsageError
+from stratsynth.schema.codec import locate
+from stratsynth.schema.values import check_type
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+"""What stands for null in the name of a partition."""
+
+
+@dataclass(frozen=True)
+class FolderSource(Source):
+    """A folder of Parquet files."""
+
+    path: Path
+    """Where it is."""
+    _known: dict[str, ParquetSource] = field(default_factory=dict, init=False, repr=False, compare=False)
+    """The files that were found so far, by name below the folder."""
+    _noted: list[tuple[str, ...]] = field(default_factory=list, init=False, repr=False, compare=False)
+    """The names of the files whose fingerprints were taken."""
+
+    def parts(self) -> Mapping[str, ParquetSource]:
+        """The files of now, in the order of their names.
+
+        Raises:
+            UsageError: No files, files of other kinds, or links to folders, which are not followed.
+            LedgerError: Other names than those whose fingerprint was taken.
+        """
+        names = tuple(sorted(self._names(self.path, ""), key=os.fsencode))
+        if not names:
+            raise UsageError(f"{self.path}: the folder holds no .parquet file")
+        if self._noted and names not in self._noted:
+            raise changed(self.path)
+        return {name: self._known.setdefault(name, ParquetSource(self.path / name)) for name in names}
+
+    def note(self) -> Mapping[str, ParquetSource]:
+        """The files of now, whose fingerprints are taken: from now on no others are read."""
+        found = self.parts()
+        self._noted[:] = [tuple(found)]
+        return found
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns that all files have, and those of the partitions that all files lie in."""
+        parts = self.parts()
+        keys = [tuple(_partitions(name)) for name in parts]
+        return (*_common([part.columns() for part in parts.values()]), *_common(keys))
+
+    def types(self) -> pa.Schema:
+        """Their types, as the first file has them; where another file's cannot be read, that one."""
+        schemas = [part.types() for part in self.parts().values()]
+        fields = []
+        for name in self.columns():
+            kinds = [schema.field(name).type for schema in schemas if schema.get_all_field_indices(name)]
+            fields.append(pa.field(name, next(filter(_unreadable, kinds), kinds[0] if kinds else pa.string())))
+        return pa.schema(fields)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row."""
+        locate(columns, self.columns())
+        tables = [_with(part.read(own), name, columns) for name, part, own in self._wanted(columns)]
+        return pa.concat_tables(tables, promote_options="permissive")
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns, file after file."""
+        locate(columns, self.columns())
+        for name, part, own in self._wanted(columns):
+            for batch in part.batches(own):
+                yield _with(batch, name, columns)
+
+    def parts_to_read(self) -> int:
+        """INTERNAL. Those of all files."""
+        return sum(part.parts_to_read() for part in self.parts().values())
+
+    def _wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
+        """Each file, with the columns that are read from it rather than from its name."""
+        for name, part in self.parts().items():
+            keys = _partitions(name)
+            own = [column for column in columns if column not in keys]
+            # a file's rows are counted by one of its columns where none of them is wanted
+            yield name, part, own or list(part.columns()[:1])
+
+    def _names(self, folder: Path, below: str) -> Iterator[str]:
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise UsageError(f"{self.path}: the folder cannot be read ({type(error).__name__})") from None
+        for entry in entries:
+            if entry.name.startswith((".", "_")):
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                yield from self._names(folder / entry.name, f"{below}{entry.name}/")
+            elif entry.name.lower().endswith(".parquet") and not entry.is_dir():
+                yield below + entry.name
+            else:
+                raise UsageError(
+                    f"{self.path}: a folder holds .parquet files and folders of them, and nothing else: no files of "
+                    "other kinds, and no links to folders; names that begin with . or _ are not looked at"
+                )
+
+
+def _partitions(name: str) -> dict[str, str | None]:
+    """The columns that the folders above a file say, each with the value of all its rows."""
+    found: dict[str, str | None] = {}
+    for part in PurePosixPath(name).parts[:-1]:
+        key, equals, value = part.partition("=")
+        if equals:
+            found[unquote(key)] = None if value == NULL else unquote(value)
+    return found
+
+
+def _with(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
+    """The rows of a file with what its name says of them, in the order of `columns`."""
+    keys = _partitions(name)
+    for column in columns:
+        if column in keys:
+            table = table.append_column(column, _repeated(keys[column], table.num_rows))
+    return table.select(list(columns))
+
+
+def _repeated(value: str | None, rows: int) -> pa.Array:
+    return pa.nulls(rows, pa.string()) if value is None else pa.repeat(pa.scalar(value), rows)
+
+
+def _common(names: Sequence[Sequence[str]]) -> list[str]:
+    """Those of the first that are in all, twice where they are twice in one."""
+    return [
+        name
+        for name in dict.fromkeys(names[0])
+        for _ in range(max(each.count(name) for each in names))
+        if all(name in each for each in names)
+    ]
+
+
+def _unreadable(kind: pa.DataType) -> bool:
+    try:
+        check_type("", kind)
+    except SchemaError:
+        return True
+    return False

@@ -1,0 +1,71 @@
+"""Rows out of memory: read a part at a time, and kept as codes in a scratch file while they are asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.load import load_rows
+from stratsynth.errors import Unsupported
+from stratsynth.files.scratch import Scratch
+from stratsynth.schema import Numeric
+from stratsynth.schema.codec import smallest
+
+if TYPE_CHECKING:
+    from stratsynth.data.sources import Source
+    from stratsynth.questions.handler import Rows
+    from stratsynth.schema import Schema
+
+NUMBER = 8
+"""Bytes of a number, and of a weight."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows of a file or a folder of files, in a scratch file that nobody else can open."""
+
+    source: Source
+    """What is read; its representation shows no row."""
+    schema: Schema = field(repr=False)
+    """What of it is read."""
+    reads = frozenset({"tables", "sums"})
+
+    @classmethod
+    def checked(cls, source: Source, schema: Schema) -> Stream:
+        """The backend; Unsupported, before anything is charged, for what it cannot hold."""
+        refusal = cls.refusal(source, schema)
+        if refusal is not None:
+            raise Unsupported(refusal)
+        return cls(source, schema)
+
+    @staticmethod
+    def refusal(source: Source, schema: Schema) -> str | None:
+        """Why the rows cannot be streamed; None where they can."""
+        if source.path is None:
+            return 'engine: a frame is in memory already; take engine = "memory", or write it to a Parquet file.'
+        if not isinstance(schema.unit, str):
+            return (
+                'engine "stream" reads rows a part at a time, and the rows of one unit may lie anywhere; take engine '
+                '= "memory" for units of several rows, or keep at most one row of each and leave the unit out.'
+            )
+        return None
+
+    def counted_by(self, schema: Schema) -> Stream:
+        """The same source."""
+        return replace(self, schema=schema)
+
+    def fingerprint(self, key: bytes) -> str:
+        """Of the source's content."""
+        return fingerprint(self.source, key)
+
+    def rows(self, *, numbers: bool = True) -> Rows:
+        """Read, encoded and written to the scratch file."""
+        return load_rows(self.schema, self.source, Scratch(), numbers=numbers)
+
+
+def width(schema: Schema, *, numbers: bool = True) -> int:
+    """The bytes of one row: its codes, the numbers of numeric columns, and its weight where it has one."""
+    columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
+    real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
+    return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

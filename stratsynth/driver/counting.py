@@ -1,0 +1,154 @@
+"""Exact contingency tables of many cliques in one pass over the rows.
+
+Of many rows, a few wide tables are counted, each of which holds several of the small ones that were asked for: sums of
+integers over the columns that a clique lacks give exactly its counts. A table of less than 2^16 cells costs little
+more to count than a small one, since cell numbers of 16 bits are worked out where they stay in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.driver.clipping import Ints, PathRows
+from stratsynth.files.scratch import Space
+from stratsynth.questions import Clique
+
+BLOCK = 1 << 17
+"""Rows whose cell numbers are worked out at a time."""
+STEP = 1 << 20
+"""Rows of which all tables are counted before the next ones are looked at."""
+MANY = 1 << 17
+"""From so many rows on, wide tables are counted: fewer are counted sooner than wide tables are summed down."""
+WIDE = (1 << 16) - 1
+"""The most cells of a wide table: their numbers have 16 bits."""
+
+Cover = tuple[Clique, tuple[int, ...]]
+"""Columns that are counted together, and the numbers of the cliques that are read from their table."""
+
+
+def tables(parts: Sequence[PathRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
+    """The exact table of each clique over all rows of the parts, one axis a column; a row counts its weight."""
+    schema = parts[0].schema
+    size = sum(rows.size for rows in parts)
+    if size >= MANY:
+        plan = covers(tuple(cliques), tuple((name, schema.size(name)) for name in schema.names))
+    else:
+        plan = tuple((clique, (i,)) for i, clique in enumerate(cliques))
+    counted = [np.zeros(schema.cells(columns), np.int64) for columns, _ in plan]
+    _count(parts, [columns for columns, _ in plan], counted, space)
+    found: dict[int, Ints] = {}
+    for (columns, numbers), table in zip(plan, counted, strict=True):
+        wide = table.reshape(schema.shape(columns)) * schema.row_weight.each
+        for number in numbers:
+            found[number] = _summed(wide, columns, cliques[number])
+    return [found[number] for number in range(len(cliques))]
+
+
+def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
+    """The table of a clique from that of more columns."""
+    if columns == clique:
+        return wide
+    left = [column for column in columns if column in clique]
+    summed = wide.sum(axis=tuple(i for i, column in enumerate(columns) if column not in clique))
+    return np.ascontiguousarray(summed.transpose([left.index(column) for column in clique]))
+
+
+def _count(parts: Sequence[PathRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
+    """Add the rows to each clique's table, on every core where rows are many."""
+    threads = min(cores(), len(cliques))
+    if threads < 2 or sum(rows.size for rows in parts) < STEP:
+        for rows in pieces(parts, space):
+            for clique, table in zip(cliques, counted, strict=True):
+                add(rows, clique, table, rows.weights)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        for rows in pieces(parts, space):
+            list(pool.map(lambda clique, table, rows=rows: add(rows, clique, table, rows.weights), cliques, counted))
+
+
+def pieces(parts: Sequence[PathRows], space: Space, step: int | None = None) -> Iterator[PathRows]:
+    """The rows of the parts in order, at most `step` at a time, or STEP; memory is given back behind them."""
+    step = step or STEP
+    for rows in parts:
+        weights = () if rows.weights is None else (rows.weights,)
+        width = sum(array.itemsize for array in (*rows.codes.values(), *rows.numbers.values(), *weights))
+        for start in range(0, rows.size, step):
+            piece = rows if rows.size <= step else rows.take(slice(start, min(start + step, rows.size)))
+            yield piece
+            space.touched(piece.size * width)
+
+
+def add(rows: PathRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
+    """Add the rows to one table, flat in row-major order: one `bincount` over cell numbers, a block at a time.
+
+    Each row counts its weight, where weights are given. Then `bincount` adds in floats, and exactly: a block of 2^17
+    rows of a weight of at most 2^10 comes to 2^27.
+    """
+    shape, cells = rows.schema.shape(clique), len(counted)
+    for start in range(0, rows.size, BLOCK):
+        block = slice(start, start + BLOCK)
+        cell = cell_numbers(rows, clique, shape, block).astype(np.intp)
+        own = None if weights is None else weights[block]
+        if cells <= 4 * len(cell):
+            counted += np.bincount(cell, own, minlength=cells).astype(np.int64, copy=False)
+        else:  # a table larger than a block is not worth adding up once a block
+            np.add.at(counted, cell, 1 if own is None else own)
+
+
+def cell_numbers(rows: PathRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
+    """For some of the rows, the row-major number of the cell that each lies in."""
+    cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
+    for column, size in zip(columns[1:], shape[1:], strict=True):
+        np.multiply(cell, size, out=cell)
+        np.add(cell, rows.codes[column][block], out=cell, casting="unsafe")  # a code is never negative
+    return cell
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+@lru_cache(maxsize=256)
+def covers(cliques: tuple[Clique, ...], sizes: tuple[tuple[str, int], ...]) -> tuple[Cover, ...]:
+    """Sets of columns of at most WIDE cells that hold all cliques between them, few of them.
+
+    Greedy: a cover begins with the largest clique that none holds yet; then the column joins that completes most
+    cliques for the cells it costs, cliques which then lack one or two columns more counting a part. What is too large
+    for any cover is counted by itself.
+    """
+    names, size = [name for name, _ in sizes], np.array([n for _, n in sizes], np.float64)
+    alone = [i for i, clique in enumerate(cliques) if _cells(clique, sizes) > WIDE]
+    small = [i for i in range(len(cliques)) if i not in set(alone)]
+    within = np.array([[name in cliques[i] for name in names] for i in small], bool).reshape(len(small), len(names))
+    cells = np.array([_cells(cliques[i], sizes) for i in small], np.float64)
+    waiting = np.ones(len(small), bool)
+    found: list[Cover] = [(cliques[i], (i,)) for i in alone]
+    while waiting.any():
+        first = int(np.argmax(np.where(waiting, cells, -1)))
+        cover, width = within[first].copy(), float(cells[first])
+        while True:
+            lacking = (within & ~cover).sum(axis=1)
+            worth = np.where(waiting & (lacking > 0), 10.0 ** (1 - np.minimum(lacking, 9)), 0.0)
+            gain = np.where(cover | (width * size > WIDE), 0.0, worth @ within) / np.log(size + 1)
+            best = int(np.argmax(gain))
+            if gain[best] <= 0:
+                break
+            cover[best], width = True, width * size[best]
+        held = waiting & ~(within & ~cover).any(axis=1)
+        here = [small[i] for i in np.flatnonzero(held)]
+        whole = cliques[here[0]] if len(here) == 1 else tuple(n for n, taken in zip(names, cover, strict=True) if taken)
+        found.append((whole, tuple(here)))
+        waiting &= ~held
+    return tuple(found)
+
+
+def _cells(clique: Clique, sizes: tuple[tuple[str, int], ...]) -> int:
+    return math.prod(size for name, size in sizes if name in clique)

@@ -1,0 +1,72 @@
+"""Rows sorted by the cells of some columns, in two passes and with little memory: a counting sort, which is stable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.driver.clipping import Ints, PathRows
+from stratsynth.driver.counting import BLOCK, add, cell_numbers, pieces
+from stratsynth.files.scratch import Space
+from stratsynth.progress import phase
+
+
+def by_cell(parts: Sequence[PathRows], columns: tuple[str, ...], space: Space) -> tuple[PathRows, Ints]:
+    """All rows of the parts by cell of the crossing of some columns, and where each cell ends."""
+    counts = np.zeros(parts[0].schema.cells(columns), np.int64)
+    with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
+        return _sorted(parts, columns, space, counts, done)
+
+
+def _sorted(
+    parts: Sequence[PathRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
+) -> tuple[PathRows, Ints]:
+    """The two passes: how many rows each cell has, and each row to its place."""
+    schema, shape = parts[0].schema, parts[0].schema.shape(columns)
+    for rows in pieces(parts, space, BLOCK):
+        add(rows, columns, counts)
+        done()
+    ends = np.cumsum(counts)
+    size, first = int(ends[-1]), parts[0]
+    codes = {name: space.empty(array.dtype, size) for name, array in first.codes.items()}
+    numbers = {name: space.empty(array.dtype, size) for name, array in first.numbers.items()}
+    weights = None if first.weights is None else space.empty(first.weights.dtype, size)
+    free = ends - counts  # where the next row of each cell goes
+    for rows in pieces(parts, space, BLOCK):
+        cell = cell_numbers(rows, columns, shape, slice(None))
+        order = np.argsort(cell, kind="stable")
+        here = np.bincount(cell.astype(np.intp), minlength=len(free))
+        place = np.arange(rows.size) + np.repeat(free - (np.cumsum(here) - here), here)
+        for target, source in ((codes, rows.codes), (numbers, rows.numbers)):
+            for name, array in source.items():
+                target[name][place] = array[order]
+        if weights is not None and rows.weights is not None:
+            weights[place] = rows.weights[order]
+        free += here
+        done()
+    return PathRows(schema, codes, numbers, size, weights), ends
+
+
+def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:
+    """Some slices of an array one after the other; a single one is not copied."""
+    if len(slices) == 1:
+        return array[slices[0]]
+    found, at = space.empty(array.dtype, sum(s.stop - s.start for s in slices)), 0
+    for part in slices:
+        found[at : at + part.stop - part.start] = array[part]
+        at += part.stop - part.start
+    space.touched(2 * found.nbytes)
+    return found
+
+
+def renamed(codes: NDArray[Any], levels: Sequence[int], space: Space) -> NDArray[Any]:
+    """Codes as their places among some levels, in ascending order, of which each is one."""
+    found = space.empty(codes.dtype, len(codes))
+    for start in range(0, len(codes), BLOCK):
+        block = slice(start, start + BLOCK)
+        found[block] = np.searchsorted(levels, codes[block])
+    space.touched(2 * found.nbytes)
+    return found

@@ -1,0 +1,50 @@
+"""What holding and going through the rows will take, from public facts: memory, disk, passes.
+
+Measured by `scripts/bench scale`: rows in memory take their codes, and as much again where a split sorts them; streams
+keep the same on disk, and the process holds a few batches, whatever the number of rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from stratsynth.data.backends import engine_of
+from stratsynth.data.stream import width
+from stratsynth.planning.effort import rows_of
+from stratsynth.questions import Split, Total
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Prepared
+    from stratsynth.planning.rehearsal import Rehearsal
+
+PROGRAM = 400.0
+"""Memory in MB for the program with its libraries, and for the rows that are being read, texts among them."""
+
+
+@dataclass(frozen=True)
+class RowsPlan:
+    """How the rows will be held."""
+
+    engine: str
+    """`memory` or `stream`."""
+    megabytes: float
+    """Memory for the rows and the program, without answers and models."""
+    scratch_megabytes: float
+    """Room on disk under TMPDIR for as long as the fit runs; 0 in memory."""
+    passes: int
+    """How often all rows are gone through: to encode and to sort them, and once for each moment that is answered."""
+    passed_megabytes: float
+    """What one such pass goes through at most; the file is read twice, for its fingerprint and for its rows."""
+
+
+def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
+    """What it takes with this engine; `auto` decides as `open_table` does for a file."""
+    size, schema, needs = rows_of(prepared), prepared.public.schema, prepared.mechanism.needs
+    whole = size * width(schema, numbers=Total in needs) / 2**20
+    held = whole * (2 if Split in needs else 1)
+    chosen = engine_of(engine, schema, prepared.public.size)
+    passes = 1 + (Split in needs) + found.answers.moments
+    if chosen == "stream":
+        return RowsPlan(chosen, PROGRAM, held, passes, whole)
+    return RowsPlan(chosen, PROGRAM + held, 0.0, passes, whole)

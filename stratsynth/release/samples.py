@@ -1,0 +1,84 @@
+"""Several synthetic tables whose differences carry what noise did: the model fitted again to redrawn measurements.
+
+Offered for mechanisms whose measured tables are known in advance and were checked for coverage
+(`scripts/bench answers --only samples`): `independent` and `fixed`, alone or in strata. Where tables were chosen from
+noisy answers, another noise would have chosen others, which tables drawn from one choice do not show.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.answers.tables import Columns, measured
+from stratsynth.checks import check_seed, whole
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.models import TableModel
+from stratsynth.models.mixture import Mixture
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.random import Generator
+
+    from stratsynth.release.release import Release
+
+SOUND = frozenset({"independent", "fixed"})
+"""The mechanisms whose samples were checked."""
+MOST = 1_000
+
+
+def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[pd.DataFrame]:
+    """As `Release.samples` says."""
+    whole("samples: m", m, 2, MOST)
+    check_seed(seed)
+    name = release.certificate["mechanism"]["name"]
+    if name not in SOUND or release.certificate["weights"]["source"] == "private":
+        why = "with private weights" if name in SOUND else f"of {name}"
+        raise Unsupported(
+            f"samples: intervals from samples {why} were not found to hold; they are there for "
+            f"{' and '.join(sorted(SOUND))} with other weights. Ask `query`, which is sound for what was measured."
+        )
+    number = n if n is not None else release.declared_size
+    if number is None:
+        raise UsageError("samples: how many rows each? Give n.")
+    rng = np.random.default_rng(seed)
+    seeds = [int(one) for one in rng.integers(2**62, size=m)]
+    models = redrawn(release.table_model, release, m, rng)
+    return [replace(release, model=model).sample(number, seed=one) for model, one in zip(models, seeds, strict=True)]
+
+
+def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> Sequence[TableModel]:
+    """The release's model, fitted again as often to other noise."""
+    found: dict[str, list[tuple[Columns, np.ndarray[Any, Any], float]]] = {}
+    for label, columns, values, sigma in measured(release.measurements):
+        found.setdefault(label, []).append((columns, values, sigma))
+    if not isinstance(model, Mixture):
+        return _again(model, found.get("", []), times, rng)
+    parts = {
+        stratum: _again(part, found.get(label, []), times, rng)
+        for (stratum, part), label in zip(model.parts.items(), _labels(model, release.certificate), strict=True)
+    }
+    return [replace(model, parts={stratum: again[i] for stratum, again in parts.items()}) for i in range(times)]
+
+
+def _labels(model: Mixture, certificate: Mapping[str, Any]) -> Iterator[str]:
+    from stratsynth.answers.tables import label_of
+
+    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+        raise Unsupported("samples: strata that are divided again are not supported.")
+    return (label_of(stratum, certificate) for stratum in model.parts)
+
+
+def _again(
+    model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
+) -> Sequence[TableModel]:
+    """One stratum's model; its number of rows is the best linear combination of its tables' sums."""
+    if not tables:
+        return [model] * times
+    worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
+    sums = np.array([values.sum() for _, values, _ in tables])
+    rows = max(float(worth @ sums / worth.sum()), 1.0)
+    return model.redrawn([(columns, sigma) for columns, _, sigma in tables], rows, times, rng)

@@ -1,0 +1,103 @@
+"""Samples larger than memory: written a piece at a time, into one Parquet file or into a folder of them.
+
+A folder is gone on with where it was left: each file in it is there whole or not at all, and `_sample.json` says which
+sample it is. The same seed gives the same rows as a run that nobody interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from stratsynth.digest import digest
+from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.whole import new_file, read_json, write_json
+from stratsynth.models.rules import Moved
+from stratsynth.progress import steps
+from stratsynth.release.release import Release
+from stratsynth.release.sampling import PIECE, Drawing, Wanted
+
+NOTE = "_sample.json"
+"""What a folder says of itself; readers of folders take no notice of names that begin so."""
+FORMAT = "stratsynth-sample/1"
+
+
+def is_folder(out: Path) -> bool:
+    """Whether a sample goes into a folder: a name without ending, or a folder that is there."""
+    return out.suffix == "" or out.is_dir()
+
+
+def write_file(release: Release, wanted: Wanted, seed: int | None, out: Path, moved: Moved) -> int:
+    """Write one Parquet file, a piece at a time, whole or not at all; returns the number of rows."""
+    import pyarrow.parquet as pq
+
+    _check_parent(out)
+    drawing = Drawing.of(release.table_model, release.certificate, wanted, seed)
+    with new_file(out) as file, steps("sampling", drawing.pieces, None) as done:
+        writer = None
+        for number in range(drawing.pieces):
+            table = drawing.piece(number, moved)
+            writer = writer or pq.ParquetWriter(file, table.schema)
+            writer.write_table(table)
+            done(None)
+        if writer is not None:
+            writer.close()
+    return drawing.rows
+
+
+def write_folder(release: Release, wanted: Wanted, seed: int | None, out: Path) -> int:
+    """Write a folder with a Parquet file for each piece, or go on with it; returns the number of rows.
+
+    Raises:
+        UsageError: A folder with anything else in it, or with another sample, or one that is complete.
+        StratsynthError: A disk that is full; what is there stays, and the same command goes on.
+    """
+    import pyarrow.parquet as pq
+
+    known = _begun(out)
+    drawing = Drawing.of(release.table_model, release.certificate, wanted, known.get("seed") if seed is None else seed)
+    rows = [[{column: sorted(codes) for column, codes in where.items()}, number] for where, number in drawing.parts]
+    request = digest(dict(release.certificate), rows, drawing.seed, PIECE)
+    if known.get("request", request) != request:
+        raise UsageError(f"{out} holds a part of another sample; go on with that one, or name another folder with -o.")
+    note = {"format": FORMAT, "request": request, "seed": drawing.seed, "rows": drawing.rows, "pieces": drawing.pieces}
+    try:
+        out.mkdir(exist_ok=True)
+        if not known:
+            write_json(out / NOTE, {**note, "complete": False})
+        with steps("sampling", drawing.pieces, None) as done:
+            for number in range(drawing.pieces):
+                path = out / f"part-{number:05}.parquet"
+                if not path.exists():
+                    with new_file(path) as file:
+                        pq.write_table(drawing.piece(number, Moved()), file)
+                done(None)
+        write_json(out / NOTE, {**note, "complete": True})
+    except OSError as error:
+        raise StratsynthError(
+            f"{out} cannot be written ({error.strerror or type(error).__name__}). The files in it are whole; the same "
+            "command goes on from there."
+        ) from None
+    return drawing.rows
+
+
+def _check_parent(out: Path) -> None:
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"{out}: there is no folder {out.parent}")
+
+
+def _begun(out: Path) -> Mapping[str, Any]:
+    """What the folder says of itself, where it is a sample that is not complete; empty for a new folder."""
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        _check_parent(out)
+        return {}
+    try:
+        known = read_json(out / NOTE)
+    except (OSError, ValueError, UsageError):
+        known = None
+    if not isinstance(known, dict) or known.get("format") != FORMAT or type(known.get("seed")) is not int:
+        raise UsageError(f"{out} exists already and is no sample that was begun; name another folder with -o.")
+    if known.get("complete"):
+        raise UsageError(f"{out} exists already, and is complete; name another folder with -o.")
+    return known
