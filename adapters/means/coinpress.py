@@ -145,12 +145,13 @@ class CoinPress(Settings, Mechanism[Estimate]):
         g = tail_bound(len(columns), self.beta, self.tail)
         *early, last = pay.parts(self.shares)
         # Algorithm 2 of the paper: one step of Algorithm 1 for each share, the last of which is the answer
-        saved, rows = 0.0, public.schema.alike
+        saved, rows, most = 0.0, public.schema.alike, public.schema.row_weight.most
         for step in early:
             # Algorithm 1: widen the ball by the tail of a normal, clip to it, add noise, and work out the new radius
             tau = self._clip(columns, centre, r, g)
             # of a person's rows, which may be alike, only one is sure to say something new
-            closer = narrowed(size.value / rows, noise_of(tau, size.value, step.amount, public.neighbours), g)
+            sd = noise_of(most * tau, size.value, step.amount, public.neighbours)
+            closer = narrowed(size.value / rows, sd, g)
             if closer >= r:
                 saved += step.amount
                 continue

@@ -19,4 +19,7 @@ def sampling_of(who: str, sampling: float | None, batch: float, public: Public) 
         return sampling
     if public.constant:
         raise Unsupported(f"{who}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05.")
-    return UNDECLARED if public.size is None else min(1.0, batch / max(public.size, 1))
+    if public.size is None:
+        return UNDECLARED
+    rows = public.size / (public.schema.row_weight.mean or 1.0)  # of weighted rows the size is a total
+    return min(1.0, batch / max(rows, 1.0))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.sklearn.grouped import Grouped, numbered
+from stratsynth.adapters.sklearn.grouped import Grouped, each, numbered
 
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
@@ -44,9 +44,9 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
 
     def _checked(self, x: Any, y: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """Features and classes as arrays."""
-        x, y = validate_data(self, x, y)
-        check_classification_targets(y)
-        return x, np.asarray(y)
+        x, checked = validate_data(self, x, y)
+        check_classification_targets(checked)
+        return x, each(y)
 
     def _learn(self, how: Mechanism[Any], x: NDArray[Any], y: NDArray[Any], sensitive: Any) -> None:
         """Fit a mechanism that returns a regression or a network, to the numbers of the classes."""
@@ -69,7 +69,7 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probability of each class, in the order of `classes`."""
         frame, model = self._frame(X), self.release_.model
-        assert isinstance(model, Regression | Module)  # noqa: S101 - what the mechanisms of these estimators return
+        assert isinstance(model, Regression | Network | Module)  # noqa: S101 - what the mechanisms of these estimators return
         return model.probabilities(model.shown(frame))
 
     def predict(self, X: Any) -> NDArray[Any]:

@@ -33,6 +33,8 @@ T = TypeVar("T")
 GROUP, TARGET = "group", "target"
 EVERYBODY = "everybody"
 """The one group where none are declared."""
+OTHER = "other"
+"""What is no declared level."""
 
 
 class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -140,7 +142,7 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
                 "sensitive_features and groups go together: declare the groups' levels when making the estimator, and "
                 "give each row's when fitting it."
             )
-        found = np.full(rows, EVERYBODY, object) if given is None else np.asarray(given).reshape(-1)
+        found = np.full(rows, EVERYBODY, object) if given is None else each(given)
         if len(found) != rows:
             raise ValueError(f"sensitive_features has {len(found)} values for {rows} rows.")
         return found
@@ -151,9 +153,22 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         return pd.DataFrame({f"x{i}": x[:, i] for i in range(x.shape[1])})
 
 
+def each(given: Any) -> NDArray[Any]:
+    """Values one by one, each as it was given.
+
+    An array of one type would make texts of all numbers where one record has a text, and change what the others say.
+    """
+    return np.asarray(given, object).reshape(-1)
+
+
 def numbered(values: NDArray[Any], levels: Sequence[Any]) -> NDArray[Any]:
     """The number of each value among the levels, as a text; one that is none of them is no level of the schema."""
-    found = np.full(len(values), "other", object)
-    for i, level in enumerate(levels):
-        found[values.astype(object) == level] = str(i)
-    return found
+    labels = {level: str(i) for i, level in enumerate(levels)}
+
+    def label(value: Any) -> str:
+        try:
+            return labels.get(value, OTHER)
+        except TypeError:  # a list, say, which equals no level
+            return OTHER
+
+    return np.array([label(value) for value in values.astype(object)], object)

@@ -82,6 +82,17 @@ def settle(
     return schema, tuple(found)
 
 
+def is_counted(declared: Schema, counted: Schema) -> bool:
+    """Whether rows may be read by a schema: the declared one, with code lists in groups of theirs and nothing else."""
+    schema = declared
+    for name, column in declared.columns.items():
+        if isinstance(column, Nested) and name in counted.columns:
+            ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
+            own = next((way for way in ways if way == counted.column(name)), column)
+            schema = _counted(schema, name, own)
+    return schema == counted
+
+
 def _size(public: Public, layout: Layout | None) -> float | None:
     """How many records tables are of: all; of strata that are asked alone, those of the stratum of the middle person.
 

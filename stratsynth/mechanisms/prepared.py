@@ -18,7 +18,7 @@ from stratsynth.accounting.prices import DEAREST, Worst, check_allotment
 from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
-from stratsynth.mechanisms.nesting import CodeList, settle
+from stratsynth.mechanisms.nesting import CodeList, is_counted, settle
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
@@ -28,6 +28,10 @@ from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
+
+
+GIVEN = ("public_columns", "row_count")
+"""What is not protected where neighbours differ in an attribute, as certificates list it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +50,10 @@ class Prepared:
     """At which level code lists are counted."""
 
     def __post_init__(self) -> None:
-        """Refuse an allotment beyond the budget, and strata that nobody could name: however this was made."""
+        """Refuse an allotment beyond the budget, another schema, or strata nobody could name, however made."""
         check_allotment(self.allot, self.budget)
+        if self.declared is not None and not is_counted(self.declared, self.public.schema):
+            raise UsageError("this is prepared for rows that are read by another schema than the declared one.")
         self._check_attribute()
         if Split in self.mechanism.needs and self.strata is None:
             raise Unsupported(
@@ -82,7 +88,7 @@ class Prepared:
     def unprotected(self) -> list[str]:
         """All that is disclosed without noise; the public columns whether or not the mechanism takes them."""
         names = [] if self.public.size is None else ["declared_size"]
-        given = ["public_columns", "row_count"] if self.budget.public else []
+        given = GIVEN if self.budget.public else ()
         return list(dict.fromkeys([*names, *given, *self.mechanism.unprotected]))
 
     @cached_property
@@ -149,7 +155,7 @@ def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, dec
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
         return Prepared(mechanism, public, budget, allot, code_lists=lists)
-    public = Public(counted, declared_size, budget.neighbours)
+    public = Public(counted, declared_size, budget.neighbours.priced)
     return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists)
 
 

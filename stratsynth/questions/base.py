@@ -71,9 +71,19 @@ def is_plain(values: Any) -> bool:
     return type(values) is np.ndarray and values.dtype == np.float64
 
 
+def is_plain_tuple(values: object, *kinds: type) -> bool:
+    """Whether this is a tuple of such items, by exact class.
+
+    One of another class could hold one thing where it is checked and priced, and another where it is read.
+    """
+    return type(values) is tuple and all(type(value) in kinds for value in values)
+
+
 def check_clique(what: str, clique: Clique, schema: Schema) -> None:
     """A clique is a tuple of different columns that vary where it is asked."""
-    if not isinstance(clique, tuple) or not clique or len(set(clique)) < len(clique):
+    import numpy as np
+
+    if not is_plain_tuple(clique, str, np.str_) or not clique or len(set(clique)) < len(clique):
         raise MechanismError(f"{what}: {clique!r} is not a tuple of different columns.")
     unknown = [column for column in clique if column not in schema.columns]
     if unknown:
@@ -97,7 +107,7 @@ def check_weights(what: str, weights: tuple[float, ...] | None, number: int) -> 
     """One positive weight for each part, if weights are given."""
     if weights is None:
         return
-    if len(weights) != number:
+    if type(weights) is not tuple or len(weights) != number:
         raise MechanismError(f"{what}: {len(weights)} weights for {number} parts.")
     for weight in weights:
         check_positive(f"{what}: a weight", weight)

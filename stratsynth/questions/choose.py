@@ -45,8 +45,8 @@ class Choose(Question):
 
     def check(self, schema: Schema) -> None:
         """At least one candidate, each with a sound score."""
-        if not self.scores:
-            raise MechanismError("choose: there is no candidate.")
+        if type(self.scores) is not tuple or not self.scores:
+            raise MechanismError("choose: there is no candidate, or candidates that are no tuple.")
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
         if {type(score) for score in self.scores} not in ({Distance}, {Peak}, {Composite}):

@@ -33,6 +33,8 @@ class Split(Question):
     def check(self, schema: Schema) -> None:
         """Strata of the same columns, with known levels, and no cell of the crossing in two of them."""
         strata = list(self.programs)
+        if type(self.programs) is not dict or not all(type(stratum) is Stratum for stratum in strata):
+            raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")
         if not strata:
             raise MechanismError("split: no stratum was given.")
         for stratum in strata:

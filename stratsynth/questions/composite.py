@@ -40,7 +40,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number, one_of, whole
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import fixed, is_plain
+from stratsynth.questions.base import fixed, is_plain, is_plain_tuple
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.handler import Exact, Setting, Wanted
 from stratsynth.questions.queries import check_query
@@ -208,7 +208,7 @@ class Composite(Score):
             last = len(score.query.thetas) - 1
             whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
         for score in {(id(score.terms), id(score.query)): score for score in scores}.values():
-            if not isinstance(score.terms, tuple) or not score.terms or {type(t) for t in score.terms} != {Term}:
+            if not is_plain_tuple(score.terms, Term) or not score.terms:
                 raise MechanismError("choose: a composite score is made of terms.")
             for term in score.terms:
                 term.check(score.query.cells(schema))

@@ -23,6 +23,7 @@ from stratsynth.questions.base import (
     check_clique,
     check_positive,
     check_weights,
+    is_plain_tuple,
     shared,
 )
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted, frozen, squared
@@ -93,8 +94,8 @@ class Counts(Question):
 
     def check(self, schema: Schema) -> None:
         """Known columns, none twice, a positive rho, and tables that fit into memory."""
-        if not self.cliques:
-            raise MechanismError("counts: no clique was asked for.")
+        if not is_plain_tuple(self.cliques, tuple) or not self.cliques:
+            raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
         check_weights("counts", self.weights, len(self.cliques))
         if min(self.shares()) < LEAST_RHO:

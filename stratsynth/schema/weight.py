@@ -31,7 +31,8 @@ class RowWeight:
     """The weight of a row whose own is missing or no number; 0 leaves the row out of every count and sum."""
 
     mean: float | None = None
-    """About the mean weight, where it is publicly known, such as population over sample: for plans alone."""
+    """About the mean weight, where it is publicly known, such as population over sample: for plans, and
+    for how many rows a step samples."""
 
     def __post_init__(self) -> None:
         """A whole number with which tables of 2^32 rows, and their distances in 1/65,536 of a record, fit 64 bits."""

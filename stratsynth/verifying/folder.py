@@ -8,7 +8,9 @@ from typing import Any
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
+from stratsynth.mechanisms.prepared import GIVEN
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
+from stratsynth.release.limits import KEY
 from stratsynth.release.stated import ROW_WEIGHT, Stated
 from stratsynth.schema import Schema
 from stratsynth.strata import label
@@ -80,10 +82,14 @@ def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
 
 def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
     """Where some columns alone are protected: which are not, as the schema has it, and that a reader is told first."""
-    named = stated.budget.public
+    named, before = stated.budget.public, len(notes.findings)
+    listed = set(map(str, record["unprotected"]))
+    if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
+        notes.findings.append("certificate.json's public columns do not go with what it lists as unprotected.")
     if not named:
         return
-    before = len(notes.findings)
+    if not any(", ".join(named) in str(sentence) for sentence in record.get(KEY, ())):
+        notes.findings.append("certificate.json does not name the public columns where it says what is not protected.")
     if set(named) != set(schema.public):
         notes.findings.append("certificate.json's public columns are not those of its schema.")
     if not {name for charge in stated.spending.charges for s in charge.path for name in s.columns} <= set(named):

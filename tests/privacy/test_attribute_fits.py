@@ -15,7 +15,8 @@ from helpers.ledgers import lines_of
 from helpers.regressing import people
 from helpers.small import edit
 from stratsynth import Stratified, Weights, fit, open_table, verify
-from stratsynth.accounting.budget import Neighbours
+from stratsynth.accounting.budget import PRICED, Neighbours
+from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.fitting import fitted
 from stratsynth.release.page.summary import summary
 from stratsynth.testing.content import content
@@ -72,6 +73,16 @@ def test_the_release_verifies_and_its_report_warns_first(saved):
     assert "if that record had any other values in the protected columns, which are all but C, D, X, Y, Z" in page
 
 
+def _as_if_all_were_protected(record):
+    """Neighbours, columns, notices and prices of a fit that protects whole records."""
+    record.update(neighbours="replace", notices=[])
+    del record["public_columns"]
+    noise, rate, steps = (record["guarantee"][key] for key in ("noise", "rate", "steps"))
+    slack = record["guarantee"]["delta"] - record["guarantee"]["truncation_delta"]
+    one, other = (epsilon_sampled(noise, rate, int(steps), slack, notion) for notion in PRICED)
+    record["prices"] = {"add-remove": one, "move": other, "replace-within-group": other, "replace": other}
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -81,6 +92,9 @@ def test_the_release_verifies_and_its_report_warns_first(saved):
         (lambda c: c["prices"].update(replace=3.0), "states the price of replace"),
         (lambda c: c["guarantee"].update(noise=c["guarantee"]["noise"] / 2), "another noise or rate"),
         (lambda c: c["notices"].clear(), "does not say first"),
+        (lambda c: c["unprotected"].remove("public_columns"), "do not go with what it lists as unprotected"),
+        (lambda c: c["not_protected"].pop(0), "does not name the public columns"),
+        (_as_if_all_were_protected, "do not go with what it lists as unprotected"),
     ],
 )
 def test_a_certificate_that_was_changed_is_found_out(saved, tmp_path, change, words):

@@ -12,11 +12,12 @@ from helpers import small
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again
 from stratsynth.errors import MechanismError, SchemaError, UsageError
-from stratsynth.questions import Choose, Coded, Columns, Gradients, Peak, Total
+from stratsynth.questions import Choose, Coded, Columns, Counts, Gradients, Peak, PublicRows, Split, Total
 from stratsynth.schema import Unit
 from stratsynth.schema.codec import encode
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.values import _unit
+from stratsynth.strata import Stratum
 
 ODD = [
     "0e99999999999999999999",
@@ -67,7 +68,7 @@ class Yes(int):
 
 
 SCHEMA = ss.Schema({
-    "G": ss.Categorical(levels=("a", "b")), "X": ss.Numeric(lower=-1, upper=1, bins=2),
+    "G": ss.Categorical(levels=("a", "b"), outside="a", public=True), "X": ss.Numeric(lower=-1, upper=1, bins=2),
     "Y": ss.Numeric(lower=-1, upper=1, bins=2),
 })  # fmt: skip
 SUM, ONE = Columns(("X",), (0.0,), (1.0,), 1.0), np.ones(1)
@@ -88,7 +89,47 @@ def test_numbers_are_told_by_their_exact_class(question):
         question.check(SCHEMA)
 
 
-def test_numpys_own_floats_are_numbers():
+class Turning(tuple):
+    """One thing while it is looked at for the first few times, and another from then on."""
+
+    __slots__ = ()
+    looked = 0
+
+    def __iter__(self):
+        type(self).looked += 1
+        return iter(self[:1] if self.looked < 4 else self[1:])
+
+    def __len__(self):
+        return 1
+
+
+class Apart(Stratum):
+    """Has no cell in common with any other, whatever its levels."""
+
+    def cells(self):
+        return iter([object()])
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        Counts(Turning([("G",), ("X",), ("Y",)]), 0.1),
+        Counts((Turning(["G", "X"]),), 0.1),
+        Counts((("G",), ("X",)), 0.1, Turning([1.0, 1.0])),
+        Choose(Turning([Peak(SUM, ONE[None], ONE)]), 0.1),
+        PublicRows(Turning(["G", "X"])),
+        Split({Apart.of({"G": "a"}): None, Apart.of({"G": ("a", "b")}): None}),
+    ],
+)
+def test_what_holds_the_parts_of_a_question_is_told_by_its_exact_class(question):
+    """`PublicRows` of a tuple that turned gave a protected column out, and `Counts` of one more tables than it paid."""
+    Turning.looked = 0
+    with pytest.raises(MechanismError):
+        question.check(SCHEMA)
+
+
+def test_numpys_own_floats_are_numbers_and_its_texts_name_columns():
+    Counts(((np.str_("G"), "X"),), 0.1).check(SCHEMA)
     Total(Columns(("X",), (0.0,), (1.0,), np.float64(1.0)), np.float64(0.1)).check(SCHEMA)
 
 

@@ -1,6 +1,7 @@
 """The clipped mean and COINPRESS: formulas by hand, what is asked and paid, and what is refused."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from stratsynth.accounting.budget import PRICED
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.models import Returns
+from stratsynth.schema.weight import RowWeight
 
 WIDE = Schema({"x": Numeric(lower=-1000, upper=1000)})
 SPIKE = pd.DataFrame({"x": [0.0] * 900 + [100.0] * 100})
@@ -84,6 +86,17 @@ def test_a_step_that_cannot_narrow_down_is_skipped_and_saved():
     how = CoinPress(radius={"x": 1}, scale={"x": 1}, count="declared", variance="bounded")
     _, asked = exactly(how, WIDE, frame, declared=20, budget=budget)
     assert [q.price for q, _ in asked] == pytest.approx([budget.zcdp().rho])
+
+
+def test_where_every_record_has_the_largest_weight_steps_narrow_down_as_without():
+    """Sums, their noise and the size are all 100 times as large; a ball that takes the noise for less is too small."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"x": rng.normal(3, 1, size=2000), "W": 100})
+    how, budget = CoinPress(scale={"x": 1}, variance="bounded"), Budget(0.1, 1e-9)
+    weighted = replace(WIDE, row_weight=RowWeight(100, "W"))
+    one, other = (exactly(how, of, frame, budget=budget)[1] for of in (WIDE, weighted))
+    assert [q.query.clip for q, _ in other] == pytest.approx([q.query.clip for q, _ in one])
+    assert [sigma for _, sigma in other] == pytest.approx([100 * sigma for _, sigma in one])
 
 
 def test_a_vector_is_narrowed_down_as_one():

@@ -9,10 +9,11 @@ import pytest
 from stratsynth.adapters import MST, GroupRegression, Pooled
 
 import stratsynth as ss
-from stratsynth.errors import SchemaError
+from stratsynth.errors import SchemaError, UsageError
 from stratsynth.mechanisms import prepare
 from stratsynth.mechanisms.nesting import EVENLY, SHARED
 from stratsynth.schema import Categorical, Nested, Numeric, Rule, Schema
+from stratsynth.schema.schema import Unit
 from stratsynth.schema.weight import RowWeight
 
 JOBS = tuple(f"{group}{i:02}" for group in range(1, 6) for i in range(40))
@@ -145,12 +146,42 @@ def test_a_fit_of_what_was_prepared_is_of_the_same_table():
         pass
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda of: replace(of, unit=Unit(column="WHO", max_rows=3)),
+        lambda of: replace(of, row_weight=RowWeight(5, "W")),
+        lambda of: replace(of, columns={**of.columns, "SEX": replace(of.columns["SEX"], public=True)}),
+        lambda of: replace(of, columns={**of.columns, "AGEP": replace(of.columns["AGEP"], upper=200)}),
+        lambda of: of.restrict(["SEX", "AGEP"]),
+        lambda of: of.restrict(["SEX", "OCCP"]),
+        lambda of: replace(of, rules=(Rule(when={"SEX": "1"}, never={"OCCP": "group 1"}),)),
+    ],
+)
+def test_rows_are_read_by_the_declared_schema_and_its_groups_alone(change):
+    """However it was made: units, weights and bounds are those that the budget was made for."""
+    prepared = prepare("mst", schema(), BUDGET, 100)
+    assert prepared.declared is not None
+    assert replace(prepared, code_lists=()).public is prepared.public
+    with pytest.raises(UsageError, match="another schema than the declared one"):
+        replace(prepared, public=replace(prepared.public, schema=change(prepared.public.schema)))
+
+
 def test_the_choice_knows_no_rows():
     """Tables that differ in everything but their public facts are counted alike."""
     one = table(schema())
     other = replace(one, backend=table(schema(), rows=7).backend)
     levels = [ss.fit("mst", t, BUDGET).certificate["code_lists"] for t in (one, other)]
     assert levels[0] == levels[1]
+
+
+@pytest.mark.parametrize("how", ["mst", "aim", "gem"])
+def test_where_an_attribute_is_protected_the_counted_schema_is_priced_as_an_exchange_too(how):
+    of = schema()
+    of = replace(of, columns={**of.columns, "SEX": replace(of.columns["SEX"], public=True)})
+    prepared = prepare(how, of, replace(BUDGET, neighbours="attribute"), 100)
+    assert prepared.public.schema.size("OCCP") == 6
+    assert prepared.public.neighbours == "replace"
 
 
 def test_a_plan_says_it():

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
+from stratsynth.adapters.shared.poisson import sampling_of
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.evaluation.bench.weights import simulated
 
@@ -35,6 +36,7 @@ from stratsynth.errors import (
     WeightsError,
 )
 from stratsynth.files.scratch import Scratch
+from stratsynth.mechanisms import Public
 from stratsynth.noise import SeededEntropy, SystemEntropy
 from stratsynth.planning import plan
 from stratsynth.questions import (
@@ -338,6 +340,12 @@ def test_code_that_sees_rows_is_refused_before_there_is_a_charge():
     with pytest.raises(Unsupported, match=r"me 1.0 knows nothing of the rows' weights in PWGTP"):
         ss.fit(made, table, BUDGET)
     assert ss.fit(Independent(), table, BUDGET).certificate["ledger"]["spent_epsilon"] == pytest.approx(1)
+
+
+def test_a_batch_is_of_records_and_not_of_the_people_that_they_stand_for():
+    """WEIGHT has a mean of 100, so that a total of 50,000 is of about 500 records."""
+    for schema, rate in ((WEIGHED, 0.2), (SCHEMA, 0.002)):
+        assert sampling_of("it", None, 100, Public(schema, 50_000, Neighbours.ADD_REMOVE)) == pytest.approx(rate)
 
 
 def test_a_declared_size_is_no_exact_total():

@@ -11,9 +11,10 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from stratsynth.adapters.sklearn import EveryFoldSpends, GroupClassifier, GroupRegressor, cross_validate
+from stratsynth.adapters.sklearn import EveryFoldSpends, GroupClassifier, GroupRegressor, cross_validate, grouped
 
 from stratsynth.errors import BudgetRefused, UsageError
+from stratsynth.schema import Numeric
 
 SPEND = {"epsilon": 3.0, "delta": 1e-6}
 NOISE = "two fits never agree: the noise is fresh each time"
@@ -115,6 +116,25 @@ def test_rows_of_no_declared_group_or_class_are_left_out_silently():
     label = np.where(y > 0, "yes", "no").astype(object)
     label[:10] = "zebra"
     GroupClassifier(**SPEND, bounds=BOUNDS, classes=["no", "yes"], iterations=3).fit(x, label)
+
+
+@pytest.mark.parametrize("strange", ["x", 0.5, None, [1, 2], float("nan")])
+def test_what_one_record_says_changes_no_other_ones_group(strange, monkeypatch):
+    """In an array of one type a text among numbers makes all of them texts, and every record would lose its group."""
+    frames = []
+    monkeypatch.setattr(grouped, "open_table", lambda frame, **_: frames.append(frame))
+    number = Numeric(lower=-20, upper=50, bins=1)
+    for last in (2, strange):
+        regressor(groups=[1, 2])._table(np.zeros((4, 2)), np.zeros(4), number, [1, 2, 1, last])
+    one, other = (list(frame[grouped.GROUP]) for frame in frames)
+    assert one == ["0", "1", "0", "1"]
+    assert other == [*one[:3], grouped.OTHER]
+
+
+def test_nor_does_it_change_any_other_ones_class():
+    model = GroupClassifier(**SPEND, bounds=BOUNDS, classes=[0, 1])
+    _, y = model._checked(np.zeros((4, 2)), [0, 1, 0, "x"])
+    assert list(grouped.numbered(y, [0, 1])) == ["0", "1", "0", grouped.OTHER]
 
 
 @pytest.mark.parametrize("bounds", [3, (1,), (1, 0), (0, np.inf), ([0, 0, 0], [1, 1, 1]), ("a", "b")])
