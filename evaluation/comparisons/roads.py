@@ -25,9 +25,9 @@ from stratsynth.evaluation.comparisons.paired import (
     setting_name,
 )
 from stratsynth.evaluation.learning.learners import CONSTANT
-from stratsynth.evaluation.tables import EVERYBODY, GROUP
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 
-from stratsynth.report.numbers import several
+from stratsynth.report.numbers import listed, several
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,8 +41,9 @@ SCORES = ("accuracy", "mean_absolute_error")
 def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) -> pd.DataFrame:
     """The kinds of road beside each other, for everybody and in each group, at each epsilon.
 
-    A kind is `best` where its mean is; `beaten` are those whose paired difference from it is beyond chance, by
-    Student's t with Holm's allowance for all pairs of kinds, epsilons and groups, over `ENOUGH` repetitions or more.
+    A kind is `best` where its mean is, in groups that are not small. `beaten` are those whose paired difference from it
+    is beyond chance, by Student's t with Holm's allowance for all pairs of kinds and epsilons, and of groups among
+    themselves, over `ENOUGH` repetitions or more.
     Repetitions share the rows: tests are about noise, drawing and training, not about other people. The road of a kind
     was chosen on the same hold-out, which flatters kinds of many roads a little.
 
@@ -71,14 +72,18 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
         table = part.pivot_table(index="kind", columns="seed", values="value", dropna=False)
         heads.append((part.iloc[0], kinds, {k: part[part["kind"] == k].iloc[0] for k in kinds}))
         values.append(table.reindex(index=kinds, columns=seeds).to_numpy(float))
-    beaten = _beaten([kinds for _, kinds, _ in heads], values)
+    beaten: dict[int, set[tuple[str, str]]] = {}
+    for scope in (EVERYBODY, GROUP):  # as other tests of a comparison: those of groups allow for each other
+        places = [i for i, (head, _, _) in enumerate(heads) if head["scope"] == scope]
+        beaten |= zip(places, _beaten([heads[i][1] for i in places], [values[i] for i in places]), strict=True)
     sign = better(str(own["metric"].iloc[0]))
     rows = []
-    for (head, kinds, each), scores, worse in zip(heads, values, beaten, strict=True):
+    for at, ((head, kinds, each), scores) in enumerate(zip(heads, values, strict=True)):
         mean, low, high = mean_interval(scores)
         known = np.isfinite(mean)
-        best = kinds[int(np.argmax(np.where(known, sign * mean, -np.inf)))] if known.any() else ""
-        losers = ", ".join(k for k in kinds if (best, k) in worse)
+        enough = known.any() and all(one["status"] == OK for one in each.values())
+        best = kinds[int(np.argmax(np.where(known, sign * mean, -np.inf)))] if enough else ""
+        losers = ", ".join(k for k in kinds if (best, k) in beaten[at])
         rows += [
             {**{key: head[key] for key in keys}, "n": int(head["n"]), "metric": own["metric"].iloc[0],
              "kind": kind, "road": each[kind]["road"], "value": mean[i], "low": low[i], "high": high[i],
@@ -147,12 +152,12 @@ def words(found: pd.DataFrame) -> list[str]:
         if not best:
             continue
         losers = [kind for kind in str(every["beaten"].iloc[0]).split(", ") if kind]
-        beyond = f"beyond chance ahead of {' and '.join(losers)}" if losers else "beyond chance ahead of none"
-        groups = part[(part["scope"] == GROUP) & (part["status"] == "ok")].drop_duplicates("group")
+        beyond = f"beyond chance ahead of {listed(losers)}" if losers else "ahead of no other kind beyond chance"
+        groups = part[(part["scope"] == GROUP) & (part["status"] == OK)].drop_duplicates("group")
         served = groups["best"].value_counts()
         sure = groups[groups["beaten"] != ""]["best"].value_counts()
         whom = "; ".join(
-            f"{kind} in {served[kind]} ({sure.get(kind, 0)} ahead of some kind beyond chance)"
+            f"{kind} in {served[kind]}" + (f" (in {sure[kind]} ahead of another beyond chance)" if kind in sure else "")
             for kind in KINDS
             if kind in served
         )
@@ -176,7 +181,7 @@ def by_road(frame: pd.DataFrame, pooled: Collection[str]) -> list[dict[str, Any]
     for key, part in own.groupby(keys, sort=False):
         epsilon, kind, road, mechanism, stratification = key
         model = DIRECT if stratification == DIRECT else str(road).partition(" on ")[0]
-        groups = part[(part["scope"] == GROUP) & (part["status"] == "ok")].groupby("group")["value"].mean()
+        groups = part[(part["scope"] == GROUP) & (part["status"] == OK)].groupby("group")["value"].mean()
         apart = {
             name: float(gaps.get((mechanism, stratification, epsilon, f"{name}:{model}"), gaps.iloc[:0]).mean())
             for name in ("equalized_odds_difference", "demographic_parity_difference")

@@ -105,17 +105,16 @@ def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> F
             here = part[part["epsilon"] == epsilon].set_index("kind")
             best = str(here["best"].iloc[0]) if len(here) else ""
             if not best:
-                cells.append("–")
+                cells.append("too few to say")
                 continue
             mark = f", beats {here['beaten'].iloc[0]}" if here["beaten"].iloc[0] else ""
-            small = " (small)" if here["status"].iloc[0] != OK else ""
-            cells.append(f"{best} {short(float(here.loc[best, 'value']))}{mark}{small}")
+            cells.append(f"{best} {short(float(here.loc[best, 'value']))}{mark}")
         rows.append([_called(head, by, schema), int(head["n"]), *cells])
     heads = [("group", "text"), ("held out", "number"), *((f"epsilon {epsilon:g}", "text") for epsilon in epsilons)]
     return listing(
         "For whom, at which epsilon",
         "The kind with the best mean. “Beats” names the kinds that it is ahead of beyond chance, with all pairs of "
-        f"kinds, epsilons and groups allowed for.{few}",
+        f"kinds and epsilons, and of groups, allowed for.{few}",
         heads, rows, "The best kind of road; everybody, then the largest groups first.",
     )  # fmt: skip
 

@@ -58,14 +58,24 @@ def test_the_best_kind_differs_by_group_and_says_whom_it_beats():
     assert at(found, "a")["beaten"].iloc[0] == "stratified table, pooled table, direct"
     (line,) = words(found)
     assert line.startswith("Epsilon 1: for everybody the best road is fermi, direct (0.76")
-    assert "pooled table in 1 (1 ahead of some kind beyond chance)" in line
+    assert "pooled table in 1 (in 1 ahead of another beyond chance)" in line
 
 
 @pytest.mark.parametrize(("seeds", "spread"), [(4, 0.001), (5, 0.2)])
 def test_few_repetitions_and_chance_give_no_verdict(seeds, spread):
     found = roads(frame(MEANS, seeds, spread=spread), ["GROUP"], {"both"})
     assert set(found["beaten"]) == {""}
-    assert "ahead of none" in words(found)[0]
+    assert "ahead of no other kind beyond chance" in words(found)[0]
+
+
+def test_a_small_group_has_no_best_road():
+    whole = frame(MEANS)
+    found = roads(
+        whole.assign(status=whole["status"].mask(whole["group"].eq("b").fillna(False), "small")), ["GROUP"], {"both"}
+    )
+    assert set(at(found, "b")["best"]) == {""}
+    assert at(found, "a")["best"].iloc[0] == "vanilla table"
+    assert "in the 1 group that is not small" in words(found)[0]
 
 
 def test_of_errors_less_is_better():
