@@ -60,7 +60,8 @@ def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, grou
     few = np.min([np.bincount(groups[truth == side], minlength=size) for side in (False, True)], axis=0)
     told = np.where(few[groups] >= FEW, groups, size)
     with single_threaded(), warnings.catch_warnings():
-        warnings.simplefilter("ignore", FutureWarning)  # of pandas, inside fairlearn
+        for kind in (DeprecationWarning, FutureWarning):  # of pandas, on how fairlearn uses it
+            warnings.simplefilter("ignore", kind)
         model = ExponentiatedGradient(
             _model("linear", False, seed), EqualizedOdds(difference_bound=ODDS), max_iter=ROUNDS
         )  # fmt: skip

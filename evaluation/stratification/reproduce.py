@@ -1,6 +1,8 @@
 """Paper 003's synthesizers in strata at the stated budget; `scripts/reproduce_stratification` runs this.
 
-    python -m stratsynth.evaluation.stratification [--acs FILE] [--full] [--seeds N] [--workers N] [--out DIR]
+    python -m stratsynth.evaluation.stratification [--acs FILE] [--full | --roads] [--seeds N] [--workers N] [--out DIR]
+
+With --roads, models trained on tables stand beside private predictors at the same budget instead.
 
 DIR holds the people, a recipe and `comparison/`, which `stratsynth compare` continues too: started again after it was
 killed at any moment, it goes on where it stopped. The rows are public, nothing is charged, nothing is a release.
@@ -16,8 +18,11 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from stratsynth.evaluation.comparisons.compare import compare
 from stratsynth.evaluation.comparisons.paired import mean_interval
-from stratsynth.evaluation.stratification import authors, people
+from stratsynth.evaluation.comparisons.roads import roads
+from stratsynth.evaluation.comparisons.roads import words as roads_in_words
+from stratsynth.evaluation.stratification import authors, grids, people
 from stratsynth.evaluation.stratification.claims import POOLED, Figures, words
+from stratsynth.evaluation.stratification.grids import DELTA
 
 from stratsynth.checks import whole
 from stratsynth.errors import StratsynthError
@@ -25,19 +30,11 @@ from stratsynth.files.whole import write_text
 from stratsynth.report.numbers import listed, several
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from stratsynth.evaluation.stratification.people import Study
 
-BASES = ("mst", "aim", "gem")
-ROWS, HELD, SEEDS, DELTA = 10_000, 5_000, 5, 1e-9
-METRICS = ("workload_error", "parity_means", "parity_marginals", "downstream", "mean_disparity")
-QUICK: dict[str, Sequence[object]] = {
-    "epsilons": (0.1, 1.0, 5.0), "stratifications": ([], ["RAC1P"], ["SEX", "RAC1P"]),
-}  # fmt: skip
-FULL: dict[str, Sequence[object]] = {
-    "epsilons": authors.EPSILONS, "stratifications": ([], ["SEX"], ["RAC1P"], ["SEX", "RAC1P"]),
-}  # fmt: skip
+ROWS, HELD, SEEDS = 10_000, 5_000, 5
 THEIRS = (
     "The authors' figures are of folktables' employment task (16 columns, some 197,000 people), with models that were "
     "tested on rows they were fitted to, everybody counted for 1/12 in parity error, and for MST and AIM strata that "
@@ -55,12 +52,16 @@ def main(arguments: list[str] | None = None) -> int:
         "--acs", metavar="FILE", type=Path,
         help="public person records of the ACS (with ESR), or NIST's excerpt; without, the built-in census",
     )  # fmt: skip
-    parser.add_argument("--full", action="store_true", help="six epsilons and strata by sex too; otherwise three")
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--full", action="store_true", help="six epsilons and strata by sex too; otherwise three")
+    which.add_argument(
+        "--roads", action="store_true", help="tables with models beside private predictors: which is better, for whom"
+    )
     parser.add_argument("--seeds", metavar="N", type=int, default=SEEDS, help=f"how many repetitions ({SEEDS})")
     parser.add_argument("--workers", metavar="N", type=int, default=2, help="how many processes at a time (2)")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, default=Path("stratification"),
-        help="the folder of a run, new or to be continued (stratification)",
+        "--out", metavar="DIR", type=Path,
+        help="the folder of a run, new or to be continued (stratification, or roads)",
     )  # fmt: skip
     given = parser.parse_args(arguments)
 
@@ -68,7 +69,10 @@ def main(arguments: list[str] | None = None) -> int:
         sys.stderr.write(f"{done} of {cells} done\n" if done % 25 == 0 or done == cells else "")
 
     try:
-        text = reproduce(given.acs, full=given.full, seeds=given.seeds, workers=given.workers, out=given.out, tick=tick)
+        text = reproduce(
+            given.acs, full=given.full, only_roads=given.roads, seeds=given.seeds, workers=given.workers, tick=tick,
+            out=given.out or Path("roads" if given.roads else "stratification"),
+        )  # fmt: skip
     except StratsynthError as error:
         sys.stderr.write(f"reproduce_stratification: {error}\n")
         return error.exit_code
@@ -79,42 +83,29 @@ def main(arguments: list[str] | None = None) -> int:
 def reproduce(
     acs: Path | None,
     *,
-    full: bool,
+    full: bool = False,
+    only_roads: bool = False,
     seeds: int,
     workers: int,
     out: Path,
     tick: Callable[[int, int], None] | None = None,
 ) -> str:
-    """The whole grid, or what is left of it; the page, which `out` holds as stratification.md."""
+    """The whole grid, or what is left of it; the page, which `out` holds as stratification.md or roads.md."""
     whole("--seeds", seeds, 1)
     study = people.built_in(ROWS, HELD) if acs is None else people.brought(acs)
     study.write(out)
-    write_text(out / "recipe.toml", recipe(study, FULL if full else QUICK, seeds))
+    grid = grids.roads(seeds) if only_roads else grids.tables(seeds, full=full)
+    write_text(out / "recipe.toml", grids.recipe(study, grid))
     frame = compare(out / "recipe.toml", out / "comparison", workers=workers, tick=tick)
+    if only_roads:
+        text = roads_page(study, frame, out)
+        write_text(out / "roads.md", text)
+        return text
     beside = beside_authors(frame)
     beside.to_csv(out / "beside_authors.csv", index=False)
     text = page(study, frame, beside, out)
     write_text(out / "stratification.md", text)
     return text
-
-
-def recipe(study: Study, grid: dict[str, Sequence[object]], seeds: int) -> str:
-    """The recipe of the comparison."""
-    import tomli_w
-
-    return tomli_w.dumps({
-        "data": {"path": "people.csv", "schema": "schema.toml", "declared_size": len(study.train), "public": True},
-        "strata": {"by": list(people.BY)},
-        "weights": {"source": "public", "path": "shares.csv", "citation": study.citation},
-        "mechanism": {"name": BASES[0]},
-        "budget": {"epsilon": 1.0, "delta": DELTA},
-        "release": {"rows": len(study.train), "directory": "release", "seed": 1},
-        "compare": {
-            "mechanisms": [*BASES, *({"label": f"{base}{POOLED}", "name": "pooled", "base": base} for base in BASES)],
-            "stratifications": list(grid["stratifications"]), "epsilons": list(grid["epsilons"]), "seeds": seeds,
-            "metrics": list(METRICS), "holdout": "holdout.csv", "target": people.TARGET, "models": ["forest"],
-        },
-    })  # fmt: skip
 
 
 def beside_authors(frame: pd.DataFrame) -> pd.DataFrame:
@@ -152,6 +143,19 @@ def page(study: Study, frame: pd.DataFrame, beside: pd.DataFrame, out: Path) -> 
         "## Beside the authors' figures",
         THEIRS,
         _table(beside),
+        foot,
+    ])  # fmt: skip
+
+
+def roads_page(study: Study, frame: pd.DataFrame, out: Path) -> str:
+    """Which road is better, for whom, in plain words."""
+    found = roads(frame, people.BY, {f"mst{POOLED}"})
+    seeds = int(frame["seed"].max())
+    foot = f"For every group, with pictures: {out / 'comparison' / 'report.html'}; figures: roads.csv beside it."
+    return "\n\n".join([
+        "# Roads to a prediction at one budget",
+        f"On {study.name}; public rows, NOT PRIVATE and no release. Delta {DELTA:g}, {several(seeds, 'repetition')}.",
+        "\n".join(f"- {line}" for line in roads_in_words(found)),
         foot,
     ])  # fmt: skip
 

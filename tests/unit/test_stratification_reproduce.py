@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.stratification import authors, claims, people, reproduce
+from stratsynth.evaluation.stratification import authors, claims, grids, people, reproduce
 
 from stratsynth import census
 from stratsynth.errors import UsageError
@@ -123,8 +123,8 @@ def test_the_authors_figures_stand_beside_ours_at_the_same_epsilon():
 def small(monkeypatch):
     monkeypatch.setattr(reproduce, "ROWS", 400)
     monkeypatch.setattr(reproduce, "HELD", 200)
-    monkeypatch.setattr(reproduce, "BASES", ("mst",))
-    monkeypatch.setattr(reproduce, "QUICK", {"epsilons": (1.0,), "stratifications": ([], ["RAC1P"])})
+    monkeypatch.setattr(grids, "BASES", ("mst",))
+    monkeypatch.setattr(grids, "QUICK", {"epsilons": (1.0,), "stratifications": ([], ["RAC1P"])})
 
 
 def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
@@ -143,3 +143,23 @@ def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
     assert {"mean_disparity", "parity_means", "parity_means:RAC1P", "false_negative_rate_difference:forest"} <= set(
         frame["metric"]
     )
+
+
+def test_the_roads_are_one_page(small, monkeypatch, tmp_path, capsys):
+    monkeypatch.setattr(grids, "ROADS", (1.0,))
+    monkeypatch.setattr(grids, "DIRECT", {"group_regression": {"model": "logistic", "iterations": 5}})
+    assert reproduce.main(["--roads", "--seeds", "1", "--workers", "1", "--out", str(tmp_path / "out")]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("# Roads to a prediction at one budget")
+    assert "- Epsilon 1: for everybody the best road is " in said
+    frame = pd.read_parquet(tmp_path / "out" / "comparison" / "roads.parquet")
+    assert set(frame["kind"]) == {"vanilla table", "stratified table", "pooled table", "direct"}
+    page = (tmp_path / "out" / "comparison" / "report.html").read_text(encoding="utf-8")
+    assert "fairlearn on mst, vanilla" in page
+
+
+def test_all_predictors_of_the_roads_are_asked_for_the_same():
+    compared = grids.roads(5)
+    direct = [one for one in compared["mechanisms"] if isinstance(one, dict) and one["name"] != "pooled"]
+    assert [one["name"] for one in direct] == ["group_regression", "reductions", "fermi", "fair_sgd"]
+    assert {(one["target"], *one["groups"]) for one in direct} == {("EMPLOYED", "SEX", "RAC1P")}
