@@ -54,6 +54,9 @@ def test_a_predictor_stands_beside_tables_on_one_page(recipe, capsys):
     assert {m for m in frame["metric"] if m.startswith("accuracy:")} == {
         "accuracy:linear", "accuracy:constant", "accuracy:direct",
     }  # fmt: skip
+    held = direct[(direct["metric"] == "accuracy:direct") & (direct["scope"] == "everybody")]["n"]
+    assert set(held) == set(frame[frame["metric"] == "accuracy:linear"].query("scope == 'everybody'")["n"])
+    assert held.max() < 62  # those held out, and not the 100 that were fitted
     found = pd.read_parquet("roads/roads.parquet")
     assert set(found["kind"]) == {"vanilla table", "stratified table", "direct"}
     pairs = pd.read_csv("roads/paired.csv")
