@@ -164,6 +164,9 @@ def compare(
 ) -> None:
     """Fit and score mechanisms x stratifications x epsilons, several times each; resumes.
 
+    With a target and a hold-out it trains models on every table, audits mechanisms that predict beside them, and says
+    which road to a prediction is better, for whom, at which epsilon.
+
     Research on data declared public; on all others every fit is charged to the recipe's ledger, and what comes out
     is INTERNAL.
     """

@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, Scoring
-from stratsynth.evaluation.comparisons.paired import BASELINE, setting_name
+from stratsynth.evaluation.comparisons.paired import BASELINE, DIRECT, setting_name
 from stratsynth.evaluation.evaluations.evaluate import MOST
+from stratsynth.evaluation.learning.direct import audited
 from stratsynth.evaluation.learning.downstream import downstream
+from stratsynth.evaluation.learning.rates import BETWEEN
 from stratsynth.evaluation.scores.baseline import SUBSAMPLE, baselines
 from stratsynth.evaluation.scores.chance import chance
-from stratsynth.evaluation.scores.parity import ALL, Weighting, marginals_frame, means_frame
+from stratsynth.evaluation.scores.disparity import LARGEST, mean_disparity
+from stratsynth.evaluation.scores.parity import ALL, PARITY, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
 
@@ -30,6 +33,8 @@ from stratsynth.fitting import fitted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from stratsynth.release import Release
 
 PUBLIC = "research on data declared public: nothing was charged, and nothing here is a private release"
 _WORKLOAD = ("workload_error", "k_marginal_score", "clique_error", "parity_marginals")
@@ -61,10 +66,22 @@ class CellRunner:
             fitted(grid.how(cell), recipe.table(), grid.budget(cell), seed=cell.seed) as release,
         ):
             seconds = time.perf_counter() - start
-            made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
-            parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
+            if cell.direct:
+                parts = self._predicted(release, cell.seed)
+            else:
+                made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
+                parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
             facts = {"mechanism": cell.mechanism, "stratification": cell.stratification, "epsilon": cell.epsilon}
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
+
+    def _predicted(self, release: Release, seed: int) -> Iterator[tuple[str, pd.DataFrame]]:
+        """The rates of its predictions of the hold-out."""
+        goal, held = self._grid.scoring.goal(self._real.schema), self._holdout
+        assert goal is not None  # noqa: S101 - the grid refuses what predicts without a target and a hold-out
+        assert held is not None  # noqa: S101
+        found = audited(release.model.predictor(), held, goal, self._grid.by, seed)
+        for metric, frame in found.groupby("metric", sort=False):
+            yield f"{metric}:{DIRECT}", frame
 
     def baselines(self, file: Path) -> None:
         """Score the baselines, once for all releases."""
@@ -115,6 +132,14 @@ def scores(
     for metric in scoring.metrics:
         if metric in makers and (metric != "parity_means" or pair.variables(None)):
             yield metric, makers[metric](work)
+    if "mean_disparity" in scoring.metrics:
+        gaps = mean_disparity(real, made, real.schema, scoring.by)
+        yield "mean_disparity", _of_no_group(gaps[gaps["variable"] == LARGEST].assign(scope=BETWEEN), scoring.by)
+    for columns in scoring.parities:
+        other = Pair.of(real, made, real.schema, columns)
+        if other.variables(None):
+            found = _all(means_frame(other, other.variables(None), Weighting()))
+            yield f"parity_means:{' x '.join(columns)}", _of_no_group(found[found["scope"] == PARITY], scoring.by)
     if holdout is not None:
         yield from _learned(made, scoring, holdout, seed)
 
@@ -126,7 +151,7 @@ def _learned(
     assert scoring.target is not None  # noqa: S101 - with a hold-out there is one
     found = downstream(
         train, holdout, train.schema, target=scoring.target, by=scoring.by, positive=scoring.positive,
-        above=scoring.above, most=MOST, seed=seed,
+        above=scoring.above, models=scoring.models, most=MOST, seed=seed,
     )  # fmt: skip
     for (metric, model), frame in found.groupby(["metric", "model"], sort=False):
         yield f"{metric}:{model}", frame
@@ -138,6 +163,16 @@ def _everybody(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _all(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["variable"] == ALL]
+
+
+def _of_no_group(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Figures that compare or add up groups, of fewer columns perhaps: they have no levels of their own."""
+    import pandas as pd
+
+    found = frame.copy()
+    for column in by:
+        found[column] = pd.array([pd.NA] * len(found), "string")
+    return found
 
 
 def in_columns(

@@ -2,6 +2,7 @@
 
     DIR/comparison.parquet, .csv   one tidy frame: a row for each setting, repetition, metric and group
     DIR/paired.parquet, .csv       differences between settings, with intervals over repetitions
+    DIR/roads.parquet, .csv        where models are trained, or predictors compared: which road is better, for whom
     DIR/comparison.json            what was compared, and with what
     DIR/report.html                a page to read
     DIR/cells/                     a file for each cell of the grid; existing files are not computed again
@@ -29,6 +30,8 @@ from stratsynth.evaluation.comparisons.competitors import described, inner_name
 from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
 from stratsynth.evaluation.comparisons.page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, ENOUGH, paired, setting_name
+from stratsynth.evaluation.comparisons.roads import roads
+from stratsynth.evaluation.comparisons.roads_page import roads_section
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined
@@ -112,11 +115,14 @@ def compare(
                 f"data, schema or weights were changed while they were compared; begin anew, not in {out}."
             )
         frame = joined([load_frame(file) for file in files.values()])
-        tests = paired(frame, grid.by, grid.pairs)
-        for name, table in {"comparison": frame, "paired": tests}.items():
+        tests, whither = paired(frame, grid.by, grid.pairs), roads(frame, grid.by, pooled(grid))
+        tables = {"comparison": frame, "paired": tests} | ({} if whither.empty else {"roads": whither})
+        for name, table in tables.items():
             for suffix in (".parquet", ".csv"):
                 save_frame(table, folder / f"{name}{suffix}")
-        page = grid_page(frame, tests, bases(grid), grid.recipe.schema(), stamp(grid))
+        schema = grid.recipe.schema()
+        chapters = roads_section(frame, whither, grid.by, pooled(grid), schema)
+        page = grid_page(frame, tests, bases(grid), schema, stamp(grid), chapters)
         write_text(folder / "report.html", page)
     frame.attrs["stamp"] = stamp(grid)
     return frame
@@ -126,6 +132,11 @@ def bases(grid: Grid) -> dict[str, str]:
     """For the label of each pooled mechanism, that of its base, if the base is compared by itself too."""
     inner = {label: inner_name(competitor) for label, competitor in grid.mechanisms.items()}
     return {label: name for label, name in inner.items() if name is not None and name in grid.mechanisms}
+
+
+def pooled(grid: Grid) -> set[str]:
+    """The labels of pooled mechanisms."""
+    return {label for label, competitor in grid.mechanisms.items() if inner_name(competitor) is not None}
 
 
 def stamp(grid: Grid) -> str:

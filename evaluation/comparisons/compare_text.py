@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.evaluation.comparisons.findings import word
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
+from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
@@ -26,6 +27,7 @@ WORDS = {
     "parity_means": "Parity error of the means",
     "parity_marginals": "Parity error of the {k}-way marginals",
     "accuracy:boosting": "Accuracy of boosted trees trained on the release, on the hold-out",
+    "accuracy:direct": "Accuracy of predictors without a table, on the hold-out",
     "auc:boosting": "Area under the ROC curve of boosted trees trained on the release, on the hold-out",
     "f1:boosting": "F1 of boosted trees trained on the release, on the hold-out",
     "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
@@ -59,7 +61,7 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
         if len(here):
             title = words.format(k=facts["scores"]["k"])
             parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
-    parts.append(_said(differences, facts))
+    parts += [_said(differences, facts), _roads(folder)]
     parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
     return "\n\n".join(part for part in parts if part)
 
@@ -136,6 +138,16 @@ def _said(differences: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     if facts["repetitions"] < ENOUGH:
         head += f"\nThere are no verdicts from fewer than {ENOUGH} repetitions; [compare] seeds sets their number."
     return "\n\n".join([head, *parts])
+
+
+def _roads(folder: Path) -> str:
+    """Which road to a prediction is better, where several kinds were compared."""
+    file = folder / "roads.parquet"
+    if not file.is_file():
+        return ""
+    import pandas as pd
+
+    return "\n".join(["Roads to a prediction, audited on the hold-out:", *roads_in_words(pd.read_parquet(file))])
 
 
 def alike(differences: pd.DataFrame, bases: Mapping[str, str]) -> list[bool]:

@@ -64,17 +64,31 @@ def mechanism_label(section: Mapping[str, Any]) -> str:
     return f"{name} ({', '.join(settings)})".strip() if settings else name
 
 
+def predicts(competitor: Competitor) -> bool:
+    """Whether it releases predictions instead of rows: then it is audited on the hold-out, and knows its own groups."""
+    if isinstance(competitor, Mechanism):
+        return competitor.returns == Returns.PREDICTIONS
+    settings = dict(competitor)
+    name = settings.pop("name")
+    return not makes_strata(name) and make(name, settings).returns == Returns.PREDICTIONS
+
+
 def stratifications(
     competitor: Competitor, by: tuple[str, ...], wanted: Sequence[tuple[str, ...]]
 ) -> Sequence[tuple[str, ...]]:
-    """What it is stratified by: `wanted`, but for one that makes strata itself, of the recipe's columns or its own."""
+    """What it is stratified by: `wanted`, but for one that makes strata itself, of the recipe's columns or its own.
+
+    One that predicts is fitted to everybody: its groups are a setting of its own.
+    """
+    if predicts(competitor):
+        return ((),)
     if isinstance(competitor, Mechanism):
         return (tuple(competitor.by),) if isinstance(competitor, Groupwise) else wanted
     return (by,) if makes_strata(competitor["name"]) else wanted
 
 
 def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, groups: Groups) -> Mechanism[Any]:
-    """The mechanism in the strata of some columns; without columns as it is. Refused if it draws no rows."""
+    """The mechanism in the strata of some columns; without columns as it is. Refused if it has estimates alone."""
     if isinstance(competitor, Mechanism):
         how, name = competitor, competitor.name
         if weights is not None and not isinstance(how, Groupwise):
@@ -88,9 +102,33 @@ def built(competitor: Competitor, by: tuple[str, ...], weights: Weights | None, 
             raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
         else:
             how = make(name, settings)
-    if how.returns != Returns.ROWS:
-        raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score; leave it out of mechanisms.")
+    if how.returns not in (Returns.ROWS, Returns.PREDICTIONS):
+        raise UsageError(f"[compare] {name} releases {how.returns}, no rows to score and no predictions; leave it out.")
     return how
+
+
+def check_predictors(competitors: Mapping[str, Competitor], target: str | None) -> None:
+    """Refuse what predicts where nothing is held out, or another column than is audited; and a grid without tables.
+
+    Args:
+        competitors: By label.
+        target: The column that is audited; None where nothing is predicted.
+    """
+    direct = {label: one for label, one in competitors.items() if predicts(one)}
+    for label, one in direct.items():
+        if target is None:
+            raise RecipeError(
+                f"[compare] {label} predicts: name the column as `target`, and real rows that nothing is fitted to as "
+                "`holdout`; or leave it out of mechanisms."
+            )
+        own = described(one).get("target")
+        if own != target:
+            said = f"predicts {own}" if own else "names no target"
+            raise RecipeError(f'[compare] {label} {said}, and {target} is audited; set target = "{target}" in it.')
+    if len(direct) == len(competitors):
+        raise RecipeError(
+            "[compare] every mechanism predicts; add one that draws rows, such as mst, to compare them with."
+        )
 
 
 def described(competitor: Competitor) -> dict[str, Any]:

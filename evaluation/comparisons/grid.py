@@ -7,9 +7,12 @@
     seeds = 5                                                 # how often each is repeated
     holdout = "others.csv"                                    # with target: models are trained and tested on it
     target = "income"
+    models = ["forest", "fairlearn"]                          # trained on tables; by default linear, forest, boosting
     pairs = [["mst, vanilla", "mst by SEX"]]                  # what is tested; by default every two settings
 
-A mechanism that makes strata itself, as `pooled` does, is fitted with the recipe's strata alone.
+A mechanism that makes strata itself, as `pooled` does, is fitted with the recipe's strata alone. One that predicts, as
+`{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once, to everybody, and audited on the hold-out
+beside the models that are trained on tables.
 """
 
 from __future__ import annotations
@@ -24,13 +27,16 @@ from stratsynth.evaluation.comparisons.competitors import (
     Competitor,
     built,
     check_pairs,
+    check_predictors,
     labelled,
+    predicts,
     stratifications,
     with_own,
 )
-from stratsynth.evaluation.comparisons.paired import Setting, setting_name
+from stratsynth.evaluation.comparisons.paired import DIRECT, VANILLA, Setting, setting_name
 from stratsynth.evaluation.evaluations.evaluate import CLIQUES
-from stratsynth.evaluation.learning.tasks import task
+from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
+from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import RESERVED, groups_of
 
 from stratsynth.accounting.budget import Budget
@@ -38,6 +44,7 @@ from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise
@@ -45,8 +52,10 @@ from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights
 from stratsynth.weights.table import ShareTable
 
-METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream")
-VANILLA = "vanilla"
+METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
+           "mean_disparity")  # fmt: skip
+UNASKED = METRICS[:-1]
+"""What is scored where a recipe does not say: all but what is there for the sake of a paper."""
 COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip
@@ -63,6 +72,7 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "target": (str, "a column, or employment or income"),
     "positive": (list, "a list of levels"),
     "above": ((int, float), "a number"),
+    "models": (list, f"a list of some of {', '.join(EVERY)}"),
     "workers": (int, "a whole number from 1"),
     "pairs": (list, "a list of pairs of settings"),
 }
@@ -89,6 +99,16 @@ class Scoring:
     """The levels of a categorical target that count as 1."""
     above: float | None = None
     """The number above which a numeric target counts as 1."""
+    models: tuple[str, ...] = LEARNERS
+    """The models that are trained on tables."""
+    parities: tuple[tuple[str, ...], ...] = ()
+    """Other columns whose groups' parity error of the means is scored: what else the grid stratifies by."""
+
+    def goal(self, schema: Schema) -> Task | None:
+        """What is predicted; None where nothing is."""
+        if self.target is None:
+            return None
+        return task(schema, self.target, positive=self.positive, above=self.above)
 
 
 @dataclass(frozen=True)
@@ -104,10 +124,13 @@ class Cell:
     seed: int
     """The number of the repetition. It reaches post-processing only: noise is fresh in every fit."""
 
+    direct: bool = False
+    """Whether it predicts, and there is no table."""
+
     @property
     def stratification(self) -> str:
         """In words."""
-        return " x ".join(self.by) or VANILLA
+        return DIRECT if self.direct else " x ".join(self.by) or VANILLA
 
 
 @dataclass(frozen=True)
@@ -149,9 +172,11 @@ class Grid:
             tuple(tuple(columns) for columns in stratifications),
             tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
-            _scoring(recipe, said, by),
+            _scoring(recipe, said, by, stratifications),
             said.get("workers", 1),
         )
+        goal = grid.scoring.goal(recipe.schema())
+        check_predictors(grid.mechanisms, None if goal is None else goal.target)
         for what in ("stratifications", "epsilons"):
             values = getattr(grid, what)
             if not values or len(set(values)) < len(values):
@@ -167,7 +192,7 @@ class Grid:
         """Every setting once: the cells of the first repetition at the first epsilon."""
         for label, mechanism in self.mechanisms.items():
             for by in stratifications(mechanism, self.by, self.stratifications):
-                yield Cell(label, by, self.epsilons[0], 1)
+                yield Cell(label, by, self.epsilons[0], 1, predicts(mechanism))
 
     def cells(self) -> Iterator[Cell]:
         """The grid: repetitions outermost, so that an interrupted comparison has some of every setting."""
@@ -181,7 +206,7 @@ class Grid:
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: Cell) -> Mechanism[Any]:
-        """The cell's mechanism, in its strata; one that draws no rows is refused: only rows are scored."""
+        """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored."""
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         return built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
 
@@ -239,14 +264,16 @@ def _only(groups: Groups, by: Sequence[str]) -> Groups:
     return replace(groups, merge=merge, bands=bands, hierarchy=hierarchy)
 
 
-def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Scoring:
+def _scoring(
+    recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
+) -> Scoring:
     schema = recipe.schema()
     for column in by:
         if column in COLUMNS:
             raise UsageError(f"[compare] a column to group by cannot be called {column!r}; rename it.")
     groups_of(schema, by)
     target, holdout = said.get("target"), said.get("holdout")
-    metrics = tuple(said.get("metrics", [m for m in METRICS if m != "downstream" or target is not None]))
+    metrics = tuple(said.get("metrics", [m for m in UNASKED if m != "downstream" or target is not None]))
     for metric in metrics:
         if metric not in METRICS:
             hint = nearest(str(metric), METRICS)
@@ -261,17 +288,30 @@ def _scoring(recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...]) -> Sc
     positive = said.get("positive")
     if target is not None:
         task(schema, target, positive=positive, above=said.get("above"))
-    elif positive is not None or "above" in said:
-        raise RecipeError("[compare] `positive` and `above` are about a target; name it.")
+    elif positive is not None or "above" in said or "models" in said:
+        raise RecipeError("[compare] `positive`, `above` and `models` are about a target; name it.")
+    models = _models(said.get("models", LEARNERS))
+    # an unknown column is refused with its stratification, and the crossing of `by` is scored anyway
+    parities = tuple(tuple(some) for some in stratified if some and set(some) < set(by))
     if not by:
-        metrics = tuple(m for m in metrics if not m.startswith("parity"))
+        metrics = tuple(m for m in metrics if not m.startswith("parity") and m != "mean_disparity")
         if not metrics:
-            raise RecipeError("[compare] parity error needs groups; add the section [strata].")
+            raise RecipeError("[compare] parity error and disparity need groups; add the section [strata].")
     return Scoring(
         metrics, by, min(said.get("k", 3), len(schema.names)), said.get("cliques", CLIQUES),
         None if holdout is None else recipe.folder / holdout, target,
-        None if positive is None else tuple(positive), said.get("above"),
+        None if positive is None else tuple(positive), said.get("above"), models,
+        parities if "parity_means" in metrics else (),
     )  # fmt: skip
+
+
+def _models(said: Sequence[str]) -> tuple[str, ...]:
+    for model in said:
+        if model not in EVERY:
+            raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")
+    if not said or len(set(said)) < len(said):
+        raise RecipeError("[compare] models is empty, or holds something twice.")
+    return tuple(said)
 
 
 def _check(said: Mapping[str, Any]) -> None:
@@ -288,7 +328,7 @@ def _check(said: Mapping[str, Any]) -> None:
     epsilons = said.get("epsilons", [])
     if not all(map(is_number, epsilons)):
         raise RecipeError(f"[compare] epsilons must be {KINDS['epsilons'][1]}.")
-    for key in ("metrics", "positive"):
+    for key in ("metrics", "positive", "models"):
         if not is_texts(said.get(key, [])):
             raise RecipeError(f"[compare] {key} must be {KINDS[key][1]}.")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.evaluation.comparisons.findings import findings
-from stratsynth.evaluation.comparisons.paired import ENOUGH
+from stratsynth.evaluation.comparisons.paired import DIRECT, ENOUGH
 from stratsynth.evaluation.comparisons.runs import BASELINE, Runs
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
@@ -92,15 +92,22 @@ def comparison_page(
 
 
 def grid_page(
-    frame: pd.DataFrame, tests: pd.DataFrame, bases: Mapping[str, str], schema: Schema, stamp: str
-) -> str:  # fmt: skip
+    frame: pd.DataFrame,
+    tests: pd.DataFrame,
+    bases: Mapping[str, str],
+    schema: Schema,
+    stamp: str,
+    chapters: Sequence[Section] = (),
+) -> str:
     """The HTML of a whole grid.
 
     Of the baselines the real subsample is drawn. A pooled mechanism stands beside the vanilla and the stratified
-    releases of its base, which `bases` names, if these were compared too.
+    releases of its base, which `bases` names, if these were compared too. `chapters` come before all other findings.
     """
     base = frame["mechanism"].eq(f"({BASELINE})")
-    drawn = frame[base | ~frame["mechanism"].str.startswith("(")].drop(columns=[c for c in OURS if c in frame])
+    drawn = frame[base | ~frame["mechanism"].str.startswith("(") & frame["stratification"].ne(DIRECT)].drop(
+        columns=[c for c in OURS if c in frame]
+    )
     drawn = drawn.assign(mechanism=drawn["mechanism"].where(~base.loc[drawn.index], BASELINE))
     for label, name in bases.items():
         own = drawn["mechanism"].eq(label)
@@ -108,7 +115,9 @@ def grid_page(
         drawn = drawn.assign(mechanism=drawn["mechanism"].where(~own, name), stratification=by)
     facts = {"Data": stamp}
     banner = BANNER if stamp == STAMP else None
-    return comparison_page(drawn, schema=schema, facts=facts, banner=banner, findings=findings(frame, tests))
+    return comparison_page(
+        drawn, schema=schema, facts=facts, banner=banner, findings=[*chapters, *findings(frame, tests)]
+    )
 
 
 def _lead(runs: Runs) -> Iterator[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 Setting: TypeAlias = "tuple[str, str]"
 """A mechanism's label and its stratification."""
 
+VANILLA, DIRECT = "vanilla", "direct"
+"""The stratifications of a table without strata, and of what predicts without a table."""
 BASELINE = "(baseline)"
 """The stratification of baselines; their mechanisms are in brackets too, and their epsilon is infinite."""
 COVERAGE = 0.95
@@ -125,7 +127,11 @@ def paired(
         for one, two in chosen if one in number and two in number
     ]  # fmt: skip
     found = pd.concat([_differences(heads.iloc[:0], values[:0, 0], values[:0, 0], ("", ""), ("", "")), *parts])
-    found = found.reset_index(drop=True)
+    # what predicts has no marginals, and tables have no predictions of their own: no pairs of nothing
+    scored = own.loc[own["value"].notna(), ["metric", "mechanism", "stratification"]].drop_duplicates()
+    for place_of in ("first", "second"):
+        named = {column: f"{place_of}_{column}" for column in ("mechanism", "stratification")}
+        found = found.merge(scored.rename(columns=named), on=["metric", *named.values()])
     found["p_holm"] = found.groupby(["metric", "scope"], sort=False)["p_value"].transform(
         lambda tests: holm(tests.to_numpy(float))
     ).astype(float)  # fmt: skip
@@ -168,5 +174,6 @@ def _verdict(row: dict[Any, Any]) -> str:
 
 
 def setting_name(mechanism: str, stratification: str) -> str:
-    """A setting in words: `mst, vanilla` or `mst by SEX x RAC1P`."""
-    return f"{mechanism}, vanilla" if stratification == "vanilla" else f"{mechanism} by {stratification}"
+    """A setting in words: `mst, vanilla`, `mst by SEX x RAC1P` or `fermi, direct`."""
+    whole = stratification in (VANILLA, DIRECT)
+    return f"{mechanism}, {stratification}" if whole else f"{mechanism} by {stratification}"

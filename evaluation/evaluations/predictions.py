@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.evaluation.learning.direct import in_terms
 from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import (
@@ -26,7 +27,7 @@ from stratsynth.evaluation.tables import (
 
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
-from stratsynth.schema import Numeric, Schema
+from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,20 +137,10 @@ def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
 
 def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: int) -> Array:
     """The predictions in the target's own terms: truth values, or numbers."""
-    import pandas as pd
-
     said = _said(given, real, seed)
     if len(said) != rows:
         raise UsageError(f"evaluation: there are {len(said):,} predictions for {rows:,} rows; predict these very rows.")
-    if isinstance(schema.column(goal.target), Numeric):
-        numbers = pd.to_numeric(pd.Series(said), errors="coerce").to_numpy(np.float64)
-        if np.isnan(numbers).any():
-            raise UsageError(f"evaluation: {goal.target} is a number, and some predictions are none.")
-        return numbers if goal.above is None else numbers > goal.above
-    coded = EncodedRows.read(pd.DataFrame({goal.target: said}), schema.restrict((goal.target,)))
-    if coded.left_out:
-        raise UsageError(f"evaluation: {coded.left_out:,} predictions are no level of {goal.target}.")
-    return goal.truth(coded)
+    return in_terms(said, schema, goal)
 
 
 def _said(given: Any, real: Any, seed: int) -> Any:

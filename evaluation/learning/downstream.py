@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.learning.learners import CONSTANT, LEARNERS, fitted
+from stratsynth.evaluation.learning.learners import CONSTANT, EVERY, LEARNERS, fitted
 from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, joined, named
@@ -52,7 +52,8 @@ def downstream(
         positive: The levels of a categorical target that count as 1.
         above: The number above which a numeric target counts as 1; without, the number is predicted.
         features: The columns to predict from; by default all others, or those of the task.
-        models: Some of "linear", "forest" and "boosting".
+        models: Some of "linear", "forest", "boosting" and "fairlearn": logistic regression under equalized odds between
+            the groups.
         most: The largest number of training rows of each table, to save time; None for all.
         few: A rate over fewer test rows is `small`.
         resamples: How often test rows are drawn anew within each group for the intervals. They are about the
@@ -70,7 +71,7 @@ def downstream(
     schema = as_schema(schema)
     wanted = task(schema, target, positive=positive, above=above, features=features)
     if not models:
-        raise UsageError(f"evaluation: name at least one model of {', '.join(LEARNERS)}.")
+        raise UsageError(f"evaluation: name at least one model of {', '.join(EVERY)}.")
     names, groups = groups_of(schema, by)
     tables = {SYNTHETIC: EncodedRows.read(train, schema)} | (
         {} if real is None else {REAL: EncodedRows.read(real, schema, weigh=True)}
@@ -92,7 +93,7 @@ def downstream(
         target_there = wanted.truth(table)
         constant = [CONSTANT] if name == (SYNTHETIC if real is None else REAL) else []
         for model in (*models, *constant):
-            learned = fitted(model, table, wanted.features, target_there, seed)
+            learned = fitted(model, table, wanted.features, target_there, seed, group_numbers(table, names))
             predicted, sure = learned.predict(holdout), learned.score(holdout)
             if not table.rows:  # nothing was learned: no score, rather than that of a guess
                 predicted = np.zeros(0, predicted.dtype)

@@ -1,4 +1,4 @@
-"""The models of downstream scores: linear, a forest, boosted trees."""
+"""The models of downstream scores: linear, a forest, boosted trees, and one that is constrained by groups."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import Array, EncodedRows
+from stratsynth.evaluation.tables import FEW, Array, EncodedRows
 
 from stratsynth.errors import UsageError, nearest
 from stratsynth.schema import Numeric
@@ -19,24 +19,65 @@ if TYPE_CHECKING:
 CONSTANT = "constant"
 """The model that predicts the commoner class, or the mean, of its training rows for everybody."""
 LEARNERS = ("linear", "forest", "boosting")
+FAIR = "fairlearn"
+EVERY = (*LEARNERS, FAIR)
+ODDS, ROUNDS = 0.02, 20
+"""Of "fairlearn": how far the groups' error rates may be apart on the training rows, and the most rounds."""
 
 
-def fitted(name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int) -> _Fitted:
+def fitted(
+    name: str, train: EncodedRows, features: Sequence[str], truth: Array, seed: int, groups: Array | None = None
+) -> _Fitted:
     """A model trained to predict `truth`, classes (truth values) or numbers.
 
     "linear" is logistic regression or ridge regression, "forest" a random forest, "boosting" scikit-learn's
     histogram gradient boosting. Settings are scikit-learn's, but for leaves of at least five rows in the forest:
     the comparison is of tables, not of models. With only one class in `truth` it is the constant.
+
+    "fairlearn" is logistic regression under equalized odds between `groups`, the group number of each row, by
+    fairlearn's ExponentiatedGradient; it predicts by chance, seeded, and has no score. It is for classes alone.
     """
-    if name not in (*LEARNERS, CONSTANT):
-        raise UsageError(f"evaluation: there is no model {name!r}{nearest(name, LEARNERS)}.")
+    if name not in (*EVERY, CONSTANT):
+        raise UsageError(f"evaluation: there is no model {name!r}{nearest(name, EVERY)}.")
+    if name == FAIR and truth.dtype != bool:
+        raise UsageError(f"evaluation: {FAIR} predicts two classes; for numbers name others, such as linear.")
     if name == CONSTANT or len(np.unique(truth)) < 2:
         middle = truth.mean() if len(truth) else 0.0
         return _Fitted(None, (), constant=middle >= 0.5 if truth.dtype == bool else middle)
+    if name == FAIR:
+        return _constrained(train, features, truth, np.zeros(len(truth), int) if groups is None else groups, seed)
     model = _model(name, truth.dtype != bool, seed)
     with single_threaded():
         model.fit(inputs(train, features, wide=name == "linear"), truth)
     return _Fitted(model, tuple(features), wide=name == "linear")
+
+
+def _constrained(train: EncodedRows, features: Sequence[str], truth: Array, groups: Array, seed: int) -> _Fitted:
+    """Equalized odds between the groups that have `FEW` rows of each class; all others are one group more."""
+    from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
+
+    size = int(groups.max()) + 1
+    few = np.min([np.bincount(groups[truth == side], minlength=size) for side in (False, True)], axis=0)
+    told = np.where(few[groups] >= FEW, groups, size)
+    with single_threaded(), warnings.catch_warnings():
+        for kind in (DeprecationWarning, FutureWarning):  # of pandas, on how fairlearn uses it
+            warnings.simplefilter("ignore", kind)
+        model = ExponentiatedGradient(
+            _model("linear", False, seed), EqualizedOdds(difference_bound=ODDS), max_iter=ROUNDS
+        )  # fmt: skip
+        model.fit(inputs(train, features, wide=True), truth.astype(int), sensitive_features=told)
+    return _Fitted(_ByChance(model, seed), tuple(features), wide=True)
+
+
+class _ByChance:
+    """A mixture of classifiers with the seed of its draws."""
+
+    def __init__(self, model: Any, seed: int) -> None:
+        self._model, self._seed = model, seed
+
+    def predict(self, rows: Array) -> Array:
+        """One of the classifiers answers for each row."""
+        return np.asarray(self._model.predict(rows, random_state=self._seed)).astype(bool)
 
 
 @contextmanager

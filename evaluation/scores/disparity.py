@@ -17,6 +17,9 @@ from stratsynth.schema import Numeric, Schema
 if TYPE_CHECKING:
     import pandas as pd
 
+LARGEST = "(largest)"
+"""The `variable` of the row with the largest gap of all."""
+
 
 def mean_disparity(
     real: Any,
@@ -60,7 +63,7 @@ def mean_disparity(
     known = ~np.isnan(scaled).any(axis=1)
     largest = scaled[known].max(axis=0) if known.any() else np.full(2, np.nan)
     rows.append({
-        "variable": "(largest)", "n": pair.counts[0, -1], "n_synthetic": pair.counts[1, -1], "real": largest[0],
+        "variable": LARGEST, "n": pair.counts[0, -1], "n_synthetic": pair.counts[1, -1], "real": largest[0],
         "synthetic": largest[1], "value": largest[1] - largest[0], "low": np.nan, "high": np.nan,
         "status": OK if known.any() else NOT_ESTIMABLE, "left_out": max((row["left_out"] for row in rows), default=0),
     })  # fmt: skip

@@ -160,3 +160,19 @@ def test_the_constant_is_the_commoner_class_and_the_mean():
     for truth, expected in (([True, True, False, True], True), ([False, False, True, False], False)):
         assert fitted("constant", table, ["X"], np.array(truth), 0).predict(table).tolist() == [expected] * 4
     assert fitted("constant", table, ["X"], np.array([1.0, 2, 3, 6]), 0).predict(table).tolist() == [3] * 4
+
+
+def test_fairlearns_model_brings_the_groups_rates_together():
+    train, test = people(3_000, 1, flip=0.3), people(3_000, 2, flip=0.3)
+    train, test = (frame.assign(G=np.where(frame["X"] > 6, "a", "b")) for frame in (train, test))
+    found = downstream(train, test, SCHEMA, target="Y", by="G", features=["X", "L"], models=["linear", "fairlearn"])
+    odds = {
+        model: of(found, "equalized_odds_difference", model=model)["value"].item() for model in ("linear", "fairlearn")
+    }
+    assert odds["fairlearn"] < odds["linear"] / 2
+    assert of(found, "accuracy", model="fairlearn", scope="everybody")["value"].item() > 0.5
+
+
+def test_fairlearns_model_is_for_classes_alone():
+    with pytest.raises(StratsynthError, match="fairlearn predicts two classes"):
+        downstream(people(50, 1), people(60, 2), SCHEMA, target="X", features=["G"], models=["fairlearn"])

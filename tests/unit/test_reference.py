@@ -56,7 +56,10 @@ def rows(text):
         ("[release]", "rows directory seed csv title publisher"),
         (
             "[compare]",
-            "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above workers pairs",
+            (
+                "mechanisms stratifications epsilons seeds metrics k cliques holdout target positive above models "
+                "workers pairs"
+            ),
         ),
     ],
 )

@@ -1,0 +1,145 @@
+"""INTERNAL. The roads to a prediction as a chapter: which is better, for whom, at which epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.evaluation.comparisons.paired import ENOUGH
+from stratsynth.evaluation.comparisons.roads import KINDS, by_road, words
+from stratsynth.evaluation.report.figures import Panel, listing, panels
+from stratsynth.evaluation.report.groups import group_name
+from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+
+from stratsynth.report.numbers import Numbers, several, short
+from stratsynth.report.page import Figure, Section
+from stratsynth.report.strip import Scale, legend
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import pandas as pd
+    from markupsafe import Markup
+
+    from stratsynth.schema import Schema
+
+PANELS = 9
+GAPS = {"equalized_odds_difference": "odds apart", "demographic_parity_difference": "selection apart"}
+ABOUT = (
+    "Four kinds of road to a prediction at one budget: a model trained on a vanilla, a stratified or a pooled table, "
+    "and a private predictor without a table. All are audited on the same real people, whom nothing was fitted to. Of "
+    "each kind and epsilon the road that serves everybody best there stands for all, which flatters kinds of many "
+    "roads a little."
+)
+
+
+def roads_section(
+    frame: pd.DataFrame, found: pd.DataFrame, by: Sequence[str], pooled: Collection[str], schema: Schema
+) -> list[Section]:  # fmt: skip
+    """The chapter; none where there is one kind of road, or nothing is predicted."""
+    if found.empty:
+        return []
+    times = int(found["repetitions"].max())
+    few = f" There are no verdicts from fewer than {ENOUGH} repetitions." if times < ENOUGH else ""
+    figures = [_lines(found, by, schema, times), _whom(found, by, schema, few), _every(frame, pooled, found)]
+    return [Section("roads", "Which road to a prediction", text=[ABOUT, *words(found)], figures=figures)]
+
+
+def _called(row: Any, by: Sequence[str], schema: Schema) -> str:
+    return "everybody" if row["scope"] == EVERYBODY else group_name({c: row[c] for c in by}, schema)
+
+
+def _scopes(found: pd.DataFrame) -> Iterator[tuple[Any, pd.DataFrame]]:
+    """Everybody, then groups from the largest."""
+    ordered = found.assign(place=found["scope"].ne(EVERYBODY)).sort_values(
+        ["place", "n"], ascending=[True, False], kind="stable"
+    )
+    for _, part in ordered.groupby(["scope", "group"], sort=False, dropna=False):
+        yield part.iloc[0], part
+
+
+def _lines(found: pd.DataFrame, by: Sequence[str], schema: Schema, times: int) -> Figure:
+    """A panel for everybody and for each of the largest groups: a line a kind."""
+    sound = found[found["status"] == OK]
+    x = Scale.over(sorted(set(found["epsilon"])), log=True)
+    ends = [*sound["value"], *sound["low"], *sound["high"]]
+    y = Scale.over([v for v in ends if math.isfinite(v)], zero=False)
+    drawings = [_panel(part, _called(head, by, schema), x, y) for head, part in _scopes(sound)][:PANELS]
+    score = str(found["metric"].iloc[0]).replace("_", " ")
+    names = ["epsilon", *by, "kind", "road", "value", "low", "high", "n", "status", "best", "beaten"]
+    plain = found[names].astype(object).where(found[names].notna(), None)
+    return Figure(
+        f"{score.capitalize()} by kind of road",
+        "Everybody, then the largest groups; all on one scale.",
+        picture=panels(drawings),
+        legend=legend(
+            [(kind, i) for i, kind in enumerate(KINDS) if kind in set(found["kind"])],
+            note=f"Bands: 95 % intervals over {several(times, 'repetition')}." if times > 1 else "",
+        ),
+        numbers=Numbers("roads", names, plain.to_numpy().tolist(), STAMP),
+    )
+
+
+def _panel(part: pd.DataFrame, name: str, x: Scale, y: Scale) -> Markup:
+    panel = Panel(x, y, x_name="epsilon", y_name="", ticks=sorted(set(part["epsilon"])))
+    said = []
+    for i, kind in enumerate(KINDS):
+        own = part[part["kind"] == kind].sort_values("epsilon")
+        points = list(zip(own["epsilon"], own["value"], own["low"], own["high"], strict=True))
+        if points:
+            panel.line(i, points)
+            panel.points(i, [(p[0], p[1]) for p in points], 3)
+            said.append(f"{kind} " + ", ".join(f"{short(p[1])} at {p[0]:g}" for p in points))
+    n = int(part["n"].iloc[0])
+    return panel.drawing(f"{name} ({n:,} held out)", f"By epsilon, {name}: {'; '.join(said)}")
+
+
+def _whom(found: pd.DataFrame, by: Sequence[str], schema: Schema, few: str) -> Figure:
+    """For everybody and each group: the best kind at each epsilon, and whom it beats."""
+    epsilons = sorted(set(found["epsilon"]))
+    rows: list[list[str | float | None]] = []
+    for head, part in _scopes(found):
+        cells: list[str | float | None] = []
+        for epsilon in epsilons:
+            here = part[part["epsilon"] == epsilon].set_index("kind")
+            best = str(here["best"].iloc[0]) if len(here) else ""
+            if not best:
+                cells.append("too few to say")
+                continue
+            mark = f", beats {here['beaten'].iloc[0]}" if here["beaten"].iloc[0] else ""
+            cells.append(f"{best} {short(float(here.loc[best, 'value']))}{mark}")
+        rows.append([_called(head, by, schema), int(head["n"]), *cells])
+    heads = [("group", "text"), ("held out", "number"), *((f"epsilon {epsilon:g}", "text") for epsilon in epsilons)]
+    return listing(
+        "For whom, at which epsilon",
+        "The kind with the best mean. “Beats” names the kinds that it is ahead of beyond chance, with all pairs of "
+        f"kinds and epsilons, and of groups, allowed for.{few}",
+        heads, rows, "The best kind of road; everybody, then the largest groups first.",
+    )  # fmt: skip
+
+
+def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) -> Figure:
+    """Every road, the best of its kind first."""
+    columns = [("epsilon", "text"), ("kind", "text"), ("road", "text"), ("everybody", "number"),
+               ("worst group", "number"), *((title, "number") for title in GAPS.values())]  # fmt: skip
+    rows = [
+        [
+            f"{row['epsilon']:g}",
+            row["kind"],
+            row["road"],
+            *(_known(row[key]) for key in ("everybody", "worst group", *GAPS)),
+        ]
+        for row in by_road(frame, pooled)
+    ]
+    score = str(found["metric"].iloc[0]).replace("_", " ")
+    return listing(
+        "Every road",
+        f"{score.capitalize()} for everybody and in the group served worst, of groups that are not small; the "
+        "equalized odds and demographic parity differences between groups (0 is equal).",
+        columns, rows, "Means over repetitions.",
+    )  # fmt: skip
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None
