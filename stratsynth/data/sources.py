@@ -350,8 +350,8 @@ class CsvSource(FileSource):
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether there is a folder of that name; no system has names with a null character."""
-    return "\0" not in str(path) and path.is_dir()
+    """Whether there is a folder of that name; a name that no system can have, as a very long one, is none."""
+    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
 
 
 def _is_text(kind: pa.DataType) -> bool:

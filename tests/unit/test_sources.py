@@ -209,3 +209,9 @@ def test_a_lone_column_keeps_its_nulls_in_csv(tmp_path):
 def test_plain_csv_has_no_quotes(tmp_path):
     write_table(pa.table({"A": ["x", None], "B": [1, 2]}), tmp_path / "t.csv")
     assert (tmp_path / "t.csv").read_bytes() == b"A,B\nx,1\n,2\n"
+
+
+@pytest.mark.parametrize("name", ["x" * 5000 + ".csv", "x" * 300, "a\0b.csv", "a\0b"])
+def test_names_that_no_file_can_have_are_refused(name):
+    with pytest.raises(UsageError, match=r"no such file|File name too long|data must be"):
+        open_source(name)
