@@ -18,9 +18,9 @@ from stratsynth.adapters.fair_sgd.task import Task, task_of
 from stratsynth.adapters.fair_sgd.training import Learned, train
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
+from stratsynth.adapters.shared.settings import check_interactions, check_names, check_tables
 
-from stratsynth.checks import is_list, is_texts, number, one_of, whole
-from stratsynth.errors import UsageError
+from stratsynth.checks import number, one_of, whole
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Program, Question, Total
@@ -99,18 +99,9 @@ class FairSGD(Mechanism[Regression | Network]):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
-        for key in ("features", "groups"):
-            names = getattr(self, key)
-            if not is_texts(names) or len(set(names)) < len(names):
-                raise UsageError(f'{self.name}: {key} is a list of different column names, such as ["SEX"].')
-            object.__setattr__(self, key, tuple(names))
-        if not isinstance(self.target, str) or self.target in (*self.features, *self.groups):
-            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
-        if not is_list(self.interactions) or not all(is_texts(p) and len(p) == 2 for p in self.interactions):
-            raise UsageError(f'{self.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
-        object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
-        if not isinstance(self.reference, Mapping):
-            raise UsageError(f"{self.name}: reference is a table.")
+        check_names(self)
+        check_interactions(self)
+        check_tables(self, "reference")
         one_of(f"{self.name}: model", self.model, ("logistic", "network"))
         whole(f"{self.name}: hidden", self.hidden, 1, MOST_HIDDEN)
         check_mitigation(self.name, self.mitigation)

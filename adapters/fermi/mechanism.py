@@ -18,9 +18,10 @@ from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
+from stratsynth.adapters.shared.settings import check_interactions, check_names, check_tables
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.checks import is_list, is_texts, number, one_of, whole
+from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
@@ -105,19 +106,9 @@ class DPFermi(Mechanism[Designed]):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
-        for key in ("features", "groups"):
-            names = getattr(self, key)
-            if not is_texts(names) or len(set(names)) < len(names):
-                raise UsageError(f'{self.name}: {key} is a list of different column names, such as ["SEX"].')
-            object.__setattr__(self, key, tuple(names))
-        if not isinstance(self.target, str) or self.target in (*self.features, *self.groups):
-            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
-        if not is_list(self.interactions) or not all(is_texts(p) and len(p) == 2 for p in self.interactions):
-            raise UsageError(f'{self.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
-        object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
-        for key in ("sizes", "reference"):
-            if not isinstance(getattr(self, key), Mapping):
-                raise UsageError(f"{self.name}: {key} is a table.")
+        check_names(self)
+        check_interactions(self)
+        check_tables(self, "sizes", "reference")
         one_of(f"{self.name}: criterion", self.criterion, ("parity", "odds"))
         one_of(f"{self.name}: protect", self.protect, ("all", "sensitive"))
         one_of(f"{self.name}: region", self.region, ("box", "ball"))

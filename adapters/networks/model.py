@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
-from stratsynth.adapters.predictors.designed import Designed, design_facts, design_of, softmax
+from stratsynth.adapters.predictors.designed import Scored, design_facts, design_of
 
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, State
@@ -30,7 +30,7 @@ TEXT = (
 
 
 @dataclass(frozen=True, eq=False)
-class Module(Designed):
+class Module(Scored):
     """Softmax of a network's logits, one for each level of the target."""
 
     kind: ClassVar[str] = "module"
@@ -80,19 +80,6 @@ class Module(Designed):
             ]
             found: Floats = torch.cat(parts).numpy()
         return found
-
-    def probabilities(self, rows: Codes) -> Floats:
-        """The probability of each level of the target, one row a row of the data."""
-        return softmax(self.logits(rows))
-
-    def predict(self, rows: Codes) -> NDArray[Any]:
-        """The likeliest level, as a text."""
-        found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
-        return found
-
-    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level."""
-        return self.written(rows, self.probabilities(rows))
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """How it was fitted."""

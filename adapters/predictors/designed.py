@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,27 @@ class Designed(Predictor):
             f"{f['steps']} steps, rate {f['rate']:.3g}, clip {f['clip']:.3g}; noise in a step's mean gradient "
             f"{f['step_noise']:.2g} a coordinate"
         )
+
+
+class Scored(Designed):
+    """Predicts the likeliest level of a target, by one logit for each."""
+
+    @abstractmethod
+    def logits(self, rows: Codes) -> Floats:
+        """One row a row of the data, one column a level."""
+
+    def probabilities(self, rows: Codes) -> Floats:
+        """The probability of each level of the target, one row a row of the data."""
+        return softmax(self.logits(rows))
+
+    def predict(self, rows: Codes) -> NDArray[Any]:
+        """The likeliest level, as a text."""
+        found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
+        return found
+
+    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
+        """The prediction, and the probability of each level."""
+        return self.written(rows, self.probabilities(rows))
 
 
 def design_facts(design: Coded) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
+from stratsynth.adapters.shared.settings import check_interactions, check_tables, check_target
 
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
 from stratsynth.errors import UsageError
@@ -125,14 +126,9 @@ class GroupRegression(Mechanism[Regression | Network]):
                 'overlap, as [["SEX"], ["RAC1P"]].'
             )
         object.__setattr__(self, "groups", tuple(tuple(f) if nested else f for f in self.groups))
-        if not isinstance(self.target, str) or self.target in (*self.features, *self.group_columns):
-            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
-        if not is_list(self.interactions) or not all(is_texts(p) and len(p) == 2 for p in self.interactions):
-            raise UsageError(f'{self.name}: interactions is a list of pairs, such as [["AGEP", "SEX"]].')
-        object.__setattr__(self, "interactions", tuple(tuple(pair) for pair in self.interactions))
-        for key in ("group_weights", "loss_bounds", "sizes", "reference"):
-            if not isinstance(getattr(self, key), Mapping):
-                raise UsageError(f"{self.name}: {key} is a table.")
+        check_target(self, self.group_columns)
+        check_interactions(self)
+        check_tables(self, "group_weights", "loss_bounds", "sizes", "reference")
         one_of(f"{self.name}: model", self.model, ("linear", "logistic", "softmax", "network"))
         one_of(f"{self.name}: mode", self.mode, ("DPSE", "DPNoSE"))
         one_of(f"{self.name}: objective", self.objective, OBJECTIVES)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from stratsynth.adapters.predictors.designed import Designed, design_facts, design_of, softmax
+from stratsynth.adapters.predictors.designed import Scored, design_facts, design_of
 
 from stratsynth.errors import ReleaseError
 from stratsynth.models import Codes, State
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Network(Designed):
+class Network(Scored):
     """Softmax of output' (tanh(hidden x), 1), x being a row's features scaled to [-1, 1].
 
     For two levels there is one logit, that of the second.
@@ -47,19 +47,6 @@ class Network(Designed):
         h = np.tanh(self.featured(rows) @ self.hidden.T)
         found: Floats = h @ self.output[:-1] + self.output[-1]
         return found if found.shape[1] > 1 else np.column_stack([np.zeros(len(found)), found])
-
-    def probabilities(self, rows: Codes) -> Floats:
-        """The probability of each level of the target, one row a row of the data."""
-        return softmax(self.logits(rows))
-
-    def predict(self, rows: Codes) -> NDArray[Any]:
-        """The likeliest level, as a text."""
-        found: NDArray[Any] = np.array(self.schema.levels(self.target))[self.logits(rows).argmax(axis=1)]
-        return found
-
-    def table(self, rows: Codes) -> Mapping[str, NDArray[Any]]:
-        """The prediction, and the probability of each level."""
-        return self.written(rows, self.probabilities(rows))
 
     def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
         """How it was fitted."""

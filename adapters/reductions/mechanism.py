@@ -34,8 +34,9 @@ from stratsynth.adapters.reductions.rates import Sizes
 from stratsynth.adapters.reductions.smoothing import SMOOTHINGS, Kind, Smoothing
 from stratsynth.adapters.reductions.stated import stated
 from stratsynth.adapters.reductions.task import Task, task_of
+from stratsynth.adapters.shared.settings import check_names, check_tables
 
-from stratsynth.checks import flag, is_texts, number, one_of, whole
+from stratsynth.checks import flag, number, one_of, whole
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
@@ -139,16 +140,8 @@ class Reductions(Mechanism[RandomisedClassifier]):
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense for any table."""
-        for key in ("features", "groups"):
-            names = getattr(self, key)
-            if not is_texts(names) or len(set(names)) < len(names):
-                raise UsageError(f'{self.name}: {key} is a list of different column names, such as ["SEX"].')
-            object.__setattr__(self, key, tuple(names))
-        if not isinstance(self.target, str) or self.target in (*self.features, *self.groups):
-            raise UsageError(f"{self.name}: the target is one column, and neither a feature nor a group.")
-        for key in ("constraints", "sizes", "reference"):
-            if not isinstance(getattr(self, key), Mapping):
-                raise UsageError(f"{self.name}: {key} is a table.")
+        check_names(self)
+        check_tables(self, "constraints", "sizes", "reference")
         one_of(f"{self.name}: objective", self.objective, OBJECTIVES)
         one_of(f"{self.name}: versus", self.versus, ("pairs", "overall"))
         one_of(f"{self.name}: method", self.method, ("frank_wolfe", "sampling"))

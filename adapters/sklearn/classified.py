@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import ClassifierMixin
@@ -12,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
-from stratsynth.adapters.sklearn.grouped import Grouped, each, numbered
+from stratsynth.adapters.sklearn.grouped import Grouped, each, named, numbered
 
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
@@ -35,6 +36,26 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
         tags.classifier_tags.multi_class = np.size(self.classes) > 2
         return tags
 
+    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
+        """Spend the budget.
+
+        Args:
+            X: Features, one row a record.
+            y: Classes; rows whose class is not among those declared are left out.
+            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
+        """
+        X, y = self._checked(X, y)
+        classes = self._declared()
+        levels = Categorical(levels=tuple(map(str, range(len(classes)))))
+        self._spend(self._mechanism(named(X)), X, numbered(y, classes), levels, sensitive_features)
+        self.classes_ = np.asarray(classes)
+        self._learned(X.shape[1])
+        return self
+
+    @abstractmethod
+    def _mechanism(self, features: Sequence[str]) -> Mechanism[Any]:
+        """What is fitted, to columns of these names, TARGET, and GROUP where there are groups."""
+
     def _declared(self) -> Sequence[Any]:
         """The classes as a list; refuses what is none."""
         classes = self.classes.tolist() if isinstance(self.classes, np.ndarray) else self.classes
@@ -48,16 +69,13 @@ class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-lear
         check_classification_targets(checked)
         return x, each(y)
 
-    def _learn(self, how: Mechanism[Any], x: NDArray[Any], y: NDArray[Any], sensitive: Any) -> None:
-        """Fit a mechanism that returns a regression or a network, to the numbers of the classes."""
-        classes = self._declared()
-        levels = Categorical(levels=tuple(map(str, range(len(classes)))))
-        self._spend(how, x, numbered(y, classes), levels, sensitive)
-        self.classes_ = np.asarray(classes)
-        if isinstance(self._model, Network):
-            self.coefs_, self.intercepts_ = self._layers(x.shape[1])
-        elif isinstance(self._model, Regression):
-            self.coef_, self.intercept_ = self._in_their_unit(x.shape[1])
+    def _learned(self, features: int) -> None:
+        """Show what was fitted, as scikit-learn's own estimators do."""
+        model = self.release_.model
+        if isinstance(model, Network):
+            self.coefs_, self.intercepts_ = self._layers(features)
+        elif isinstance(model, Regression):
+            self.coef_, self.intercept_ = self._in_their_unit(features)
 
     def _layers(self, features: int) -> tuple[list[NDArray[np.float64]], list[NDArray[np.float64]]]:
         """Weights of a network's two layers, in the unit of the features, and their constants."""

@@ -11,7 +11,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
 from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, named
 
 from stratsynth.schema import Numeric
 
@@ -29,11 +29,11 @@ SETTINGS = (
 
 
 def _group_regression(
-    estimator: Grouped, features: int, model: Link, loss_bounds: Mapping[str, float]
+    estimator: Grouped, features: Sequence[str], model: Link, loss_bounds: Mapping[str, float]
 ) -> GroupRegression:
     """The mechanism with an estimator's settings."""
     return GroupRegression(
-        target=TARGET, features=[f"x{i}" for i in range(features)], groups=[GROUP], model=model,
+        target=TARGET, features=features, groups=[GROUP], model=model,
         loss_bounds=loss_bounds, **{key: getattr(estimator, key) for key in SETTINGS},
     )  # fmt: skip
 
@@ -100,7 +100,7 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         X, y = validate_data(self, X, y, y_numeric=True)
         low, high = (float(end) for end in self.target_bounds)
         bounds = self._by_label("loss_bounds", self.loss_bounds)
-        how = _group_regression(self, X.shape[1], "linear", bounds)
+        how = _group_regression(self, named(X), "linear", bounds)
         self._spend(how, X, y, Numeric(lower=low, upper=high, bins=1), sensitive_features)
         (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
@@ -153,16 +153,7 @@ class GroupClassifier(Classified):
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
-
-        Args:
-            X: Features, one row a record.
-            y: Classes; rows whose class is not among those declared are left out.
-            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
-        """
-        X, y = self._checked(X, y)
+    def _mechanism(self, features: Sequence[str]) -> GroupRegression:
+        """`group_regression` by these settings."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
-        bounds = self._by_label("loss_bounds", self.loss_bounds)
-        self._learn(_group_regression(self, X.shape[1], model, bounds), X, y, sensitive_features)
-        return self
+        return _group_regression(self, features, model, self._by_label("loss_bounds", self.loss_bounds))

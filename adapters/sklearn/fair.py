@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from stratsynth.adapters.fair_sgd import FairSGD
 from stratsynth.adapters.sklearn.classified import Classified
@@ -74,18 +74,9 @@ class FairSGDClassifier(Classified):
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
-
-        Args:
-            X: Features, one row a record.
-            y: Classes; rows whose class is not among those declared are left out.
-            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
-        """
-        X, y = self._checked(X, y)
-        how = FairSGD(
-            target=TARGET, features=[f"x{i}" for i in range(X.shape[1])],
-            groups=[] if self.groups is None else [GROUP], **{key: getattr(self, key) for key in SETTINGS},
+    def _mechanism(self, features: Sequence[str]) -> FairSGD:
+        """`fair_sgd` by these settings."""
+        return FairSGD(
+            target=TARGET, features=features, groups=[] if self.groups is None else [GROUP],
+            **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
-        self._learn(how, X, y, sensitive_features)
-        return self

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.networks.blueprint import Network
@@ -86,23 +86,13 @@ class FermiClassifier(Classified):
         self.ledger = ledger
         self.ledger_epsilon = ledger_epsilon
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
-
-        Args:
-            X: Features, one row a record.
-            y: Classes; rows whose class is not among those declared are left out.
-            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
-        """
-        X, y = self._checked(X, y)
-        how = DPFermi(
-            target=TARGET, features=[f"x{i}" for i in range(X.shape[1])],
-            groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
-            sizes_citation=self.shares_citation, image=() if self.image is None else self.image,
-            **{key: getattr(self, key) for key in SETTINGS},
+    def _mechanism(self, features: Sequence[str]) -> DPFermi:
+        """`fermi` by these settings."""
+        return DPFermi(
+            target=TARGET, features=features, groups=[] if self.groups is None else [GROUP],
+            sizes=self._sizes(self._declared()), sizes_citation=self.shares_citation,
+            image=() if self.image is None else self.image, **{key: getattr(self, key) for key in SETTINGS},
         )  # fmt: skip
-        self._learn(how, X, y, sensitive_features)
-        return self
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:
         """The public shares by label, as the mechanism wants them."""

@@ -37,6 +37,11 @@ OTHER = "other"
 """What is no declared level."""
 
 
+def named(x: NDArray[Any]) -> list[str]:
+    """What the columns of the features are called in the private table."""
+    return [f"x{i}" for i in range(x.shape[1])]
+
+
 class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What all estimators do."""
 
@@ -118,7 +123,7 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
         """
         low, high = self._bounds(x.shape[1])
         levels = self._levels()
-        names = [f"x{i}" for i in range(x.shape[1])]
+        names = named(x)
         known = self.protect == "sensitive"
         columns: dict[str, Numeric | Categorical] = {
             name: Numeric(lower=float(a), upper=float(b), bins=1, public=known)
@@ -150,7 +155,7 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     def _frame(self, x: Any) -> pd.DataFrame:
         check_is_fitted(self)
         x = validate_data(self, x, reset=False)
-        return pd.DataFrame({f"x{i}": x[:, i] for i in range(x.shape[1])})
+        return pd.DataFrame(dict(zip(named(x), x.T, strict=True)))
 
 
 def each(given: Any) -> NDArray[Any]:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, numbered
+from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 from stratsynth.adapters.sklearn.moments import constraints_from
-
-from stratsynth.schema import Categorical
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -86,33 +84,29 @@ class ReductionsClassifier(Classified):
         tags.classifier_tags.multi_class = False
         return tags
 
-    def fit(self, X: Any, y: Any, sensitive_features: Any = None) -> Self:
-        """Spend the budget.
-
-        Args:
-            X: Features, one row a record.
-            y: Classes; rows whose class is not among those declared are left out.
-            sensitive_features: Each row's level of the sensitive feature, where `groups` were declared.
-        """
-        X, y = self._checked(X, y)
-        classes = self._declared()
+    def _declared(self) -> Sequence[Any]:
+        """Two classes, as a list."""
+        classes = super()._declared()
         if len(classes) != 2:
             raise ValueError("Only binary classification is supported: classes must be two different ones, declared.")
+        return classes
+
+    def _mechanism(self, features: Sequence[str]) -> Reductions:
+        """`reductions` by these settings."""
         constraints, versus = constraints_from(self.constraints, self.versus)
-        how = Reductions(
-            target=TARGET, features=[f"x{i}" for i in range(X.shape[1])], groups=[GROUP],
+        return Reductions(
+            target=TARGET, features=features, groups=[GROUP],
             constraints={
                 name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
                 for name, bound in constraints.items()
             },
             versus="overall" if versus == "overall" else "pairs", **{key: getattr(self, key) for key in OWN},
         )  # fmt: skip
-        self._spend(how, X, numbered(y, classes), Categorical(levels=("0", "1")), sensitive_features)
-        self.classes_ = np.asarray(classes)
-        fitted = self._fitted
-        self.weights_ = fitted.weights
-        self.goals_ = [dict(row) for row in fitted.facts["goals"]]
-        return self
+
+    def _learned(self, features: int) -> None:
+        """The mixture, and what holds of its goals."""
+        self.weights_ = self._fitted.weights
+        self.goals_ = [dict(row) for row in self._fitted.facts["goals"]]
 
     @property
     def _fitted(self) -> RandomisedClassifier:
