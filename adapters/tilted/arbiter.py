@@ -8,6 +8,7 @@ model that knew it, so that a model which merely bends more easily gains nothing
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.tilted.learner import TiltedLearner
+from stratsynth.adapters.tilted.learner import SURE, TiltedLearner
 
 from stratsynth.questions import Clique, NoisyTable, Program
 
@@ -99,6 +100,10 @@ def against(
 ) -> Program[Arbiter | None]:
     """Judge once, where a mechanism measures in one go: the prior's rows lead, or None, and `own` goes on alone.
 
+    What the mechanism's own model will make of the new tables cannot be foretold, as it knows nothing of them before.
+    So the prior has to have earned its lead: of the tables' distance from what the mechanism's model says, beyond their
+    noise, it must leave half at most, or no more than noise may have made.
+
     Args:
         own: The mechanism's learner, which has all tables and is not fitted yet.
         public: What is known.
@@ -113,15 +118,22 @@ def against(
     yield from tilted.fit()
     new = every[first:]
     cliques = [table.clique for table in new]
-    arbiter.judge(new, tilted.marginals(cliques), foretell(cliques))
+    noise = 0.5 * sum(counted(table) for table in new)  # what noise is expected to make of the misfits
+    mine, other = (
+        sum(misfit(t, q * arbiter.total) for t, q in zip(new, said, strict=True)) - noise
+        for said in (tilted.marginals(cliques), foretell(cliques))
+    )
     tilted.tables = every
-    if arbiter.leader is own:
+    if mine > max(0.5 * other, SURE * math.sqrt(noise)):
         return None
+    arbiter.lead = other - mine if other > mine else 0.0
     yield from tilted.fit(last=True)
     return arbiter
 
 
-def tilted_to(tables: Sequence[NoisyTable], public: Public, settled: float | None = None) -> Program[TiltedLearner | None]:
+def tilted_to(
+    tables: Sequence[NoisyTable], public: Public, settled: float | None = None
+) -> Program[TiltedLearner | None]:
     """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior."""
     if public.prior is None or not public.schema.names:
         return None
@@ -129,6 +141,11 @@ def tilted_to(tables: Sequence[NoisyTable], public: Public, settled: float | Non
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)
     yield from tilted.fit(last=True)
     return tilted
+
+
+def counted(table: Measured) -> int:
+    """The number of cells that count."""
+    return int(table.values.size if table.counted is None else table.counted.sum())
 
 
 def misfit(table: Measured, foretold: NDArray[np.floating[Any]]) -> float:

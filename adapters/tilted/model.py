@@ -14,12 +14,13 @@ from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from stratsynth.questions import Clique
+    from stratsynth.report.page import Section
     from stratsynth.schema import Schema
 
 
@@ -92,6 +93,12 @@ class TiltedRows(TableModel):
                 codes[name] = self.codes[name][kept]
         return TiltedRows(schema, codes, weights / weights.sum(), self.total)
 
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """A chapter of the report: how far the prior was off."""
+        from stratsynth.adapters.tilted.page import prior_section
+
+        return () if self.off is None else (prior_section(self.off),)
+
     def state(self) -> State:
         """The rows, an array a column, and their weights."""
         facts = {"total": self.total, "off": None if self.off is None else dict(self.off)}
@@ -127,7 +134,8 @@ def marginals(
             known = clique[:-1], cells(schema, wide, clique[:-1])
         last = wide[clique[-1]]
         place = last if known is None or len(clique) == 1 else known[1] * schema.size(clique[-1]) + last
-        yield np.bincount(place, weights=weights, minlength=schema.cells(clique)).reshape(schema.shape(clique))
+        counted = np.bincount(place, weights=weights, minlength=schema.cells(clique))
+        yield counted.astype(np.float64, copy=False).reshape(schema.shape(clique))
 
 
 def cells(schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], clique: Clique) -> NDArray[np.intp]:

@@ -56,7 +56,7 @@ def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: G
 
 def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Sorted by all columns, the first one first."""
-    return np.lexsort([code[rows] for code in reversed(codes.values())]) if codes else np.arange(rows.size)
+    return np.lexsort([code[rows] for code in reversed(list(codes.values()))]) if codes else np.arange(rows.size)
 
 
 class _Pairs:

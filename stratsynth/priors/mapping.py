@@ -7,8 +7,9 @@ row has gets a few rows, relabelled, that stand for half a person. Paid answers 
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
-MOST_ROWS = 50_000
-"""How many rows a fit goes through; of more, that many evenly spaced ones stand for all."""
+MOST_ROWS = 30_000
+"""About how many rows a fit goes through, copies included; of more, that many evenly spaced ones stand for all."""
 MOST_COPIES = 8
 """Of each row, where the prior lacks a column: one for each of its levels, and no more than this."""
 LENT_LEVEL = 0.5
@@ -85,8 +86,8 @@ class Rules:
             if found.count(theirs) != 1:
                 often = "more than one" if theirs in found else "no"
                 raise UsageError(
-                    f"prior: it has {often} column {theirs}{nearest(theirs, found)}. Say by rename what {name} is called "
-                    "there, or list it under without."
+                    f"prior: it has {often} column {theirs}{nearest(theirs, found)}. Say by rename what {name} is "
+                    "called there, or list it under without."
                 )
         if set(self.without) == set(schema.names):
             raise UsageError("prior: it has no column of the schema.")
@@ -112,11 +113,11 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         codes[name] = found
     if not known.any():
         raise UsageError("prior: it has no row that the schema lets in.")
-    weights = np.ones(data.num_rows)
-    if weigh:
-        weights = effective(row_weights(schema.row_weight, data.rename_columns(data.column_names)))
+    own = row_weights(schema.row_weight, data) if weigh else None
+    weights = np.ones(data.num_rows) if own is None else effective(own)
     rows, weights = {name: code[known] for name, code in codes.items()}, np.asarray(weights, np.float64)[known]
-    rows, weights = _completed(schema, *_thinned(rows, weights), rules.without)
+    copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
+    rows, weights = _completed(schema, *_thinned(rows, weights, MOST_ROWS // copies), rules.without, copies)
     rows = {name: rows[name].astype(smallest(schema.size(name))) for name in schema.names}
     kept = ~broken(schema, rows) & (weights > 0)
     if not kept.any():
@@ -166,29 +167,36 @@ def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArra
     return pa.chunked_array([names.take(pc.index_in(texts.combine_chunks(), different))])
 
 
-def _thinned(rows: Codes, weights: NDArray[np.float64]) -> tuple[Codes, NDArray[np.float64]]:
+def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
     """Of very many rows evenly spaced ones, which stand for all."""
     chosen = np.flatnonzero(weights > 0)
-    if chosen.size <= MOST_ROWS:
+    if chosen.size <= most:
         return rows, weights
     people = weights.sum()
-    chosen = chosen[np.linspace(0, chosen.size - 1, MOST_ROWS).astype(np.intp)]
+    chosen = chosen[np.linspace(0, chosen.size - 1, most).astype(np.intp)]
     weights = weights[chosen]
     return {name: code[chosen] for name, code in rows.items()}, weights * people / weights.sum()
 
 
+def _steps() -> Iterator[float]:
+    """Roots of prime numbers, no two of which are in a whole proportion."""
+    number = 2
+    while True:
+        if all(number % smaller for smaller in range(2, math.isqrt(number) + 1)):
+            yield math.sqrt(number) % 1.0
+        number += 1
+
+
 def _completed(
-    schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str]
+    schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64]]:
     """Rows for columns that are missing, and for levels that no row has."""
     missing = [name for name in schema.names if name in without]
-    n, copies = weights.size, max((min(schema.size(name), MOST_COPIES) for name in missing), default=1)
-    place = np.repeat(np.arange(n), copies)
+    place = np.repeat(np.arange(weights.size), copies)
     rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
-    for step, name in enumerate(missing, start=1):
-        # copy by copy the next level; every further column begins elsewhere, so that two of them are crossed evenly
-        number = np.tile(np.arange(copies), n) + place * (step + copies)
-        rows[name] = (number % schema.size(name)).astype(np.int32)
+    for name, step in zip(missing, _steps(), strict=False):
+        # multiples of an irrational number fill the line evenly, and those of two of them the plane (Weyl)
+        rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
     for name in schema.names:
         there = np.bincount(rows[name], weights=weights, minlength=schema.size(name)) > 0
         for level in np.flatnonzero(~there):

@@ -37,8 +37,9 @@ KEYS = (
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
-`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `prior`, what the fit started from; `called`, the
-release's title and publisher; and, on disk, `files`, the hashes of all other files."""
+`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `prior`, the
+public rows that the fit started from; `called`, the release's title and publisher; and, on disk, `files`, the hashes of
+all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,

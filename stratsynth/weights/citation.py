@@ -28,7 +28,5 @@ def check_citation(citation: str, of: str = "weights") -> str:
     found = TEMPLATE.search(citation)
     if found or not any(character.isalnum() for character in citation):
         what = f"still holds the words {found[0]!r} of a template" if found else "has no words"
-        raise WeightsError(
-            f"{of}: the citation {what}; say where it was published, so that a reader can look them up."
-        )
+        raise WeightsError(f"{of}: the citation {what}; say where it was published, so that a reader can look them up.")
     return citation.strip()
