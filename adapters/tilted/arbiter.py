@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
+JUDGED = 10
+"""How many tables both must have foretold before one is given up: a prior may be wrong about a few alone."""
+DECIDED = 100.0
+"""The lead, as a logarithm of likelihoods, at which the other one is given up then."""
+
 
 @dataclass(kw_only=True)
 class Arbiter(Learner[Any]):
@@ -37,7 +42,10 @@ class Arbiter(Learner[Any]):
     """The prior's rows."""
     lead: float = 0.0
     """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model."""
+    _seen: int = field(default=0, init=False)
+    """How many tables have been looked at."""
     _judged: int = field(default=0, init=False)
+    """How many tables both have foretold."""
 
     def __post_init__(self) -> None:
         """One list of tables for all."""
@@ -49,24 +57,30 @@ class Arbiter(Learner[Any]):
         return self.tilted if self.lead >= 0 else self.own
 
     @property
+    def decided(self) -> bool:
+        """Whether so much speaks for one of them that the other is given up, which saves its fits."""
+        return self._judged >= JUDGED and abs(self.lead) > DECIDED
+
+    @property
     def model(self) -> Any:
         """The leader's model."""
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both; in the end, the leader alone."""
-        new, self._judged = self.tables[self._judged :], len(self.tables)
-        if len(new) < len(self.tables):  # there was a fit before
+        """Judge both by the new tables, then fit both; in the end, or where all is decided, the leader alone."""
+        new, self._seen = self.tables[self._seen :], len(self.tables)
+        if len(new) < len(self.tables) and not self.decided:  # both were fitted before
             cliques = [table.clique for table in new]
             self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
         for learner in (self.own, self.tilted):
-            if not last or learner is self.leader:
+            if learner is self.leader or not (last or self.decided):
                 yield from learner.fit(last=last)
 
     def judge(
         self, tables: Sequence[Measured], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:  # fmt: skip
         """Compare what the prior's rows and the mechanism's own model foretold of tables that neither knew."""
+        self._judged += len(tables)
         for table, here, there in zip(tables, mine, other, strict=True):
             self.lead += misfit(table, there * self.total) - misfit(table, here * self.total)
 
@@ -75,8 +89,8 @@ class Arbiter(Learner[Any]):
         return self.leader.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """What the mechanism's own model could take in: it may have to go on alone."""
-        return self.own.fitting(cliques)
+        """What the mechanism's own model could take in, as long as it may have to go on alone."""
+        return dict(cliques) if self.decided and self.leader is self.tilted else self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
         """A stratum starts from the leader."""

@@ -8,8 +8,8 @@ from stratsynth.report.numbers import percent
 from stratsynth.report.page import Section
 
 NOTE = (
-    "The release started from public rows, and moved them where paid answers disagreed by more than noise explains. For "
-    "each column, this is the share of records that would have to change their level for the prior's distribution to "
+    "The release started from public rows, and moved them where paid answers disagreed by more than noise explains. "
+    "For each column, this is the share of records whose level would have to change for the prior's distribution to "
     "become the release's. Where noise is large the release stays near the prior, so that a small figure may also mean "
     "that nothing was learned."
 )

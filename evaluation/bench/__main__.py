@@ -5,8 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale")
+if TYPE_CHECKING:
+    from stratsynth.evaluation.bench.figures import Figure
+
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim")}
@@ -21,9 +25,9 @@ def main() -> int:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated "
-        "people; of answers for --only tables; census: a state's person records of 2024; weights: person records with "
-        "PWGTP (Parquet), besides simulated people",
+        help="synth, pooled, prior, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not "
+        "simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
+        "records with PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
@@ -31,14 +35,20 @@ def main() -> int:
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone",
     )
     parser.add_argument(
-        "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
+        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "all"), default="mst",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior: the mechanism, or all of them",
+    )  # fmt: skip
+    parser.add_argument("--prior", metavar="FILE", help="prior: the year before of the file of --acs (CSV)")
+    parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
+    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="pooled, prior, predict, answers: repetitions, 5 by default, of answers 1,000",
     )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
-    parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
+    parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
@@ -61,12 +71,8 @@ def main() -> int:
         figures = module.run(arguments.acs)
     elif arguments.name == "synth":
         figures = module.run(arguments.acs, arguments.only)
-    elif arguments.name == "pooled":
-        epsilons = arguments.epsilons or module.EPSILONS
-        figures = module.run(
-            arguments.acs, base=arguments.base, epsilons=epsilons, seeds=seeds, rows=arguments.rows,
-            by=arguments.by, shares=arguments.shares,
-        )  # fmt: skip
+    elif arguments.name in {"pooled", "prior"}:
+        figures = _by_epsilon(module, arguments, seeds)
     elif arguments.name == "answers":
         figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
     elif arguments.name == "weights":
@@ -85,6 +91,16 @@ def main() -> int:
         figures = module.run()
     sys.stdout.write(show(figures, as_json=arguments.json) + "\n")
     return 0
+
+
+def _by_epsilon(module: Any, arguments: argparse.Namespace, seeds: int) -> list[Figure]:
+    """Benchmarks of a mechanism at several epsilons."""
+    given = {"base": arguments.base, "epsilons": arguments.epsilons or module.EPSILONS, "seeds": seeds}
+    if arguments.name == "prior":
+        found = module.run(arguments.acs, arguments.prior, arguments.wrong, rows=arguments.rows, **given)
+    else:
+        found = module.run(arguments.acs, rows=arguments.rows, by=arguments.by, shares=arguments.shares, **given)
+    return cast("list[Figure]", found)
 
 
 if __name__ == "__main__":

@@ -145,8 +145,8 @@ def _prior(plan: Plan) -> list[str]:
     lacking = f", without {', '.join(prior['without'])}" if "without" in prior else ""
     dropped = f", {prior['left_out']:,} of them left out" if prior["left_out"] else ""
     text = (
-        f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}. Assumed to be worth the word "
-        f"of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers decide "
+        f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}. Assumed to be worth the "
+        f"word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers decide "
         "whether it is worth less"
     )
     return [_folded("Prior", text)]

@@ -153,6 +153,16 @@ KEYS: Mapping[str, Any] = {
     "unknown": str,
 }  # fmt: skip
 """The keys of [prior] in a recipe."""
+HELP = {
+    "path": "a file with public rows, or the folder of an earlier release",
+    "citation": "where the rows were published; needed, but for a release, which says itself what it is",
+    "origin": 'public, the default, or release; confidential rows are refused, and "confidential" says why',
+    "rename": 'names that the prior has for columns, as { SEX = "sex" }',
+    "recode": 'values that the prior has for levels, by column, as { SEX = { male = "1", female = "2" } }',
+    "without": "a list of columns that the prior does not have",
+    "unknown": 'what becomes of rows with a value that the schema does not know: "refuse" (the default) or "drop"',
+}
+"""What keys mean, for the reference."""
 
 
 def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
