@@ -31,7 +31,7 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
             raise RecipeError(f"[compare] mechanisms is {MECHANISMS}.")
         started = section.pop(FROM_PRIOR, False)
         flag(f"[compare] mechanisms: {FROM_PRIOR}", started, error=RecipeError)
-        label = section.pop("label", None) or mechanism_label(section) + WITH_PRIOR * started
+        label = section.pop("label", None) or (mechanism_label(section) + (WITH_PRIOR if started else ""))
         _check_label(label)
         if label in found:
             raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
@@ -45,7 +45,7 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
 def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
     """The mechanisms without the key that says so, and the labels of those that start from the recipe's prior."""
     started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
-    plain = {
+    plain: dict[str, Competitor] = {
         label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
         for label, one in named.items()
     }
