@@ -1,9 +1,9 @@
 """The prior's rows or the mechanism's own model: whichever foretells paid answers better.
 
 Both are fitted to the same paid tables. Before a new table is taken in, both say what it should be, and the answer
-decides: the likelihood ratio of the two, by the table's noise, is added up over all tables. As long as it is not
-against the prior, the prior's model leads, says what is worth measuring, and is released. No table is judged by a
-model that knew it, so that a model which merely bends more easily gains nothing.
+decides: the likelihood ratio of the two, by the table's noise, is added up over the tables, the last ones counting
+most. As long as it is not against the prior, the prior's model leads, says what is worth measuring, and is released.
+No table is judged by a model that knew it, so that a model which merely bends more easily gains nothing.
 """
 
 from __future__ import annotations
@@ -26,10 +26,13 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
+MEMORY = 0.85
+"""What an answer counts when the next has come: the mechanism's model gets better with every table, and a prior that
+was far ahead of it at first may have been overtaken."""
 JUDGED = 10
-"""How many tables both must have foretold before one is given up: a prior may be wrong about a few alone."""
+"""How many tables both must have foretold before the prior is given up: it may be wrong about a few alone."""
 DECIDED = 100.0
-"""The lead, as a logarithm of likelihoods, at which the other one is given up then."""
+"""By how much the prior must be behind then, as a logarithm of likelihoods."""
 
 
 @dataclass(kw_only=True)
@@ -41,7 +44,8 @@ class Arbiter(Learner[Any]):
     tilted: TiltedLearner
     """The prior's rows."""
     lead: float = 0.0
-    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model."""
+    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model; those
+    of long ago count less."""
     _seen: int = field(default=0, init=False)
     """How many tables have been looked at."""
     _judged: int = field(default=0, init=False)
@@ -58,8 +62,8 @@ class Arbiter(Learner[Any]):
 
     @property
     def decided(self) -> bool:
-        """Whether so much speaks for one of them that the other is given up, which saves its fits."""
-        return self._judged >= JUDGED and abs(self.lead) > DECIDED
+        """Whether so much speaks against the prior that it is given up, which saves its fits."""
+        return self._judged >= JUDGED and self.lead < -DECIDED
 
     @property
     def model(self) -> Any:
@@ -82,15 +86,16 @@ class Arbiter(Learner[Any]):
         """Compare what the prior's rows and the mechanism's own model foretold of tables that neither knew."""
         self._judged += len(tables)
         for table, here, there in zip(tables, mine, other, strict=True):
-            self.lead += misfit(table, there * self.total) - misfit(table, here * self.total)
+            gain = misfit(table, there * self.total) - misfit(table, here * self.total)
+            self.lead = MEMORY * self.lead + gain
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
         """The leader's."""
         return self.leader.marginals(cliques)
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
-        """What the mechanism's own model could take in, as long as it may have to go on alone."""
-        return dict(cliques) if self.decided and self.leader is self.tilted else self.own.fitting(cliques)
+        """What the mechanism's own model could take in: it may have to go on alone."""
+        return self.own.fitting(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
         """A stratum starts from the leader."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 
-SURE = 3.0
+SURE = 5.0
 """By how many standard deviations of its noise an answer must disagree before the prior is trusted less."""
 ROUND_STEPS, LAST_STEPS = 30, 200
 """The most steps of a fit between rounds, and of the last one."""
