@@ -55,6 +55,7 @@ class AIM(Poolable[Graphical]):
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -53,6 +53,7 @@ class MST(Poolable[Graphical]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0

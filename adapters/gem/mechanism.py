@@ -72,6 +72,7 @@ class GEM(Poolable[ProductMixture]):
     adaptive: ClassVar[bool] = True
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = False
+    takes_prior: ClassVar[bool] = True
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)
