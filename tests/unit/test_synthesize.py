@@ -52,7 +52,7 @@ def test_public_data_need_one_call_and_it_is_loud():
             assert abs(synthetic[name].quantile(part) - frame[name].quantile(part)) < 0.15 * spread
 
 
-@pytest.mark.parametrize(("columns", "levels"), [(31, 2), (3, 400)])
+@pytest.mark.parametrize(("columns", "levels"), [(31, 2), (12, 60)])
 def test_without_a_name_mst_is_fitted_where_aim_is_slow_or_cannot(columns, levels):
     frame = pd.DataFrame({f"c{i}": ["0", "1"] * 50 for i in range(columns)})
     schema = ss.Schema(
