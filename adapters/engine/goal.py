@@ -75,7 +75,7 @@ class Goal:
 
     def _sum(self, values: Floats) -> Floats:
         if self._number == 1:
-            return values.sum(keepdims=True)
+            return np.array([values.sum()])
         found = np.bincount(self.owner, weights=values, minlength=self._number)
         return found.astype(np.float64, copy=False)
 
