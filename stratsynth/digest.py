@@ -30,23 +30,30 @@ def digest(*contents: Any) -> str:
     return state.hexdigest()
 
 
-def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
+def _feed(state: HASH, value: Any) -> None:
     """Every value is written with its kind and its length, so that no two contents run into each other."""
+    kind = type(value)  # plain values first, by exact class: nearly all are, and a fit of many steps feeds millions
+    if kind is str or kind is int or kind is bool or value is None:
+        _write(state, kind.__name__, str(value).encode())
+    elif kind is float:
+        _write(state, "float", value.hex().encode())
+    elif kind is tuple or kind is list:
+        _write(state, "sequence", str(len(value)).encode())
+        for item in value:
+            _feed(state, item)
+    elif kind is dict:
+        _feed_mapping(state, value)
+    else:
+        _feed_other(state, value)
+
+
+def _feed_other(state: HASH, value: Any) -> None:
+    """What is not of Python's own plain classes."""
     if isinstance(value, Enum):
         _feed(state, str(value.value))
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
-        named = cast("Callable[..., Any]", value)
-        _write(state, "name", f"{named.__module__}.{named.__qualname__}".encode())
-        code = getattr(value, "__code__", None)
-        if code is not None:  # two lambdas have one name
-            _feed_code(state, code)
-            held = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
-            for item in (getattr(value, "__defaults__", None), getattr(value, "__kwdefaults__", None), *held):
-                try:
-                    _write(state, "held", digest(item).encode())
-                except TypeError:  # what has no canonical form is known by its kind only
-                    _write(state, "held", type(item).__qualname__.encode())
-    elif value is None or isinstance(value, bool | int | str):
+        _feed_named(state, cast("Callable[..., Any]", value))
+    elif isinstance(value, int | str):
         _write(state, type(value).__name__, str(value).encode())
     elif isinstance(value, float):
         _write(state, "float", value.hex().encode())
@@ -57,20 +64,37 @@ def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
         said = (f.name for f in fields(value) if f.metadata.get("digest", True))
         _feed(state, {name: getattr(value, name) for name in said})
     elif isinstance(value, Mapping):
-        _write(state, "mapping", str(len(value)).encode())
-        for key, item in value.items():
-            _feed(state, key)
-            _feed(state, item)
+        _feed_mapping(state, value)
     elif isinstance(value, AbstractSet):
         _feed(state, sorted(digest(item) for item in value))
     elif hasattr(value, "tobytes") and hasattr(value, "dtype"):
         _write(state, f"array {value.dtype.str} {value.shape}", value.tobytes())
     elif isinstance(value, Sequence):
-        _write(state, "sequence", str(len(value)).encode())
-        for item in value:
-            _feed(state, item)
+        _feed(state, list(value))
     else:
         raise TypeError(f"a {type(value).__name__} has no canonical form")
+
+
+def _feed_mapping(state: HASH, value: Mapping[Any, Any]) -> None:
+    _write(state, "mapping", str(len(value)).encode())
+    for key, item in value.items():
+        _feed(state, key)
+        _feed(state, item)
+
+
+def _feed_named(state: HASH, named: Callable[..., Any]) -> None:
+    """A class, or a function with what it does and what it holds: two lambdas have one name."""
+    _write(state, "name", f"{named.__module__}.{named.__qualname__}".encode())
+    code = getattr(named, "__code__", None)
+    if code is None:
+        return
+    _feed_code(state, code)
+    held = [cell.cell_contents for cell in getattr(named, "__closure__", None) or ()]
+    for item in (getattr(named, "__defaults__", None), getattr(named, "__kwdefaults__", None), *held):
+        try:
+            _write(state, "held", digest(item).encode())
+        except TypeError:  # what has no canonical form is known by its kind only
+            _write(state, "held", type(item).__qualname__.encode())
 
 
 def _feed_code(state: HASH, code: CodeType) -> None:
