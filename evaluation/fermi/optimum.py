@@ -1,6 +1,7 @@
 """The exact minimiser of loss and penalty, without clip, samples or noise: what a private fit can at best come near.
 
-    minimise over theta   mean log loss + lambda * ERMI(F, s),     or  sum over y of p(y) ERMI(F, s | y)  for odds
+    minimise over theta   mean log loss + lambda * ERMI(F, s)                               for parity
+                                        + lambda * sum over y of weight(y) ERMI(F, s | y)   for odds
 
 NOT PRIVATE, and of public rows only. Where it falls short of a wish, such as a violation that shrinks with lambda, the
 objective does, and no learning rate, averaging or budget can help.
@@ -40,6 +41,8 @@ class Objective:
     """The true class, 0 or 1."""
     cell: NDArray[np.intp]
     """The number of true class (0 for parity) and group, groups last."""
+    weights: Floats
+    """How much each true class counts in the penalty; 1 for parity."""
     groups: int
     penalty: float
 
@@ -53,17 +56,16 @@ class Objective:
         return loss + self.penalty * value, residuals @ self.x / size
 
     def _ermi(self, chances: Floats) -> tuple[float, Floats]:
-        """ERMI, the mean over true classes by their shares; and its derivatives by the sum of F, by cell and class."""
+        """ERMI, the weighted sum over true classes; and its derivatives by the sum of F, by cell and class."""
         size = len(self.y)
-        count = np.bincount(self.cell, minlength=-(-int(self.cell.max() + 1) // self.groups) * self.groups) / size
+        count = np.bincount(self.cell, minlength=len(self.weights) * self.groups) / size
         second = np.bincount(self.cell, chances, len(count)) / size
         sums = np.stack([count - second, second], axis=-1).reshape(-1, self.groups, CLASSES)
         group = np.maximum(count.reshape(-1, self.groups, 1), 1e-300)
         said = np.maximum(sums.sum(axis=1, keepdims=True), 1e-300)
-        given = count.reshape(-1, self.groups).sum(axis=1)
         part = (sums**2 / group).sum(axis=1, keepdims=True) / said
-        steep = given[:, None, None] * (2 * sums / (group * said) - part / said)
-        return float((given * (part.sum(axis=(1, 2)) - 1)).sum()), steep.reshape(-1, CLASSES)
+        steep = self.weights[:, None, None] * (2 * sums / (group * said) - part / said)
+        return float((self.weights * (part.sum(axis=(1, 2)) - 1)).sum()), steep.reshape(-1, CLASSES)
 
 
 def minimisers(
@@ -90,11 +92,15 @@ def minimisers(
     y = rows.codes[task.target].astype(np.intp)
     codes = [rows.codes[name].astype(np.intp) for name in task.settings.groups]
     group = np.ravel_multi_index(codes, schema.shape(task.settings.groups))
-    cell = group if task.given == 1 else y * task.groups + group
+    cell, weights = group, np.ones(1)
+    if task.given > 1:
+        cell, weights = y * task.groups + group, np.full(CLASSES, 1 / CLASSES)
+        if task.settings.odds_weights == "shares":
+            weights = np.bincount(y, minlength=CLASSES) / len(y)
     theta, found = np.zeros(x.shape[1]), []
     for penalty in penalties:
         best = minimize(
-            Objective(x, y, cell, task.groups, penalty), theta, jac=True, method="L-BFGS-B",
+            Objective(x, y, cell, weights, task.groups, penalty), theta, jac=True, method="L-BFGS-B",
             bounds=[(-task.settings.radius, task.settings.radius)] * len(theta), options={"maxiter": 1000},
         )  # fmt: skip
         theta = best.x

@@ -186,14 +186,16 @@ def test_the_exact_objective_is_the_loss_and_the_penalty_with_its_gradient(given
     rng = np.random.default_rng(0)
     x, y, group = rng.normal(size=(300, 4)), rng.integers(2, size=300), rng.integers(3, size=300)
     cell = group if given == 1 else 3 * y + group
-    objective, theta = Objective(x, y, cell, 3, 1.7), rng.normal(size=4)
+    weights = np.array([0.3, 0.9])[:given]
+    objective, theta = Objective(x, y, cell, weights, 3, 1.7), rng.normal(size=4)
     value, gradient = objective(theta)
     chances = 1 / (1 + np.exp(-x @ theta))
     f = np.stack([1 - chances, chances], axis=1)
     loss = -np.log(f[np.arange(300), y]).mean()
     parts = [y == c for c in (0, 1)] if given == 2 else [np.full(300, True)]
     penalty = sum(
-        part.mean() * ermi(np.array([f[part & (group == g)].sum(axis=0) for g in range(3)])) for part in parts
+        weight * ermi(np.array([f[part & (group == g)].sum(axis=0) for g in range(3)]))
+        for weight, part in zip(weights, parts, strict=True)
     )
     assert value == pytest.approx(loss + 1.7 * penalty, rel=1e-12)
     step = 1e-6 * np.eye(4)
@@ -201,16 +203,21 @@ def test_the_exact_objective_is_the_loss_and_the_penalty_with_its_gradient(given
     assert gradient == pytest.approx(numeric, rel=1e-6, abs=1e-9)
 
 
-@pytest.mark.parametrize("criterion", ["parity", "odds"])
-def test_a_fit_without_noise_and_clip_comes_near_the_exact_minimiser(criterion):
+@pytest.mark.parametrize(("criterion", "weights"), [("parity", "alike"), ("odds", "alike"), ("odds", "shares")])
+def test_a_fit_without_noise_and_clip_comes_near_the_exact_minimiser(criterion, weights):
+    rare = PROBLEM.frame[(PROBLEM.frame.Y == "no") | (PROBLEM.frame.index % 4 == 0)]
     settings = {
-        "target": "Y", "groups": ["S"], "criterion": criterion, "clip": 100.0, "iterations": 800, "sampling": 1.0,
-        "tail": 0.1,
+        "target": "Y", "groups": ["S"], "criterion": criterion, "odds_weights": weights, "clip": 100.0,
+        "iterations": 800, "sampling": 1.0, "tail": 0.1,
     }  # fmt: skip
-    (best,) = minimisers(PROBLEM.frame, PROBLEM.schema, [2.0], settings=settings)
-    column = Column(2.0, math.inf, 0)
-    (model,) = fitted(PROBLEM.frame, PROBLEM.schema, [column], delta=1e-6, settings=settings)
+    (best,) = minimisers(rare, PROBLEM.schema, [2.0], settings=settings)
+    (model,) = fitted(rare, PROBLEM.schema, [Column(2.0, math.inf, 0)], delta=1e-6, settings=settings)
     assert np.abs(model.theta - best.theta).max() < 0.05
+    (other,) = minimisers(rare, PROBLEM.schema, [2.0], settings={**settings, "criterion": "odds"} | OTHER[weights])
+    assert np.abs(other.theta - best.theta).max() > 0.1
+
+
+OTHER = {"alike": {"odds_weights": "shares"}, "shares": {"odds_weights": "alike"}}
 
 
 @pytest.mark.parametrize("settings", [{"network": "mlp"}, {"groups": ["Y"], "target": "T"}])
