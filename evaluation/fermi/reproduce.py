@@ -53,7 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--adult", metavar="FILE", type=Path, help="Adult (CSV), by sex")
     parser.add_argument("--law", metavar="FILE", type=Path, help="law school data (CSV), by race")
     parser.add_argument("--acs", metavar="FILE", type=Path, help="ACS person records (Parquet), by race and by sex")
-    parser.add_argument("--only", choices=("images",), help="a convolutional network on made-up images; needs PyTorch")
+    parser.add_argument(
+        "--only", choices=("images",), help="a network on made-up images, in about ten minutes; needs PyTorch"
+    )
     parser.add_argument("--seeds", metavar="N", type=int, help="fits of each setting (10; images: 3)")
     parser.add_argument("--iterations", metavar="N", type=int, default=1000, help="steps of a fit (1000)")
     parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")

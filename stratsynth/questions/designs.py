@@ -32,7 +32,8 @@ class Coded(Design):
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
         if self.columns:
             Design.check(self, what, schema)
-        if not all(is_plain_tuple(pairs, tuple) for pairs in (self.reference, self.interactions)):
+        several = self.reference, self.interactions
+        if not all(is_plain_tuple(pairs, tuple) and all(is_plain_tuple(p, str) for p in pairs) for pairs in several):
             raise MechanismError(f"{what}: references and interactions are tuples of pairs.")
         for name, level in self.reference:
             column = schema.columns.get(name)
