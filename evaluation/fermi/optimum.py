@@ -84,10 +84,12 @@ def minimisers(
     """
     from scipy.optimize import minimize
 
-    plain = settings.get("network") is None
-    task, rows = sized(train, schema, {**settings, "penalty": 1.0}) if plain else (None, None)
-    if task is None or task.link != "logistic":
-        raise UsageError("the exact minimiser is found for logistic models alone: two classes, and no network.")
+    alone = UsageError("the exact minimiser is found for logistic models alone: two classes, and no network.")
+    if settings.get("network") is not None:
+        raise alone
+    task, rows = sized(train, schema, {**settings, "penalty": 1.0})
+    if task.link != "logistic":
+        raise alone
     x = features(task.design, rows).T
     y = rows.codes[task.target].astype(np.intp)
     codes = [rows.codes[name].astype(np.intp) for name in task.settings.groups]
