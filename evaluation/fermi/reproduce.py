@@ -198,8 +198,8 @@ def _best(problem: data.Problem, criterion: str, weights: str = WEIGHTS[0]) -> s
     grown = frame["penalty"][1:][np.diff(frame["violation"]) > ALIKE]
     if len(grown):
         lines.append(
-            f"- from one lambda to the next their violation grows at {', '.join(f'{p:g}' for p in grown)}: there the "
-            "penalty, and not privacy, is what limits fermi."
+            f"- from one lambda to the next their violation grows at {', '.join(f'{p:g}' for p in grown)}: the penalty "
+            "alone does not promise less of it, and no budget would help."
         )
     return "\n".join(lines)
 
