@@ -30,7 +30,7 @@ class Coded(Design):
         """As for `Design`; references are levels of their columns, and interactions are pairs of different columns."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
-        if self.columns:
+        if type(self.columns) is not tuple or self.columns:
             Design.check(self, what, schema)
         several = self.reference, self.interactions
         if not all(is_plain_tuple(pairs, tuple) and all(is_plain_tuple(p, str) for p in pairs) for pairs in several):
