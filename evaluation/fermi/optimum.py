@@ -48,8 +48,10 @@ class Objective:
 
     def __call__(self, theta: Floats) -> tuple[float, Floats]:
         """Its value and its gradient."""
+        from scipy.special import expit
+
         logits, size = self.x @ theta, len(self.y)
-        chances = 1 / (1 + np.exp(-logits))
+        chances = expit(logits)
         loss = float((np.logaddexp(0, logits) - self.y * logits).mean())
         value, steep = self._ermi(chances)
         residuals = chances - self.y + self.penalty * (steep[:, 1] - steep[:, 0])[self.cell] * chances * (1 - chances)
@@ -61,8 +63,8 @@ class Objective:
         count = np.bincount(self.cell, minlength=len(self.weights) * self.groups) / size
         second = np.bincount(self.cell, chances, len(count)) / size
         sums = np.stack([count - second, second], axis=-1).reshape(-1, self.groups, CLASSES)
-        group = np.maximum(count.reshape(-1, self.groups, 1), 1e-300)
-        said = np.maximum(sums.sum(axis=1, keepdims=True), 1e-300)
+        group = np.maximum(count.reshape(-1, self.groups, 1), 1e-150)
+        said = np.maximum(sums.sum(axis=1, keepdims=True), 1e-150)
         part = (sums**2 / group).sum(axis=1, keepdims=True) / said
         steep = self.weights[:, None, None] * (2 * sums / (group * said) - part / said)
         return float((self.weights * (part.sum(axis=(1, 2)) - 1)).sum()), steep.reshape(-1, CLASSES)
