@@ -216,6 +216,8 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         remedy = ' Take engine = "memory".' if served(table.backend.reads) < served(Memory.reads) else ""
+        if table.source is not None and table.source.engine is not None:
+            remedy = ' Write the rows to a Parquet file, and take engine = "memory".'
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.{remedy}")
     if how.public_rows_only and not table.public:
         raise Unsupported(

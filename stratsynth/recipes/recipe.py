@@ -127,6 +127,8 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
+            table=self.data.table,
+            query=self.data.query,
         )
 
     def schema(self) -> Schema:

@@ -28,14 +28,29 @@ class DataSection:
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", or "auto", which decides by the declared size and the schema."""
+    """What holds the rows: "memory", "stream", "duckdb", or "auto", by the file's kind and the declared size."""
+    table: str | None = None
+    """Of a database, the table whose rows are the records."""
+    query: str | None = None
+    """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse an engine that there is not, as a plan has to."""
+        """Refuse an engine that there is not, and what names no rows of a database, as a plan has to."""
+        if self.holds == "duckdb":
+            from stratsynth.data.duckdb_source import check_names
+
+            check_names(self.path, self.table, self.query)
         if self.engine != "auto":
             from stratsynth.data.backends import check_engine
 
             check_engine(self.engine)
+
+    @property
+    def holds(self) -> str:
+        """The engine, with "duckdb" for "auto" where the rows lie in a database."""
+        from stratsynth.data.sources import is_database
+
+        return "duckdb" if self.engine == "auto" and is_database(self.path, self.table, self.query) else self.engine
 
 
 @dataclass(frozen=True)

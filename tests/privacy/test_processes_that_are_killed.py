@@ -36,7 +36,7 @@ def parts(folder):
 # SIGTERM and SIGKILL of a fit
 
 WHERE = {
-    "while rows are written": Fault("stratsynth.data.sources:write_table"),
+    "while rows are written": Fault("stratsynth.data.writing:write_table"),
     "before the release has its name": Fault("pathlib:Path.rename"),
     "while it reads": Fault("stratsynth.driver.answering:Answerer.answer"),
 }
