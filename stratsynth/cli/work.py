@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(
-    path: Path, out: Path | None, workers: int = 1, new_account: str | None = None
+    path: Path, out: Path | None, workers: int | str | None = None, new_account: str | None = None
 ) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress

@@ -103,6 +103,8 @@ class ReleaseSection:
     """The release's folder; `release` beside the recipe when not given."""
     seed: int | None = None
     """The seed of post-processing, at least 0. Noise is never seeded."""
+    workers: int | str = 1
+    """What fits the strata's models: a number of processes; "processes"; "dask" or "ray", perhaps with an address."""
     csv: bool = False
     """Whether the table is written as CSV too."""
     title: str | None = None
@@ -111,7 +113,11 @@ class ReleaseSection:
     """Who publishes it, for its citation."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative seed, and what is no title."""
+        """Refuse a negative seed, workers that there are not, and what is no title."""
+        if self.workers != 1:
+            from stratsynth.driver.solving import check_workers
+
+            check_workers(self.workers)
         check_seed(self.seed)
         check_line("[release] title", self.title)
         check_line("[release] publisher", self.publisher)
@@ -149,6 +155,7 @@ def _keys(cls: type[Any]) -> dict[str, Any]:
         if is_dataclass(hint):
             found |= _keys(hint)  # type: ignore[arg-type]  # a class
             continue
-        kind = get_args(hint)[0] if isinstance(hint, types.UnionType) else hint  # of `int | None`
-        found[key] = get_origin(kind) or kind
+        optional = isinstance(hint, types.UnionType) and type(None) in get_args(hint)  # as in `int | None`
+        kind = get_args(hint)[0] if optional else hint
+        found[key] = kind if isinstance(kind, types.UnionType) else get_origin(kind) or kind
     return found

@@ -53,7 +53,7 @@ def rows(text):
         ('source = "raked"', "margins start"),
         ('source = "invariant"', "path citation"),
         ("[budget]", "epsilon delta neighbours ledger ledger_epsilon account strata"),
-        ("[release]", "rows directory seed csv title publisher"),
+        ("[release]", "rows directory seed workers csv title publisher"),
         (
             "[compare]",
             (
