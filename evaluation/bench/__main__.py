@@ -13,8 +13,7 @@ ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "sc
 """The parts that can be measured alone."""
 
 
-def main() -> int:
-    """Run one benchmark and print its figures."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -37,6 +36,10 @@ def main() -> int:
     parser.add_argument(
         "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
     )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+    )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
@@ -48,6 +51,12 @@ def main() -> int:
         "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
         help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
     )  # fmt: skip
+    return parser
+
+
+def main() -> int:
+    """Run one benchmark and print its figures."""
+    parser = _parser()
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
@@ -68,7 +77,9 @@ def main() -> int:
             by=arguments.by, shares=arguments.shares,
         )  # fmt: skip
     elif arguments.name == "answers":
-        figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
+        figures = module.run(
+            seeds=seeds, only=arguments.only, acs=arguments.acs, jobs=arguments.jobs, out=arguments.out
+        )
     elif arguments.name == "weights":
         figures = module.run(arguments.samples, arguments.acs)
     elif arguments.name == "scale":

@@ -113,8 +113,18 @@ def read_tables(
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
 
 
+def of_tables(measurements: pa.Table) -> pa.Table:
+    """The measurements that are cells of tables, and none of the noisy sums."""
+    if "sum" not in measurements.column_names:
+        return measurements
+    import pyarrow.compute as pc
+
+    return measurements.filter(pc.equal(measurements.column("sum").cast("string"), ""))
+
+
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
     """Each measured table: the label of its stratum, its columns, its cells row-major, and sigma."""
+    table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
     if len(cells) and (not len(starts) or starts[0] != 0):
