@@ -5,7 +5,8 @@ what these very people say, the one for noise and sampling what the population s
 measure, that fit counts neither way, and the part of such cells is printed.
 
 Intervals of one fit share its noise, so that the Monte Carlo error of a coverage is worked out from fits, not from
-intervals. A coverage is judged where twice this error is within what is allowed, or where it is wrong beyond both.
+intervals. A coverage is judged where this error is at most `KNOWN` of what is allowed, or where it is off by more than
+what is allowed and twice the error.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ POPULATION = 2_000_000
 LEVELS = (0.9, 0.95)
 WITHIN = {"noise": 0.02, "noise and sampling": 0.03}
 """How far coverage may be from its level."""
+FEW = 100
+"""Of fewer intervals nothing is said."""
+KNOWN = 0.6
+"""How large a part of what is allowed the Monte Carlo error may be."""
 GROUP = "RAC1P"
 SIZES = {"under 100": 0.0, "100 to 999": 100.0, "1,000 and more": 1_000.0}
 """Classes of groups by their expected number of people."""
@@ -183,10 +188,10 @@ def _figure(what: str, hits: NDArray[np.int8], level: float, within: float) -> F
     # of fewer than ten fits the spread is not known; no coverage of a few intervals is better known than of a sample
     error = max(float(np.sqrt((each**2).sum())) / number, float(np.sqrt(level * (1 - level) / number)))
     away, fits = abs(value - level), int(known.any(axis=1).sum())
-    clear = 2 * error <= within or away > within + 2 * error
+    clear = error <= KNOWN * within or away > max(within, 2 * error)
     said = f"{100 * level:g} within {100 * within:g} points; {number:,} intervals of {fits:,} fits"
-    verdict = away <= within if clear else None
-    more = "" if clear else "; too few to judge"
+    verdict = away <= within if clear and number >= FEW else None
+    more = "; too few to judge" if verdict is None else ""
     return Figure(
         what, 100 * value, "%", len(hits), None, f"{said}, Monte Carlo error {100 * error:.2f}{more}", verdict
     )

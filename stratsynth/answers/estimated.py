@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Group = Mapping[str, frozenset[str]]
 """For some columns, the levels that a group has."""
-HIDDEN = "for all that is known there may be no such rows, or the interval is half as wide as all that can be"
+HIDDEN = "noise hides how many such rows there are, or makes the interval half as wide as all that can be"
 WEIGHED = "the groups' means by the release's shares"
 
 

@@ -34,8 +34,10 @@ CHOSEN = (
     "covers the question was chosen, and takes the noise of each table as it is by itself."
 )
 """What intervals are conditional on where a mechanism chooses its tables."""
-HIDDEN = "for all that is known there may be no such rows"
-BLURRED = "for all that is known there may be no such rows, or the interval is half as wide as all that can be"
+HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
+BLURRED = (
+    f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
+)
 
 
 class Answers:

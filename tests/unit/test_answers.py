@@ -18,6 +18,7 @@ from stratsynth.answers.ask import answers
 from stratsynth.answers.intervals import Quotient
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
+from stratsynth.answers.told import HIDDEN
 from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
@@ -118,8 +119,33 @@ def test_a_group_that_may_be_empty_has_counts_and_no_rates():
     found = release.query(["WORK"], by=["SEX", "GROUP"], statistic="rate")
     empty = found[(found.SEX == "2") & (found.GROUP == "b")]
     assert set(empty.status) == {"not_estimable"}
-    assert set(empty.note) == {"for all that is known there may be no such rows"}
+    assert set(empty.note) == {HIDDEN}
     assert set(release.query(["AGE"], by=["SEX", "GROUP"], statistic="quantile").status) >= {"not_estimable"}
+
+
+def public_sizes(release, people, verdict="agrees"):
+    """The same release, whose certificate states this public size for one group."""
+    stated = [
+        {**each, "declared": people, "verdict": verdict} if each["stratum"] == "1|a" else each
+        for each in release.certificate["declared_and_measured"]
+    ]
+    return dataclasses.replace(release, certificate={**release.certificate, "declared_and_measured": stated})
+
+
+@pytest.mark.parametrize("statistic", ["rate", "mean", "quantile"])
+def test_a_group_that_noise_hides_by_its_public_size_has_no_quotient_however_large_it_looks(clear, statistic):
+    columns = ["WORK"] if statistic == "rate" else ["AGE"]
+    asked = {"columns": columns, "by": ["SEX", "GROUP"], "statistic": statistic}
+
+    def known(release):
+        found = release.query(**asked)
+        return set(found[(found.SEX == "1") & (found.GROUP == "a")].status)
+
+    assert "not_estimable" not in known(clear)
+    assert known(public_sizes(clear, 0.01)) == {"not_estimable"}
+    assert "not_estimable" not in known(public_sizes(clear, 0.01, "far more"))  # what was declared is wrong
+    whole = public_sizes(clear, 0.01).query(columns, by=["SEX"], statistic=statistic)
+    assert "not_estimable" not in set(whole.status)
 
 
 @pytest.mark.parametrize(("rows", "known"), [(28.0, False), (32.0, True)])
