@@ -43,6 +43,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
     )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+    )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
@@ -88,7 +92,9 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "acs": arguments.acs, "base": arguments.base, "seeds": seeds, "rows": arguments.rows, "by": arguments.by,
             "shares": arguments.shares, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
-        "answers": {"seeds": seeds, "only": only, "acs": arguments.acs},
+        "answers": {
+            "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out
+        },
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
         "frames": {"tables": arguments.tables},
