@@ -18,14 +18,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
+from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import Workload, check_candidates
+from stratsynth.adapters.tilted import arbitrated
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
@@ -95,13 +97,14 @@ class AIM(Poolable[Graphical]):
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
         return budget.zcdp()
 
-    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[GraphicalLearner]:
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure all columns; then choose, measure and fit until the budget is spent."""
         schema = public.schema
-        learner = GraphicalLearner(
+        own = GraphicalLearner(
             schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
             iterations=self.iterations, engine=self.engine,
         )  # fmt: skip
+        learner = arbitrated(own, public)
         # Algorithm 3: measure every column, and fit the first model
         first = self._first(public, allot.rho)
         if schema.names:

@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from stratsynth.adapters.tilted import tilted_to
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
-from stratsynth.questions import Counts, NoisyTable, Program, Question, counts
+from stratsynth.questions import Counts, NoisyTable, Program, Question, Work, counts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,24 +28,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Independent(Mechanism["Product"]):
+class Independent(Mechanism[TableModel]):
     """The mechanism: spend everything on the one-way marginals."""
 
     name: ClassVar[str] = "independent"
-    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts})
+    needs: ClassVar[frozenset[type[Question]]] = frozenset({Counts, Work})
     returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
+    takes_prior: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""
         return budget.zcdp()
 
-    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Product]:
-        """Ask for all one-way tables at once; no randomness of our own is needed."""
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
+        """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
         schema = public.schema
         tables = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
-        return Product.of(schema, tables)
+        tilted = yield from tilted_to(tables, public)
+        return Product.of(schema, tables) if tilted is None else tilted.model
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from stratsynth.adapters.engine import Graphical, Problem
@@ -23,8 +23,10 @@ from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.graphical import GraphicalLearner
+from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
+from stratsynth.adapters.tilted import against
 
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
@@ -84,15 +86,15 @@ class MST(Poolable[Graphical]):
         check_cells("mst", list(combinations(schema.names, 2)), schema)  # what the choices ask about
         return budget.zcdp()
 
-    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[GraphicalLearner]:
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure, choose, measure, fit."""
         return (yield from self._learned(public, allot, rehearsed=False))
 
-    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Graphical]:
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """The same charges; after the first choice, of the pairs of one column only: d choices among d^2 take time."""
         return (yield from self._learned(public, allot, rehearsed=True)).model
 
-    def _learned(self, public: Public, allot: Allotment, *, rehearsed: bool) -> Program[GraphicalLearner]:
+    def _learned(self, public: Public, allot: Allotment, *, rehearsed: bool) -> Program[Learner[Any]]:
         schema = public.schema
         if len(schema.names) < 2:
             ones = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
@@ -108,12 +110,16 @@ class MST(Poolable[Graphical]):
         rules, held = held_together(forbidden(schema), sizes, [table.clique for table in twos])
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
         total = records(ones, public.size)
-        problem = Problem(sizes, tables, total, rules, prior=self.prior, iterations=self.iterations)
-        solution = yield from work(engine(self.engine), problem)
-        return GraphicalLearner(
+        own = GraphicalLearner(
             schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
-            iterations=self.iterations, solution=solution,
+            iterations=self.iterations,
         )  # fmt: skip
+        arbiter = yield from against(own, public, len(ones), lambda pairs: _apart(pairs, ones))
+        if arbiter is not None:
+            return arbiter
+        problem = Problem(sizes, tables, total, rules, prior=self.prior, iterations=self.iterations)
+        own.solution = yield from work(engine(self.engine), problem)
+        return own
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """All pairs of columns, and the columns."""
@@ -150,6 +156,12 @@ def _tree(
         old, new = part[edge[0]], part[edge[1]]
         part = {name: new if number == old else number for name, number in part.items()}
     return tuple(chosen)
+
+
+def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:
+    """The pairs' probabilities if columns were independent: what is known of pairs before one is measured."""
+    share = {table.clique[0]: _distribution(table) for table in ones}
+    return [np.multiply.outer(share[a], share[b]) for a, b in pairs]
 
 
 def _distribution(table: NoisyTable) -> NDArray[np.float64]:

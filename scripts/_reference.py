@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from stratsynth.cli.app import app
 from stratsynth.mechanisms.registry import load
+from stratsynth.priors import prior
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection
 from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
 from stratsynth.schema.rules import Rule
@@ -100,6 +101,14 @@ def recipe() -> str:
             _heading(cls),
             _table([*_keys(cls, leave=("groups",)), *(_keys(Groups) if cls is StrataSection else ())]),
         ]
+    rows = [
+        (key, _WORDS[kind.__name__], "not given", prior.HELP[key]) for key, kind in prior.KEYS.items()
+    ]  # fmt: skip
+    parts += [
+        "## [prior]",
+        "What is public already, which the fit starts from; see [priors](../guide/priors.md).",
+        _table(rows),
+    ]
     parts += ["## [weights]", "Where the shares of the strata come from: `source`, and the keys that belong to it."]
     for source, keys in weights.KEYS.items():
         rows = [

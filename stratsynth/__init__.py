@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stratsynth.fitting import fit
     from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
+    from stratsynth.priors import Prior
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
@@ -52,6 +53,7 @@ _HOME = {
     "Neighbours": "accounting.budget",
     "Nested": "schema",
     "Numeric": "schema",
+    "Prior": "priors",
     "Recipe": "recipes.recipe",
     "Release": "release",
     "Schema": "schema",
@@ -75,6 +77,7 @@ __all__ = [
     "Neighbours",
     "Nested",
     "Numeric",
+    "Prior",
     "Recipe",
     "Release",
     "Schema",

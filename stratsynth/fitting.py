@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stratsynth.driver.solving import Workers
     from stratsynth.noise import Entropy
     from stratsynth.planning.rehearsal import Rehearsal
+    from stratsynth.priors import Prior
     from stratsynth.questions import Answer
     from stratsynth.release import Release
 
@@ -37,6 +38,7 @@ def fit(
     entropy: Entropy | None = None,
     workers: Workers = 1,
     progress: bool | None = None,
+    prior: Prior | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
@@ -56,6 +58,8 @@ def fit(
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
         progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
+        prior: What is public already, such as last year's file: see `Prior`. The fit starts from it, and leaves it
+            where paid answers disagree.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -66,13 +70,15 @@ def fit(
         StratsynthError: What failed after a charge, which stands.
     """
     if not wanted(progress):
-        with fitted(mechanism, table, budget, seed=seed, entropy=entropy, workers=workers) as release:
+        with fitted(
+            mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, prior=prior
+        ) as release:  # fmt: skip
             return release
     with (
         bar("fitting") as tick,
         fitted(
             mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, tick=lambda: tick(None, None),
-            foretold=lambda rehearsal: tick(0, rehearsal.moments),
+            foretold=lambda rehearsal: tick(0, rehearsal.moments), prior=prior,
         ) as release,
     ):  # fmt: skip
         return release
@@ -90,6 +96,7 @@ def fitted(
     ready: Callable[[], object] = lambda: None,
     foretold: Callable[[Rehearsal], object] = lambda _: None,
     workers: Workers = 1,
+    prior: Prior | None = None,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
 
@@ -105,6 +112,7 @@ def fitted(
         ready: Called before a new reservation; raises where the release could not be saved.
         foretold: Called with the rehearsal of the fit before anything is reserved.
         workers: As for `fit`.
+        prior: As for `fit`; what is prepared has its own.
     """
     import numpy as np
 
@@ -124,7 +132,7 @@ def fitted(
     check_workers(workers)
     source = entropy or SystemEntropy()
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
-    prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready)
+    prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready, prior=prior)
     if Raw not in prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
         rehearsal = rehearse(prepared)
         check_effort(seconds(prepared, rehearsal))
@@ -198,10 +206,11 @@ def _judged(
     *,
     private: bool = True,
     ready: Callable[[], object] = lambda: None,
+    prior: Prior | None = None,
 ) -> tuple[Prepared, Request]:
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
     from stratsynth.data.backends import Memory
-    from stratsynth.data.same import refuse_same, refuse_same_content
+    from stratsynth.data.same import PRIOR, refuse_same, refuse_same_content
     from stratsynth.driver.handlers import served
 
     _check_table(table)
@@ -211,12 +220,14 @@ def _judged(
     check_seed(seed)
     if isinstance(mechanism, Prepared):
         prepared, facts = mechanism, mechanism.public
+        if prior is not None:
+            raise UsageError("what is prepared has its prior already; give it to `prepare`.")
         if (prepared.declared or facts.schema, facts.size, prepared.budget) != (
             table.schema, table.declared_size, protecting(budget, table.schema)
         ):  # fmt: skip
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     else:
-        prepared = prepare(mechanism, table.schema, budget, table.declared_size)
+        prepared = prepare(mechanism, table.schema, budget, table.declared_size, prior)
     how = prepared.mechanism
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
@@ -232,11 +243,15 @@ def _judged(
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
     if table.source is not None:
         refuse_same(table.source, origins)
+    priors = () if table.public or prepared.public.prior is None else prepared.public.prior.origins
+    if table.source is not None:
+        refuse_same(table.source, priors, PRIOR)
 
     def final() -> None:
         """The last refusals, which a resumed fit has passed before."""
         ready()
         refuse_same_content(table.backend, origins)
+        refuse_same_content(table.backend, priors, PRIOR)
 
     return prepared, request_of(prepared, seed, private=private, ready=final)
 
@@ -255,5 +270,6 @@ def request_of(
 ) -> Request:
     """What a fit asks of the ledger: public facts decide it, without the data."""
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
-    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private)
+    given = () if facts.prior is None else (facts.prior.digest,)
+    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
@@ -29,9 +29,11 @@ from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.shared.fit_inputs import records
+from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, check_candidates
+from stratsynth.adapters.tilted import arbitrated, tilted_to
 
 from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
@@ -122,7 +124,7 @@ class GEM(Poolable[ProductMixture]):
             )
         return budget.zcdp()
 
-    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[MixtureLearner]:
+    def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure all columns; then choose, measure and train in rounds."""
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
@@ -133,8 +135,9 @@ class GEM(Poolable[ProductMixture]):
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
         if not rounds:
-            return self._independent(schema, ones, total, rng)
-        learner = self._learner(schema, ones, total, rng)
+            tilted = yield from tilted_to(ones, public, total)
+            return self._independent(schema, ones, total, rng) if tilted is None else tilted
+        learner = arbitrated(self._learner(schema, ones, total, rng), public)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
         # the paper's adaptive measurements, a round each: update the generator, select by the largest error, measure

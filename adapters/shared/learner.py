@@ -52,6 +52,10 @@ class Learner(ABC, Generic[M]):
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
         """The probabilities of some columns' cells in the model that was fitted last."""
 
+    def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+        """The expected counts of some columns' cells, in records."""
+        return [np.asarray(table * self.total, np.float64) for table in self.marginals(cliques)]
+
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those of some candidates whose tables the model could take in without growing too large; by default all."""
         return dict(cliques)

@@ -38,6 +38,11 @@ class Poolable(Mechanism[M]):
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """What a stratum may measure with this much zCDP to move everybody's model, and how much each matters."""
 
+    @property
+    def takes_prior(self) -> bool:
+        """The learners of all that pool start from prior rows too; see `stratsynth.adapters.tilted`."""
+        return True
+
     def stratum_rounds(self, usual: int) -> int:
         """Into how many rounds a stratum divides its budget; `usual` is what public sizes say."""
         return usual

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from stratsynth.evaluation.bench.figures import Figure
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim")}
@@ -27,9 +27,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not simulated "
-        "people; of answers for --only tables; census: a state's person records of 2024; weights: person records with "
-        "PWGTP (Parquet), besides simulated people",
+        help="synth, pooled, prior, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not "
+        "simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
+        "records with PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
         "--only",
@@ -37,18 +37,24 @@ def _parser() -> argparse.ArgumentParser:
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone",
     )
     parser.add_argument(
-        "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"
-    )
-    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled: instead of 0.1, 0.3, 1, 3, 10")
+        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "all"), default="mst",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior: the mechanism, or all of them",
+    )  # fmt: skip
+    parser.add_argument("--prior", metavar="FILE", help="prior: the year before of the file of --acs (CSV)")
+    parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
+    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
     parser.add_argument(
-        "--seeds", type=int, metavar="N", help="pooled, predict, answers: repetitions, 5 by default, of answers 1,000"
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="pooled, prior, predict, answers: repetitions, 5 by default, of answers 1,000",
     )
     parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
     parser.add_argument(
         "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
     )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
-    parser.add_argument("--rows", type=int, metavar="N", help="pooled: the number of simulated people")
+    parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
     parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
     parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
@@ -67,7 +73,7 @@ def main() -> int:
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
-    for path in (arguments.acs, arguments.adult, arguments.law, *arguments.tables):
+    for path in (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, *arguments.tables):
         if path is not None and not Path(path).is_file():
             parser.error(f"there is no file {path}.")
     if arguments.name == "census" and arguments.acs is None:
@@ -91,6 +97,11 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         "pooled": {
             "acs": arguments.acs, "base": arguments.base, "seeds": seeds, "rows": arguments.rows, "by": arguments.by,
             "shares": arguments.shares, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "prior": {
+            "acs": arguments.acs, "prior": arguments.prior, "wrong": arguments.wrong, "rows": arguments.rows,
+            "base": arguments.base, "seeds": seeds,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
         "answers": {
             "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out

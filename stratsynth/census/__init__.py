@@ -6,6 +6,7 @@
     schema = census.schema()                       # public: levels, bounds, structural zeros
     weights = census.weights(["SEX", "RAC1P"])     # the exact shares of the population they are drawn from
     others = census.holdout(5_000)                 # more of that population, none of them made above
+    before = census.make(100_000, year=2018)       # the year before: other people, a little drift
 
 Nobody's data, and not an estimate of anything. The shares and conditionals are round figures, written from
 memory of published tables of the U.S. Census Bureau, so that groups differ about as much as they do in the
@@ -40,7 +41,7 @@ PEOPLE = 1 << 40
 """How many people `make` has; those after them are for `holdout`."""
 
 
-def make(rows: int, *, seed: int = 0, offset: int = 0) -> pd.DataFrame:
+def make(rows: int, *, seed: int = 0, offset: int = 0, year: int = 2019) -> pd.DataFrame:
     """Simulated people, one a row.
 
     A person is a function of the seed and the row number alone: `make(10)` is the start of `make(1_000_000)`, and
@@ -50,6 +51,8 @@ def make(rows: int, *, seed: int = 0, offset: int = 0) -> pd.DataFrame:
         rows: How many people.
         seed: Which population of people, all drawn with the same chances.
         offset: The number of the first row.
+        year: 2019, the year of the tables, or up to ten years before or after it: other people, whose chances drift
+            from year to year, while the groups of `shares` keep theirs. Last year's rows are a prior to try.
 
     Returns:
         A frame with the columns, order and types of the schema. Categories are texts, with "N" for not
@@ -59,7 +62,7 @@ def make(rows: int, *, seed: int = 0, offset: int = 0) -> pd.DataFrame:
     _whole("offset", offset)
     if offset + rows > PEOPLE:
         raise UsageError("census: there are 2**40 people; the rows after them are the hold-out's.")
-    return _frame(rows, seed, offset)
+    return _frame(rows, seed, offset, year)
 
 
 def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
@@ -73,7 +76,7 @@ def holdout(rows: int = 5_000, *, seed: int = 0) -> pd.DataFrame:
         A frame as that of `make`.
     """
     _whole("rows", rows)
-    return _frame(rows, seed, PEOPLE)
+    return _frame(rows, seed, PEOPLE, 2019)
 
 
 def schema() -> Schema:
@@ -113,11 +116,12 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'stratsynth.census' has no attribute {name!r}")
 
 
-def _frame(rows: int, seed: int, start: int) -> pd.DataFrame:
-    from stratsynth.census import people
+def _frame(rows: int, seed: int, start: int, year: int) -> pd.DataFrame:
+    from stratsynth.census import people, years
 
     _whole("seed", seed)
-    return people.frame(seed, start, rows)
+    years.check_year(year)
+    return people.frame(seed, start, rows, year)
 
 
 def _whole(name: str, value: object) -> None:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.census.draws import BITS, draws, keys
+from stratsynth.census.draws import BITS, keys
 from stratsynth.census.model import NUMBERS, Codes, schema, tables
+from stratsynth.census.years import YEAR, drawn
 from stratsynth.schema import Categorical
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ ABSENT = {"WKHP": 0, "PINCP": -(2**31), "POVPIP": NUMBERS["POVPIP"] - 1}
 """What stands for none in columns of numbers."""
 
 
-def frame(seed: int, start: int, rows: int) -> pd.DataFrame:
+def frame(seed: int, start: int, rows: int, year: int = YEAR) -> pd.DataFrame:
     """The people of these row numbers, as `stratsynth.census.make` returns them."""
     import pyarrow as pa
 
@@ -47,7 +48,7 @@ def frame(seed: int, start: int, rows: int) -> pd.DataFrame:
 
     columns = schema().columns
     codes = {n: np.empty(rows, np.uint8 if isinstance(c, Categorical) else np.int32) for n, c in columns.items()}
-    for at, chunk in chunks(seed, start, rows):
+    for at, chunk in chunks(seed, start, rows, year):
         for name, whole in codes.items():
             whole[at : at + CHUNK] = chunk[name]
     arrays, fields = [], []
@@ -64,25 +65,26 @@ def frame(seed: int, start: int, rows: int) -> pd.DataFrame:
     return to_pandas(pa.table(arrays, schema=pa.schema(fields)))
 
 
-def chunks(seed: int, start: int, rows: int) -> Iterator[tuple[int, Mapping[str, Codes]]]:
+def chunks(seed: int, start: int, rows: int, year: int = YEAR) -> Iterator[tuple[int, Mapping[str, Codes]]]:
     """The same people a chunk at a time, as codes: of number columns, the numbers, and `ABSENT`."""
     for at in range(0, rows, CHUNK):
-        yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)))
+        yield at, _people(keys(seed, start + at, min(CHUNK, rows - at)), year)
 
 
-def _people(keys: NDArray[np.uint64]) -> Mapping[str, Codes]:
+def _people(keys: NDArray[np.uint64], year: int) -> Mapping[str, Codes]:
     """Each variable drawn given those before it, in the order of the tables."""
     codes: dict[str, Codes] = {}
     for name, table in tables().items():
-        drawn = draws(keys, name)
+        draw = drawn(keys, name, year)
         if name == "PAY":
-            codes["WKHP"] = _between("HOURS", codes["HOURS"], draws(keys, "WKHP"))
-            codes["PINCP"] = _income(codes, table.amounts.take(table.combination(codes)), drawn, draws(keys, "PINCP"))
+            codes["WKHP"] = _between("HOURS", codes["HOURS"], drawn(keys, "WKHP", year))
+            extra = drawn(keys, "PINCP", year)
+            codes["PINCP"] = _income(codes, table.amounts.take(table.combination(codes)), draw, extra)
         elif name == "OTHERS":
-            others = _spread(table.amounts.take(table.combination(codes)), _OTHERS, drawn)
+            others = _spread(table.amounts.take(table.combination(codes)), _OTHERS, draw)
             codes["POVPIP"] = _poverty(codes, others)
         else:
-            codes[name] = table.draw(codes, drawn)
+            codes[name] = table.draw(codes, draw)
         if name == "AGE1":
             codes["AGEP"] = 5 * codes["AGE5"] + codes["AGE1"]
     return codes

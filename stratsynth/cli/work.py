@@ -48,7 +48,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
         from stratsynth.planning.plot import plot
 
         plot(how, schema, budget, picture, declared_size=size)
-    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds)
+    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
     return replace(found, account=_account(recipe))
 
 

@@ -20,29 +20,34 @@ from stratsynth.errors import WeightsError
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
 
-REFUSED = (
-    "{what} is the private table itself: shares from it would be exact counts of confidential rows, released without "
-    "noise. Take published figures, Weights.private (noisy counts, paid from the budget), or a sample of other people."
+WEIGHTS = (
+    "weights: their source is the private table itself: shares from it would be exact counts of confidential rows, "
+    "released without noise. Take published figures, Weights.private (noisy counts, paid from the budget), or a sample "
+    "of other people."
+)
+PRIOR = (
+    "prior: it is the private table itself: the release would give out its rows as they are. Take rows that were "
+    "published, such as last year's file, an earlier release of these data, or no prior."
 )
 KEY_BYTES = 32
 
 
-def refuse_same(private: Source, others: Iterable[Any], what: str = "weights: their source") -> None:
+def refuse_same(private: Source, others: Iterable[Any], refusal: str = WEIGHTS) -> None:
     """Refuse the same file, under whatever name, and the same frame or table object.
 
     Args:
         private: Where the private rows are.
         others: Paths, frames, Arrow tables and sources that are taken for public, or for other people.
-        what: What the message calls them.
+        refusal: What to say then.
 
     Raises:
         WeightsError: One of them is the private table.
     """
     if any(_same(private, other) for other in others):
-        raise WeightsError(REFUSED.format(what=what))
+        raise WeightsError(refusal)
 
 
-def refuse_same_content(private: Backend, others: Iterable[Any], what: str = "weights: their source") -> None:
+def refuse_same_content(private: Backend, others: Iterable[Any], refusal: str = WEIGHTS) -> None:
     """Refuse sources with the very content of the private table, as a copy of its file has. This reads both.
 
     Raises:
@@ -56,7 +61,7 @@ def refuse_same_content(private: Backend, others: Iterable[Any], what: str = "we
     key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")
     mine = private.fingerprint(key)
     if any(fingerprint(source, key) == mine for source in sources):
-        raise WeightsError(REFUSED.format(what=what))
+        raise WeightsError(refusal)
 
 
 def _same(private: Source, other: Any) -> bool:

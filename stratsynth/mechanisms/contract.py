@@ -16,6 +16,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
+from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.base import Returns
 from stratsynth.questions import Program, Question, Raw
 from stratsynth.schema import Schema
@@ -49,6 +50,8 @@ class Public:
     """The columns that the strata above define: a setting may name them, though they may not vary here."""
     exact: bool = True
     """Whether `size` is the declared size times exact shares: those of a sample or of noisy counts are not."""
+    prior: PriorRows | None = None
+    """Public rows that the fit starts from: last year's, say. None without a prior."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been worked out from these facts; see `once`."""
 
@@ -69,7 +72,9 @@ class Public:
     def _within(self, stratum: Stratum, share: float, exact: bool) -> Public:
         size = None if self.size is None else round(self.size * share)
         constant = self.constant.union(stratum.columns)
-        return Public(within(self.schema, (stratum,)), size, self.neighbours, constant, self.exact and exact)
+        schema = within(self.schema, (stratum,))
+        prior = None if self.prior is None else self.prior.within(stratum, schema)
+        return Public(schema, size, self.neighbours, constant, self.exact and exact, prior)
 
 
 def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:
@@ -151,6 +156,11 @@ class Mechanism(ABC, Generic[R_co]):
     def takes_row_count(self) -> bool:
         """Whether it takes the exact number of rows for public, which inside strata would publish every group's."""
         return Raw in self.needs
+
+    @property
+    def takes_prior(self) -> bool:
+        """Whether it starts from `Public.prior` where there is one: a fit with a prior is refused otherwise."""
+        return False
 
     @property
     def public_rows_only(self) -> bool:

@@ -19,6 +19,7 @@ from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.nesting import CodeList, is_counted, settle
+from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
@@ -135,11 +136,25 @@ class Prepared:
                 )
 
 
-def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, declared_size: int | None) -> Prepared:
+def prepare(
+    mechanism: Mechanism[Any] | str,
+    schema: Schema,
+    budget: Budget,
+    declared_size: int | None,
+    prior: PriorSource | None = None,
+) -> Prepared:
     """Everything that public facts decide of a fit; refuses all that can be refused without data.
 
+    Args:
+        mechanism: What is fitted, or its name.
+        schema: The public schema.
+        budget: What the fit may spend.
+        declared_size: The number of records, if it is public.
+        prior: Public rows that the fit starts from; they are mapped to the schema here.
+
     Raises:
-        UsageError: What is no `Mechanism` and no name of one, no `Schema` or no `Budget`, with the remedy.
+        UsageError: What is no `Mechanism` and no name of one, no `Schema` or no `Budget`, with the remedy; a prior that
+            has no place in the schema.
         Unsupported: What the mechanism cannot do for this schema, size or budget.
     """
     mechanism = as_mechanism(mechanism)
@@ -150,12 +165,27 @@ def prepare(mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, dec
     check_rules(schema)
     budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
-    public = Public(schema, declared_size, budget.neighbours.priced)
+    if prior is not None and not isinstance(prior, PriorSource):
+        raise UsageError(
+            f"prior: a Prior is wanted, such as Prior.public(data, citation=...) or Prior.release(folder), not "
+            f"{said(prior)}."
+        )
+    if prior is not None and not mechanism.takes_prior:
+        raise Unsupported(
+            f"{mechanism.title} does not start from a prior; take aim, mst, gem, pooled or independent, or leave the "
+            "prior out."
+        )
+
+    def facts(schema: Schema) -> Public:
+        rows = None if prior is None else prior.rows(schema)
+        return Public(schema, declared_size, budget.neighbours.priced, prior=rows)
+
+    public = facts(schema)
     allot = mechanism.price(public, budget)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
         return Prepared(mechanism, public, budget, allot, code_lists=lists)
-    public = Public(counted, declared_size, budget.neighbours.priced)
+    public = facts(counted)
     return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists)
 
 

@@ -22,6 +22,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.planning.effort import check_effort, seconds
 from stratsynth.planning.rehearsal import rehearse, size_of
 from stratsynth.planning.rows import RowsPlan, rows_plan
@@ -120,6 +121,8 @@ class Plan:
     """At which level code lists will be counted, and why."""
     row_weight: dict[str, Any] | None = None
     """Which column says what a row counts, the largest weight, and what that costs; None where every row counts 1."""
+    prior: dict[str, Any] | None = None
+    """What the fit starts from, and for how many people's word it counts at most; None without a prior."""
     warnings: tuple[str, ...] = ()
     """What to look at before anything is spent."""
 
@@ -149,7 +152,13 @@ class Plan:
 
 
 def plan(
-    mechanism: Mechanism[Any] | str, schema: Schema, budget: Budget, *, declared_size: int, engine: str = "auto"
+    mechanism: Mechanism[Any] | str,
+    schema: Schema,
+    budget: Budget,
+    *,
+    declared_size: int,
+    engine: str = "auto",
+    prior: PriorSource | None = None,
 ) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
@@ -159,6 +168,7 @@ def plan(
         budget: What the fit would spend.
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
+        prior: What the fit would start from: a `Prior`. Its rows, which are public, are read.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -166,7 +176,7 @@ def plan(
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
-    prepared = prepare(mechanism, schema, budget, declared_size)
+    prepared = prepare(mechanism, schema, budget, declared_size, prior)
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
@@ -205,8 +215,18 @@ def plan(
         public_columns=budget.public,
         code_lists=tuple(each.to_dict() for each in prepared.code_lists),
         row_weight=_row_weight(schema),
+        prior=_prior(prepared),
         warnings=tuple(weight_warnings(schema)),
     )
+
+
+def _prior(prepared: Prepared) -> dict[str, Any] | None:
+    """What the certificate will say of the prior, and the most that it can be worth: what is assumed of it."""
+    rows, size = prepared.public.prior, prepared.public.size
+    if rows is None:
+        return None
+    worth = rows.people if size is None else 1 / (1 / size + 1 / rows.people)
+    return {**rows.stated, "worth_at_most": round(worth)}
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:

@@ -32,6 +32,7 @@ def describe(plan: Plan) -> str:
         *_account(plan.account),
         *_counted(plan),
         *_weights(plan),
+        *_prior(plan),
         *_small(plan),
         *_code_lists(plan),
         f"Memory     {sum(s.megabytes for s in plan.strata):.3g} MB for answers, {plan.rows_megabytes:,.0f} besides",
@@ -134,6 +135,21 @@ def _counted(plan: Plan) -> list[str]:
         f"are weighted totals; noise is {weight['max']:,} times that of counting rows; {relative}"
     )
     return [_folded("Counted", text)]
+
+
+def _prior(plan: Plan) -> list[str]:
+    """What the fit starts from, and what is assumed of it."""
+    prior = plan.prior
+    if prior is None:
+        return []
+    lacking = f", without {', '.join(prior['without'])}" if "without" in prior else ""
+    dropped = f", {prior['left_out']:,} of them left out" if prior["left_out"] else ""
+    text = (
+        f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}. Assumed to be worth the "
+        f"word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers decide "
+        "whether it is worth less"
+    )
+    return [_folded("Prior", text)]
 
 
 def _reserved(plan: Plan) -> str:

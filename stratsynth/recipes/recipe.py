@@ -23,6 +23,8 @@ from stratsynth.fitting import fitted
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
 from stratsynth.models.base import Returns
+from stratsynth.priors import Prior
+from stratsynth.priors.prior import read_prior
 from stratsynth.recipes.sections import (
     BudgetSection,
     DataSection,
@@ -45,7 +47,7 @@ S = TypeVar("S")
 MAX_BYTES = 1_000_000
 """The largest recipe that is read."""
 
-_SECTIONS = ("data", "strata", "weights", "mechanism", "budget", "release", "compare")
+_SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,8 @@ class Recipe:
     """[budget]; `budget` is the Budget that it describes."""
     release: ReleaseSection
     """[release]."""
+    given_prior: Mapping[str, Any] | None = None
+    """[prior], as written; `prior` is what it describes."""
     compare: Mapping[str, Any] | None = None
     """[compare], which `stratsynth compare` varies and judges; a fit takes no notice of it."""
 
@@ -109,6 +113,7 @@ class Recipe:
             MechanismSection(mechanism, settings),
             section(BudgetSection, "budget"),
             section(ReleaseSection, "release"),
+            document.get("prior"),
             document.get("compare"),
         )
 
@@ -158,7 +163,12 @@ class Recipe:
     @cached_property
     def prepared(self) -> Prepared:
         """All that public facts decide of the fit: worked out once, for its plan, its progress and itself."""
-        return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size)
+        return prepare(self.how(), self.schema(), self.budget(), self.data.declared_size, self.prior)
+
+    @cached_property
+    def prior(self) -> Prior | None:
+        """What the fit starts from, if the recipe says so; its rows are read when the fit is prepared."""
+        return None if self.given_prior is None else read_prior(self.given_prior, self.folder)
 
     def groups(self) -> Groups:
         """What [strata] says besides the columns."""

@@ -37,8 +37,9 @@ KEYS = (
     "weights", "unprotected", "schema", "mechanism", "composition", "charges",
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
-`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `called`, the
-release's title and publisher; and, on disk, `files`, the hashes of all other files."""
+`dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `prior`, the
+public rows that the fit started from; `called`, the release's title and publisher; and, on disk, `files`, the hashes of
+all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,
@@ -111,6 +112,7 @@ def certificate(
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
+        **({} if prepared.public.prior is None else {"prior": dict(prepared.public.prior.stated)}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }

@@ -72,6 +72,14 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
                 " A line of the file that cannot be read as a record is left out, also where a protected value is "
                 "why, as by a stray quote; Parquet has no such lines."
             )
+    prior = certificate.get("prior")
+    if isinstance(prior, dict):
+        found["Rows of the prior"] = (
+            f"{prior.get('citation')}. They were taken for public, and rows of the release may be rows of it as they "
+            "are: the guarantee is about the data that were fitted, not about whoever is in the prior."
+        )
+        if prior.get("origin") == "release":
+            found["Rows of the prior"] += " It is a release itself: who is in both has what both guarantee, added up."
     said = (
         OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"
     )

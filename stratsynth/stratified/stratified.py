@@ -82,6 +82,11 @@ class Groupwise(Mechanism[R]):
         return self.inner.takes_row_count
 
     @property
+    def takes_prior(self) -> bool:
+        """As what is fitted in strata."""
+        return self.inner.takes_prior
+
+    @property
     def public_rows_only(self) -> bool:
         """As what is fitted in strata."""
         return self.inner.public_rows_only

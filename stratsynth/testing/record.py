@@ -116,7 +116,7 @@ def record(
 
     def fit() -> None:
         table = open_table(rows, schema=world.schema, declared_size=world.declared_size)
-        prepared = prepare(mechanism, world.schema, budget, world.declared_size)
+        prepared = prepare(mechanism, world.schema, budget, world.declared_size, world.prior)
         request = Request("", mechanism.name, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
         account = ProcessLedger().open(request)
         seen.stated = content(_stated(mechanism, prepared.allot))

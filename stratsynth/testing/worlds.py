@@ -17,6 +17,8 @@ from stratsynth.weights import Weights
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from stratsynth.mechanisms.prior_rows import PriorSource
+
 MOST_ROWS = 300
 MANY_ROWS = 4321
 """Enough for what begins only above some hundreds or a thousand rows."""
@@ -34,6 +36,8 @@ class World:
     neighbours: Neighbours = Neighbours.ADD_REMOVE
     """What two tables of this world differ in: a record more or fewer; or, for `attribute`, what one record holds in
     the columns that the schema does not name public. Budgets of the contract say the same."""
+    prior: PriorSource | None = None
+    """Public rows that fits start from; None without a prior."""
 
     def table(self, rng: Generator, kind: str = "any") -> pd.DataFrame:
         """Random rows, as a file would hold them: `empty`, `one`, `constant`, `lopsided`, `many`, or `any`."""

@@ -19,8 +19,8 @@ TEMPLATE = re.compile(
 """Words that stand in templates, this project's own among them, until somebody replaces them."""
 
 
-def check_citation(citation: str) -> str:
-    """The citation without outer spaces; refuses the words of a template.
+def check_citation(citation: str, of: str = "weights") -> str:
+    """The citation of something without outer spaces; refuses the words of a template.
 
     Raises:
         WeightsError: A citation that nobody has filled in.
@@ -28,7 +28,5 @@ def check_citation(citation: str) -> str:
     found = TEMPLATE.search(citation)
     if found or not any(character.isalnum() for character in citation):
         what = f"still holds the words {found[0]!r} of a template" if found else "has no words"
-        raise WeightsError(
-            f"weights: the citation {what}; say where the figures were published, so that a reader can look them up."
-        )
+        raise WeightsError(f"{of}: the citation {what}; say where it was published, so that a reader can look them up.")
     return citation.strip()

@@ -1,0 +1,169 @@
+"""The prior's rows or the mechanism's own model: whichever foretells paid answers better.
+
+Both are fitted to the same paid tables. Before a new table is taken in, both say what it should be, and the answer
+decides: the likelihood ratio of the two, by the table's noise, is added up over all tables. As long as it is not
+against the prior, the prior's model leads, says what is worth measuring, and is released. No table is judged by a
+model that knew it, so that a model which merely bends more easily gains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.tilted.learner import SURE, TiltedLearner
+
+from stratsynth.questions import Clique, NoisyTable, Program
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Schema
+
+JUDGED = 10
+"""How many tables both must have foretold before one is given up: a prior may be wrong about a few alone."""
+DECIDED = 100.0
+"""The lead, as a logarithm of likelihoods, at which the other one is given up then."""
+
+
+@dataclass(kw_only=True)
+class Arbiter(Learner[Any]):
+    """Two learners of the same tables."""
+
+    own: Learner[Any]
+    """The mechanism's own."""
+    tilted: TiltedLearner
+    """The prior's rows."""
+    lead: float = 0.0
+    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model."""
+    _seen: int = field(default=0, init=False)
+    """How many tables have been looked at."""
+    _judged: int = field(default=0, init=False)
+    """How many tables both have foretold."""
+
+    def __post_init__(self) -> None:
+        """One list of tables for all."""
+        self.own.tables = self.tilted.tables = self.tables
+
+    @property
+    def leader(self) -> Learner[Any]:
+        """Whose model is used."""
+        return self.tilted if self.lead >= 0 else self.own
+
+    @property
+    def decided(self) -> bool:
+        """Whether so much speaks for one of them that the other is given up, which saves its fits."""
+        return self._judged >= JUDGED and abs(self.lead) > DECIDED
+
+    @property
+    def model(self) -> Any:
+        """The leader's model."""
+        return self.leader.model
+
+    def fit(self, *, last: bool = False) -> Program[None]:
+        """Judge both by the new tables, then fit both; in the end, or where all is decided, the leader alone."""
+        new, self._seen = self.tables[self._seen :], len(self.tables)
+        if len(new) < len(self.tables) and not self.decided:  # both were fitted before
+            cliques = [table.clique for table in new]
+            self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
+        for learner in (self.own, self.tilted):
+            if learner is self.leader or not (last or self.decided):
+                yield from learner.fit(last=last)
+
+    def judge(
+        self, tables: Sequence[Measured], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
+    ) -> None:  # fmt: skip
+        """Compare what the prior's rows and the mechanism's own model foretold of tables that neither knew."""
+        self._judged += len(tables)
+        for table, here, there in zip(tables, mine, other, strict=True):
+            self.lead += misfit(table, there * self.total) - misfit(table, here * self.total)
+
+    def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
+        """The leader's."""
+        return self.leader.marginals(cliques)
+
+    def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
+        """What the mechanism's own model could take in, as long as it may have to go on alone."""
+        return dict(cliques) if self.decided and self.leader is self.tilted else self.own.fitting(cliques)
+
+    def stratum(self, public: Public, prior: float) -> Program[Learner[Any]]:
+        """A stratum starts from the leader."""
+        return (yield from self.leader.stratum(public, prior))
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Any:
+        """What the leader says of a stratum."""
+        return self.leader.given(schema, levels)
+
+
+def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
+    """A mechanism's learner, beside the prior's rows where there is a prior."""
+    if public.prior is None or not public.schema.names:
+        return own
+    tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
+    return Arbiter(schema=own.schema, size=own.size, settled=own.settled, own=own, tilted=tilted, tables=own.tables)
+
+
+def against(
+    own: Learner[Any], public: Public, first: int, foretell: Callable[[Sequence[Clique]], Sequence[NDArray[np.float64]]]
+) -> Program[Arbiter | None]:
+    """Judge once, where a mechanism measures in one go: the prior's rows lead, or None, and `own` goes on alone.
+
+    What the mechanism's own model will make of the new tables cannot be foretold, as it knows nothing of them before.
+    So the prior has to have earned its lead: of the tables' distance from what the mechanism's model says, beyond their
+    noise, it must leave half at most, or no more than noise may have made.
+
+    Args:
+        own: The mechanism's learner, which has all tables and is not fitted yet.
+        public: What is known.
+        first: How many tables were known when the others were asked for.
+        foretell: What the mechanism's own model says of the others, in probabilities, when it knows the first alone.
+    """
+    arbiter = arbitrated(own, public)
+    if not isinstance(arbiter, Arbiter):
+        return None
+    tilted, every = arbiter.tilted, arbiter.tables
+    tilted.tables = every[:first]
+    yield from tilted.fit()
+    new = every[first:]
+    cliques = [table.clique for table in new]
+    noise = 0.5 * sum(counted(table) for table in new)  # what noise is expected to make of the misfits
+    mine, other = (
+        sum(misfit(t, q * arbiter.total) for t, q in zip(new, said, strict=True)) - noise
+        for said in (tilted.marginals(cliques), foretell(cliques))
+    )
+    tilted.tables = every
+    if mine > max(0.5 * other, SURE * math.sqrt(noise)):
+        return None
+    arbiter.lead = other - mine if other > mine else 0.0
+    yield from tilted.fit(last=True)
+    return arbiter
+
+
+def tilted_to(
+    tables: Sequence[NoisyTable], public: Public, settled: float | None = None
+) -> Program[TiltedLearner | None]:
+    """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior."""
+    if public.prior is None or not public.schema.names:
+        return None
+    known = [Measured.of(table) for table in tables]
+    tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)
+    yield from tilted.fit(last=True)
+    return tilted
+
+
+def counted(table: Measured) -> int:
+    """The number of cells that count."""
+    return int(table.values.size if table.counted is None else table.counted.sum())
+
+
+def misfit(table: Measured, foretold: NDArray[np.floating[Any]]) -> float:
+    """Half the squared distance of a table from what was foretold, in units of its noise."""
+    off = (table.values - foretold).ravel()
+    off = off if table.counted is None else off[table.counted.ravel()]
+    return 0.5 * float(off @ off) / table.sigma**2

@@ -1,0 +1,146 @@
+"""Weighted rows of a prior as a table model: it gives out rows that the prior has, as often as their weights say."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from stratsynth.adapters.tilted.rounding import rounded
+
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.models import Codes, State, TableModel, Where
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.questions import Clique
+    from stratsynth.report.page import Section
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class TiltedRows(TableModel):
+    """A distribution on the rows of a prior."""
+
+    kind: ClassVar[str] = "tilted_rows"
+    schema: Schema
+    codes: Mapping[str, NDArray[np.integer[Any]]]
+    """For each column, the level number of each row. The prior is public, so its rows may be stored."""
+    weights: NDArray[np.float64]
+    """One for each row, adding up to one."""
+    total: float = 1.0
+    """The number of records that the noisy tables spoke of."""
+    off: Mapping[str, float] | None = None
+    """For each column, how far the prior was off: the total variation distance of its shares from the model's."""
+
+    def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+        """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
+        return list(marginals(self.schema, self.codes, self.weights, cliques))
+
+    def marginal(self, columns: Clique) -> NDArray[np.float64]:
+        """The probabilities of some columns' cells, axes in their order."""
+        return self.marginals([columns])[0]
+
+    def oneway(self, column: str) -> NDArray[np.float64]:
+        """The marginal of one column."""
+        return self.marginal((column,))
+
+    def mass(self, where: Where) -> float:
+        """The weights of the rows that meet a condition."""
+        return min(1.0, float(self._met(where).sum()))
+
+    def _met(self, where: Where) -> NDArray[np.float64]:
+        """The weights, 0 for rows that do not meet a condition."""
+        weights = self.weights
+        for column, allowed in where.items():
+            inside = np.zeros(self.schema.size(column), dtype=bool)
+            inside[sorted(allowed)] = True
+            weights = weights * inside[self.codes[column]]
+        return weights
+
+    def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
+        """Rows by randomised rounding of the weights."""
+        weights = self._met(where or {})
+        if n and not weights.sum() > 0:
+            raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        rows = rounded(self.codes, weights, n, rng)
+        return {column: code[rows] for column, code in self.codes.items()}
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
+        """The rows that have these levels; where no row has them, all rows, with the levels in turn."""
+        places = {}
+        weights = self.weights
+        for column, some in levels.items():
+            place = np.full(self.schema.size(column), -1)
+            place[list(some)] = np.arange(len(some))
+            places[column] = place[self.codes[column]]
+            weights = weights * (places[column] >= 0)
+        kept = np.flatnonzero(weights) if weights.sum() > 0 else np.arange(weights.size)
+        weights = weights[kept] if weights.sum() > 0 else self.weights
+        codes: dict[str, NDArray[np.integer[Any]]] = {}
+        for name in schema.names:
+            if name in places:
+                found = places[name][kept]
+                found = np.where(found >= 0, found, np.arange(kept.size) % schema.size(name))
+                codes[name] = found.astype(np.min_scalar_type(schema.size(name) - 1))
+            else:
+                codes[name] = self.codes[name][kept]
+        return TiltedRows(schema, codes, weights / weights.sum(), self.total)
+
+    def sections(self, named: Callable[[str], str]) -> Sequence[Section]:
+        """A chapter of the report: how far the prior was off."""
+        from stratsynth.adapters.tilted.page import prior_section
+
+        return () if self.off is None else (prior_section(self.off),)
+
+    def state(self) -> State:
+        """The rows, an array a column, and their weights."""
+        facts = {"total": self.total, "off": None if self.off is None else dict(self.off)}
+        return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
+
+    @classmethod
+    def from_state(cls, schema: Schema, state: State) -> TiltedRows:
+        """Check what a file claims: a distribution, and level numbers that there are."""
+        weights = np.asarray(state.arrays["weights"])
+        sound = weights.dtype == np.float64 and weights.ndim == 1 and (weights >= 0).all() and (weights <= 1).all()
+        if not sound or abs(weights.sum() - 1) > 1e-9:
+            raise ReleaseError("model: the stored weights are damaged.")
+        codes = {name: np.asarray(state.arrays[f"column {name}"]) for name in schema.names}
+        for name, code in codes.items():
+            if code.dtype.kind != "u" or code.shape != weights.shape or int(code.max(initial=0)) >= schema.size(name):
+                raise ReleaseError(f"model: the stored levels of {name} are damaged.")
+        total, off = float(state.facts["total"]), state.facts["off"]
+        figures = [total, *(map(float, off.values()) if off is not None else ())]
+        if not all(0 <= figure < math.inf for figure in figures):
+            raise ReleaseError("model: the stored figures are damaged.")
+        return cls(schema, codes, weights, total, off if off is None else {str(k): float(v) for k, v in off.items()})
+
+
+def marginals(
+    schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64],
+    cliques: Sequence[Clique],
+) -> Iterator[NDArray[np.float64]]:  # fmt: skip
+    """The tables of weighted rows, in probabilities."""
+    wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}
+    known: tuple[Clique, Any] | None = None
+    for clique in cliques:
+        if len(clique) > 1 and (known is None or known[0] != clique[:-1]):
+            known = clique[:-1], cells(schema, wide, clique[:-1])
+        last = wide[clique[-1]]
+        place = last if known is None or len(clique) == 1 else known[1] * schema.size(clique[-1]) + last
+        counted = np.bincount(place, weights=weights, minlength=schema.cells(clique))
+        yield counted.astype(np.float64, copy=False).reshape(schema.shape(clique))
+
+
+def cells(schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], clique: Clique) -> NDArray[np.intp]:
+    """The row-major cell of each row."""
+    place = codes[clique[0]].astype(np.intp)
+    for name in clique[1:]:
+        place = place * schema.size(name) + codes[name]
+    return place

@@ -1,0 +1,21 @@
+"""The chapter of a report that says how far the prior was off, as far as paid answers tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from stratsynth.report.numbers import percent
+from stratsynth.report.page import Section
+
+NOTE = (
+    "The release started from public rows, and moved them where paid answers disagreed by more than noise explains. "
+    "For each column, this is the share of records whose level would have to change for the prior's distribution to "
+    "become the release's. Where noise is large the release stays near the prior, so that a small figure may also mean "
+    "that nothing was learned."
+)
+
+
+def prior_section(off: Mapping[str, float]) -> Section:
+    """The columns, the one in which the prior was farthest off first."""
+    ordered = sorted(off.items(), key=lambda item: -item[1])
+    return Section("prior", "How far the prior was off", [NOTE], [(name, percent(value)) for name, value in ordered])

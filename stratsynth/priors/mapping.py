@@ -1,0 +1,207 @@
+"""A prior's rows in the columns and levels of a schema, by declared rules.
+
+Everything here is about public rows, so that refusals may name values and count rows. What the schema has and the prior
+lacks gets some weight all the same: a column that is missing has even levels, in copies of every row; a level that no
+row has gets a few rows, relabelled, that stand for half a person. Paid answers can then move it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.digest import digest
+from stratsynth.errors import UsageError, nearest
+from stratsynth.mechanisms.prior_rows import PriorRows
+from stratsynth.models.intervals import effective
+from stratsynth.models.rules import broken
+from stratsynth.schema import Categorical
+from stratsynth.schema.codec import encode_categorical, encode_numeric, row_weights, smallest
+from stratsynth.schema.values import check_type
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.data.sources import Source
+    from stratsynth.schema import Schema
+
+MOST_ROWS = 30_000
+"""About how many rows a fit goes through, copies included; of more, that many evenly spaced ones stand for all."""
+MOST_COPIES = 8
+"""Of each row, where the prior lacks a column: one for each of its levels, and no more than this."""
+LENT_LEVEL = 0.5
+"""How many people the rows of a level stand for that the prior does not have."""
+ROWS_OF_LEVEL = 20
+"""How many rows are relabelled for such a level."""
+NAMED = 5
+"""How many unknown values a refusal names."""
+
+Codes = dict[str, "NDArray[np.integer[Any]]"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How columns and values of a prior become those of a schema."""
+
+    rename: Mapping[str, str]
+    """For a column of the schema, the prior's name of it."""
+    recode: Mapping[str, Mapping[str, str]]
+    """For a column of the schema, the level that each of the prior's values becomes."""
+    without: tuple[str, ...]
+    """The columns that the prior does not have."""
+    unknown: str = "refuse"
+    """What becomes of rows with values that the schema does not know."""
+
+    def __post_init__(self) -> None:
+        """`unknown` is one of two words."""
+        one_of("prior: unknown", self.unknown, ("refuse", "drop"))
+
+    def check(self, schema: Schema, found: Sequence[str]) -> None:
+        """Refuse rules about columns that there are not, and a prior that lacks columns nobody has mentioned."""
+        for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
+            for name in names:
+                if name not in schema.columns:
+                    raise UsageError(
+                        f"prior: {what} names {name}, which is no column of the schema{nearest(name, schema.columns)}."
+                    )
+        for name, values in self.recode.items():
+            column = schema.column(name)
+            if not isinstance(column, Categorical):
+                raise UsageError(f"prior: recode names {name}, which has numbers and no levels.")
+            for level in values.values():
+                if level not in column.all_levels:
+                    hint = nearest(level, column.all_levels)
+                    raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
+        for name in schema.names:
+            theirs = self.rename.get(name, name)
+            if name in self.without:
+                continue
+            if found.count(theirs) != 1:
+                often = "more than one" if theirs in found else "no"
+                raise UsageError(
+                    f"prior: it has {often} column {theirs}{nearest(theirs, found)}. Say by rename what {name} is "
+                    "called there, or list it under without."
+                )
+        if set(self.without) == set(schema.names):
+            raise UsageError("prior: it has no column of the schema.")
+
+
+def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
+    """The rows of a prior as level numbers of a schema.
+
+    Raises:
+        UsageError: Rows, columns or values that have no place in the schema.
+    """
+    columns = source.columns()
+    rules.check(schema, columns)
+    theirs = {name: rules.rename.get(name, name) for name in schema.names if name not in rules.without}
+    told = schema.row_weight.column
+    weigh = told is not None and columns.count(told) == 1
+    data = source.read(list(dict.fromkeys([*theirs.values(), *([told] if weigh and told is not None else [])])))
+    codes: Codes = {}
+    known = np.ones(data.num_rows, dtype=bool)
+    for name, other in theirs.items():
+        found = _coded(schema, name, data.column(other), rules)
+        known &= found >= 0
+        codes[name] = found
+    if not known.any():
+        raise UsageError("prior: it has no row that the schema lets in.")
+    own = row_weights(schema.row_weight, data) if weigh else None
+    weights = np.ones(data.num_rows) if own is None else effective(own)
+    rows, weights = {name: code[known] for name, code in codes.items()}, np.asarray(weights, np.float64)[known]
+    copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
+    rows, weights = _completed(schema, *_thinned(rows, weights, MOST_ROWS // copies), rules.without, copies)
+    rows = {name: rows[name].astype(smallest(schema.size(name))) for name in schema.names}
+    kept = ~broken(schema, rows) & (weights > 0)
+    if not kept.any():
+        raise UsageError("prior: every row of it breaks a structural rule of the schema.")
+    rows, weights = {name: code[kept] for name, code in rows.items()}, weights[kept]
+    record = {
+        **stated,
+        "rows": int(data.num_rows),
+        "left_out": int((~known).sum()),
+        "people": round(float(weights.sum()), 1),
+        **({"without": list(rules.without)} if rules.without else {}),
+        "sha256": digest([rows[name] for name in schema.names], weights),
+    }
+    return PriorRows(schema, rows, weights, record, digest(record), (source,))
+
+
+def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
+    """The level number of each row; -1 where the schema has none, which is refused unless such rows are dropped."""
+    column = schema.column(name)
+    values = rules.recode.get(name)
+    if values:
+        data = _recoded(data, values)
+    check_type(name, data.type)
+    codes = encode_categorical(column, data) if isinstance(column, Categorical) else encode_numeric(column, data)[0]
+    strange = np.flatnonzero(codes < 0)
+    if strange.size and rules.unknown == "refuse":
+        import pyarrow as pa
+
+        seen = Counter("null" if v is None else str(v) for v in data.take(pa.array(strange)).to_pylist())
+        named = ", ".join(f"{value!r} in {number:,}" for value, number in seen.most_common(NAMED))
+        more = f" and {len(seen) - NAMED} more values" if len(seen) > NAMED else ""
+        raise UsageError(
+            f"prior: {strange.size:,} of its {len(codes):,} rows have a value of {name} that the schema does not know: "
+            f'{named}{more}. Say by recode which levels these are, list {name} under without, or set unknown = "drop".'
+        )
+    return codes
+
+
+def _recoded(data: pa.ChunkedArray, values: Mapping[str, str]) -> pa.ChunkedArray:
+    """The values by their new names; each different value is looked up once."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    texts = data.cast(pa.string())
+    different = pc.unique(texts)
+    names = pa.array([None if v is None else values.get(v, v) for v in different.to_pylist()], pa.string())
+    return pa.chunked_array([names.take(pc.index_in(texts.combine_chunks(), different))])
+
+
+def _thinned(rows: Codes, weights: NDArray[np.float64], most: int) -> tuple[Codes, NDArray[np.float64]]:
+    """Of very many rows evenly spaced ones, which stand for all."""
+    chosen = np.flatnonzero(weights > 0)
+    if chosen.size <= most:
+        return rows, weights
+    people = weights.sum()
+    chosen = chosen[np.linspace(0, chosen.size - 1, most).astype(np.intp)]
+    weights = weights[chosen]
+    return {name: code[chosen] for name, code in rows.items()}, weights * people / weights.sum()
+
+
+def _steps() -> Iterator[float]:
+    """Roots of prime numbers, no two of which are in a whole proportion."""
+    number = 2
+    while True:
+        if all(number % smaller for smaller in range(2, math.isqrt(number) + 1)):
+            yield math.sqrt(number) % 1.0
+        number += 1
+
+
+def _completed(
+    schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
+) -> tuple[Codes, NDArray[np.float64]]:
+    """Rows for columns that are missing, and for levels that no row has."""
+    missing = [name for name in schema.names if name in without]
+    place = np.repeat(np.arange(weights.size), copies)
+    rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
+    for name, step in zip(missing, _steps(), strict=False):
+        # multiples of an irrational number fill the line evenly, and those of two of them the plane (Weyl)
+        rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
+    for name in schema.names:
+        there = np.bincount(rows[name], weights=weights, minlength=schema.size(name)) > 0
+        for level in np.flatnonzero(~there):
+            lent = np.unique(np.linspace(0, weights.size - 1, ROWS_OF_LEVEL).astype(np.intp))
+            rows = {c: np.concatenate([code, code[lent]]) for c, code in rows.items()}
+            rows[name][-lent.size :] = level
+            weights = np.concatenate([weights, np.full(lent.size, LENT_LEVEL / lent.size)])
+    return rows, weights

@@ -1,0 +1,143 @@
+"""Fits that start from a prior: what is refused, what they gain, and what a wrong prior costs."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers.priors import CITATION, SCHEMA, distance, last_year, people, shuffled
+from helpers.small import even
+from stratsynth import Budget, Prior, Release, Stratified, StratsynthError, fit, open_table, plan
+from stratsynth.mechanisms import make, prepare
+from stratsynth.models import Mixture
+from stratsynth.noise import SeededEntropy
+
+BUDGET = Budget(epsilon=0.3, delta=1e-9)
+FAST = {"gem": {"iterations": 5, "components": 16, "hidden": [8], "latent": 4}}
+NAMES = ("independent", "mst", "aim", "gem")
+
+
+def table(rows: int = 3_000, drift: float = 0.0):
+    return open_table(people(rows, 11, drift), schema=SCHEMA, declared_size=rows, public=True)
+
+
+def fitted(name: str, prior: Prior | None, *, epsilon: float = 0.3, seed: int = 0, drift: float = 0.0) -> Release:
+    how = make(name, FAST.get(name, {}))
+    return fit(how, table(drift=drift), Budget(epsilon, 1e-9), seed=seed, prior=prior, entropy=SeededEntropy(seed))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_right_prior_brings_what_a_small_budget_cannot_measure(name: str):
+    truth, columns = people(3_000, 11), ["B", "C", "D"]
+    without, given = (
+        np.mean([distance(fitted(name, prior, seed=s).sample(3_000, seed=s), truth, columns) for s in range(2)])
+        for prior in (None, last_year())
+    )
+    assert given < 0.6 * without
+    assert given < 0.25
+
+
+@pytest.mark.parametrize("name", ["mst", "aim"])
+def test_a_shuffled_prior_is_left(name: str):
+    release = fitted(name, shuffled(), epsilon=3)
+    assert release.model.kind == "graphical"
+    assert fitted(name, last_year(), epsilon=3).model.kind == "tilted_rows"
+
+
+def test_a_drift_in_one_column_is_followed_and_reported():
+    release = fitted("independent", last_year(), epsilon=3, drift=0.3)
+    assert release.model.oneway("A") == pytest.approx([0.2, 0.3, 0.5], abs=0.04)
+    assert release.model.off["A"] == pytest.approx(0.3, abs=0.05)
+    assert release.model.off["C"] < 0.03
+
+
+def test_strata_and_pooled_start_from_their_own_rows():
+    weights = even(SCHEMA, "G")
+    for how in (Stratified(make("mst", {}), ["G"], weights), make("pooled", {"by": ["G"], "weights": weights})):
+        release = fit(how, table(), BUDGET, seed=0, prior=last_year(), entropy=SeededEntropy(3))
+        assert isinstance(release.model, Mixture)
+        assert {part.kind for part in release.model.parts.values()} == {"tilted_rows"}
+        truth, rows = people(3_000, 11), release.sample(3_000, seed=1)
+        assert (rows.G == "1").mean() == pytest.approx(0.5, abs=0.01)
+        for group in ("0", "1"):
+            mine, real = (frame[frame.G.eq(group)] for frame in (rows, truth))
+            assert distance(mine, real, ["B", "C", "D"]) < 0.5
+
+
+def test_a_release_with_a_prior_is_stored_and_says_what_it_started_from(tmp_path: Path):
+    release = fitted("aim", last_year())
+    release.save(tmp_path / "release", rows=500, seed=1)
+    again = Release.load(tmp_path / "release")
+    pd.testing.assert_frame_equal(again.sample(400, seed=5), release.sample(400, seed=5))
+    stated = json.loads((tmp_path / "release" / "certificate.json").read_text())
+    assert stated["prior"]["citation"] == CITATION
+    assert stated["prior"]["sha256"] == last_year().rows(SCHEMA).stated["sha256"]
+    assert any(CITATION in line for line in stated["not_protected"])
+    assert "How far the prior was off" in (tmp_path / "release" / "report.html").read_text()
+
+
+def test_the_same_seed_and_answers_give_the_same_release_and_another_prior_is_another_fit():
+    one, two = (fitted("aim", last_year()) for _ in range(2))
+    pd.testing.assert_frame_equal(one.sample(300, seed=2), two.sample(300, seed=2))
+    how = prepare("aim", SCHEMA, BUDGET, 3_000, last_year())
+    assert how.public.prior is not None
+
+
+def test_a_plan_says_what_is_assumed_of_the_prior():
+    found = plan("aim", SCHEMA, BUDGET, declared_size=3_000, prior=last_year(2_000))
+    assert found.prior is not None
+    assert found.prior["worth_at_most"] == 1_200
+    assert "the word of 1,200 people at most" in " ".join(str(found).split())
+    assert plan("aim", SCHEMA, BUDGET, declared_size=3_000).prior is None
+
+
+def test_the_private_rows_are_refused_as_a_prior_before_anything_is_charged(tmp_path: Path):
+    frame, path, copy = people(200, 6), tmp_path / "people.csv", tmp_path / "copy.csv"
+    frame.to_csv(path, index=False)
+    copy.write_bytes(path.read_bytes())
+    ledger = tmp_path / "people.ledger"
+    for given in (path, copy):
+        private = open_table(path, schema=SCHEMA, ledger=ledger, declared_size=200)
+        with pytest.raises(StratsynthError, match="prior: it is the private table itself"):
+            fit("mst", private, BUDGET, prior=Prior.public(given, citation=CITATION))
+    private = open_table(frame, schema=SCHEMA, declared_size=200)
+    for same in (frame, frame.copy()):
+        with pytest.raises(StratsynthError, match="prior: it is the private table itself"):
+            fit("mst", private, BUDGET, prior=Prior.public(same, citation=CITATION))
+    assert not ledger.exists() or "fit" not in ledger.read_text()
+
+
+def test_a_file_that_has_an_account_is_no_public_prior(tmp_path: Path):
+    path = tmp_path / "people.csv"
+    people(200, 6).to_csv(path, index=False)
+    fit("mst", open_table(path, schema=SCHEMA, ledger=tmp_path / "l", declared_size=200), BUDGET)
+    with pytest.raises(StratsynthError, match="account"):
+        Prior.public(path, citation=CITATION)
+
+
+def test_mechanisms_that_do_not_start_from_a_prior_refuse_it():
+    with pytest.raises(StratsynthError, match="does not start from a prior"):
+        fit("clipped_mean", table(), BUDGET, prior=last_year())
+    with pytest.raises(StratsynthError, match="a Prior is wanted"):
+        fit("aim", table(), BUDGET, prior=people(10, 1))
+
+
+def test_a_private_release_is_a_prior_and_both_guarantees_are_stated(tmp_path: Path):
+    private = open_table(people(3_000, 8), schema=SCHEMA, declared_size=3_000)
+    fit("mst", private, Budget(epsilon=1, delta=1e-9)).save(tmp_path / "old", rows=2_000, seed=0)
+    release = fit("mst", table(), BUDGET, prior=Prior.release(tmp_path / "old"), entropy=SeededEntropy(0))
+    assert release.certificate["prior"]["origin"] == "release"
+    assert release.certificate["prior"]["release"]["guarantee"]["epsilon"] == 1
+    assert "ledger" in release.certificate["prior"]["release"]
+    assert any("added up" in line for line in release.certificate["not_protected"])
+    (tmp_path / "old" / "synthetic.parquet").write_bytes(b"another file")
+    with pytest.raises(StratsynthError, match=r"synthetic\.parquet"):
+        Prior.release(tmp_path / "old")
+
+
+def test_a_release_that_is_not_private_is_no_prior(tmp_path: Path):
+    fitted("mst", None).save(tmp_path / "open", rows=100, seed=0)
+    with pytest.raises(StratsynthError, match="no private release"):
+        Prior.release(tmp_path / "open")
