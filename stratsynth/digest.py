@@ -116,7 +116,7 @@ def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of 
 
 
 @lru_cache(maxsize=1024)
-def _names(kind: type) -> tuple[str, ...]:
+def _names(kind: Any) -> tuple[str, ...]:
     """The fields of a dataclass that are part of what it says."""
     return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
 

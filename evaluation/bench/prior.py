@@ -100,7 +100,7 @@ def _census(rows: int) -> Case:
 
 def _shuffled(frame: pd.DataFrame) -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    return frame.assign(**{n: frame[n].to_numpy()[rng.permutation(len(frame))] for n in frame})
+    return frame.assign(**{str(n): frame[n].to_numpy()[rng.permutation(len(frame))] for n in frame})
 
 
 def _alone(case: Case) -> Sequence[Figure]:
