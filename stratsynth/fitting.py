@@ -192,10 +192,11 @@ def _openly(work: Callable[[], Any]) -> Any:
 
 
 def requested(
-    mechanism: Mechanism[Any] | str, table: PrivateTable, budget: Budget, *, seed: int | None = None
-) -> Request:
+    mechanism: Mechanism[Any] | str, table: PrivateTable, budget: Budget, *, seed: int | None = None,
+    prior: Prior | None = None,
+) -> Request:  # fmt: skip
     """What a fit will ask of the ledger. Refuses all that the fit would refuse, and reads and reserves nothing."""
-    return _judged(mechanism, table, budget, seed)[1]
+    return _judged(mechanism, table, budget, seed, prior=prior)[1]
 
 
 def _judged(

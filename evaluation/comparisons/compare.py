@@ -163,7 +163,9 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     for cell in grid.cells():
         how = hows[cell.mechanism, cell.by]
-        found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed)[:32]
+        prior = grid.prior(cell)
+        given = () if prior is None else (prior.rows(table.schema).digest,)
+        found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed, *given)[:32]
     return found
 
 
@@ -196,7 +198,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
     known = digests(grid, folder) if done else {}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     requests = {
-        cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed)
+        cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed, prior=grid.prior(cell))
         for cell in grid.cells()
     }
     if not isinstance(table.ledger, FileLedger):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
+from stratsynth.checks import flag
 from stratsynth.errors import RecipeError, UsageError, nearest
 from stratsynth.mechanisms import Mechanism, describe, make
 from stratsynth.models.base import Returns
@@ -14,7 +15,11 @@ from stratsynth.weights import Weights
 
 Competitor: TypeAlias = "Mapping[str, Any] | Mechanism[Any]"
 """A name with settings, as a recipe has it; or a mechanism itself."""
-MECHANISMS = "a list of names, or of tables with a name and settings"
+MECHANISMS = "a list of names, or of tables with a name and settings, and `from_prior = true` to start from [prior]"
+FROM_PRIOR = "from_prior"
+"""The key of a mechanism in [compare] that starts from the recipe's prior."""
+WITH_PRIOR = " with prior"
+"""What its label ends in."""
 
 
 def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
@@ -24,15 +29,27 @@ def labelled(mechanisms: Sequence[Any]) -> dict[str, Competitor]:
         section = {"name": one} if isinstance(one, str) else dict(one) if isinstance(one, Mapping) else {}
         if not isinstance(section.get("name"), str):
             raise RecipeError(f"[compare] mechanisms is {MECHANISMS}.")
-        label = section.pop("label", None) or mechanism_label(section)
+        started = section.pop(FROM_PRIOR, False)
+        flag(f"[compare] mechanisms: {FROM_PRIOR}", started, error=RecipeError)
+        label = section.pop("label", None) or (mechanism_label(section) + (WITH_PRIOR if started else ""))
         _check_label(label)
         if label in found:
             raise RecipeError(f"[compare] mechanisms: {label} is there twice; give one of them another label.")
         makes_strata(section["name"])  # refuses a mechanism that is not installed
-        found[label] = section
+        found[label] = {**section, FROM_PRIOR: True} if started else section
     if not found:
         raise RecipeError("[compare] mechanisms is empty.")
     return found
+
+
+def from_prior(named: Mapping[str, Competitor]) -> tuple[dict[str, Competitor], frozenset[str]]:
+    """The mechanisms without the key that says so, and the labels of those that start from the recipe's prior."""
+    started = frozenset(label for label, one in named.items() if isinstance(one, Mapping) and FROM_PRIOR in one)
+    plain: dict[str, Competitor] = {
+        label: {key: value for key, value in one.items() if key != FROM_PRIOR} if isinstance(one, Mapping) else one
+        for label, one in named.items()
+    }
+    return plain, started
 
 
 def with_own(named: Mapping[str, Competitor], own: Mapping[str, Any]) -> dict[str, Competitor]:

@@ -10,9 +10,10 @@
     models = ["forest", "fairlearn"]                          # trained on tables; by default linear, forest, boosting
     pairs = [["mst, vanilla", "mst by SEX"]]                  # what is tested; by default every two settings
 
-A mechanism that makes strata itself, as `pooled` does, is fitted with the recipe's strata alone. One that predicts, as
-`{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once, to everybody, and audited on the hold-out
-beside the models that are trained on tables.
+With a section [prior], `{ name = "aim", from_prior = true }` starts from it, and "aim" does not; by default the
+recipe's mechanism is fitted both ways. A mechanism that makes strata itself, as `pooled` does, is fitted with the
+recipe's strata alone. One that predicts, as `{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once,
+to everybody, and audited on the hold-out beside the models that are trained on tables.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.evaluation.comparisons.competitors import (
+    FROM_PRIOR,
     MECHANISMS,
     Competitor,
     built,
     check_pairs,
     check_predictors,
+    from_prior,
     labelled,
     predicts,
     stratifications,
@@ -43,6 +46,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism
+from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
@@ -153,6 +157,8 @@ class Grid:
     """Processes that fit at a time."""
     pairs: tuple[tuple[Setting, Setting], ...] | None = None
     """The pairs of settings that are tested; None for every two."""
+    started: frozenset[str] = frozenset()
+    """The labels of those that start from the recipe's prior."""
 
     @classmethod
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
@@ -163,17 +169,22 @@ class Grid:
             raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")
         by = () if recipe.strata is None else tuple(recipe.strata.by)
         stratifications = said.get("stratifications", [[], by] if by else [[]])
+        usual = {"name": recipe.mechanism.name, **recipe.mechanism.settings}
+        named = [usual, {**usual, FROM_PRIOR: True}] if recipe.given_prior is not None else [usual]
+        mechanisms, started = from_prior(labelled(said.get("mechanisms", named)))
+        if bool(started) != (recipe.given_prior is not None):
+            raise RecipeError(
+                "[compare] a mechanism with from_prior = true starts from the section [prior]: have both, or neither."
+            )
         grid = cls(
             recipe,
-            with_own(
-                labelled(said.get("mechanisms", [{"name": recipe.mechanism.name, **recipe.mechanism.settings}])),
-                own or {},
-            ),
+            with_own(mechanisms, own or {}),
             tuple(tuple(columns) for columns in stratifications),
             tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
             _scoring(recipe, said, by, stratifications),
             said.get("workers", 1),
+            started=started,
         )
         goal = grid.scoring.goal(recipe.schema())
         check_predictors(grid.mechanisms, None if goal is None else goal.target)
@@ -209,6 +220,10 @@ class Grid:
         """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored."""
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         return built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
+
+    def prior(self, cell: Cell) -> Prior | None:
+        """What the cell's fit starts from."""
+        return self.recipe.prior if cell.mechanism in self.started else None
 
     def weighted(self, label: str) -> bool:
         """Whether a mechanism gets its strata and their shares from here: not an object that has its own."""

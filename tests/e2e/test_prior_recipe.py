@@ -2,6 +2,7 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from helpers import small
@@ -80,3 +81,30 @@ def test_a_fit_with_another_prior_is_another_fit(recipe):
     two = identity()
     small.edit(recipe, PRIOR.replace("the year", "two years"), "")
     assert len({one, two, identity()}) == 3
+
+
+COMPARE = """
+[compare]
+mechanisms = ["mst", { name = "mst", from_prior = true }]
+stratifications = [[]]
+seeds = 1
+k = 2
+"""
+
+
+def test_a_grid_compares_fits_with_and_without_the_prior(recipe, capsys):
+    small.edit(recipe, "declared_size = 100", "declared_size = 100\npublic = true")
+    recipe.write_text(recipe.read_text() + COMPARE)
+    assert cli.run(["compare", "recipe.toml", "-o", "out"]) == 0
+    frame = pd.read_parquet("out/comparison.parquet")
+    assert {"mst", "mst with prior"} <= set(frame.mechanism)
+    small.edit(recipe, "made up, the year before", "made up, another year")
+    capsys.readouterr()
+    assert cli.run(["compare", "recipe.toml", "-o", "out"]) == 2
+    assert "another comparison" in capsys.readouterr().err
+
+
+def test_a_grid_that_does_not_say_who_starts_from_the_prior_is_refused(recipe, capsys):
+    recipe.write_text(recipe.read_text() + '\n[compare]\nmechanisms = ["mst"]\n')
+    assert cli.run(["compare", "recipe.toml", "-o", "out"]) == 2
+    assert "have both, or neither" in " ".join(capsys.readouterr().err.split())

@@ -1,0 +1,191 @@
+"""Weighted rows: the tilt against its definition, trust, rounding, and the stored model."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.tilted import TiltedLearner, TiltedRows
+from stratsynth.adapters.tilted.arbiter import Arbiter, misfit
+from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
+from stratsynth.adapters.tilted.rounding import DRAWS, rounded
+
+from helpers.priors import SCHEMA, last_year
+from stratsynth.errors import MechanismError, ReleaseError
+from stratsynth.mechanisms import Public
+from stratsynth.models import State
+from stratsynth.questions import Work
+
+TOTAL = 1_000.0
+
+
+def tilted(base, aims):
+    base = np.asarray(base, float)
+    return tilt([Tilt(base / base.sum(), tuple(aims), TOTAL, np.zeros(0), 500)])[0].weights
+
+
+def table(cells, values, spread):
+    return Aim(np.asarray(cells, np.intp), np.asarray(values, float), spread)
+
+
+def test_two_cells_have_a_closed_form():
+    # rows 0 and 1 in cell 0, row 2 in cell 1: w0 = w1, and with s the sum of both the derivative vanishes
+    weights = tilted([1, 1, 2], [table([0, 0, 1], [700, 300], 400.0)])
+    s = weights[:2].sum()
+    assert weights[0] == pytest.approx(weights[1])
+    slope = 2 * TOTAL * (TOTAL * s - 700) / 400**2 + np.log(s / (1 - s))
+    assert slope == pytest.approx(0, abs=1e-4)
+    assert 0.5 < s < 0.7
+
+
+def test_every_row_obeys_the_condition_of_the_minimum():
+    rng = np.random.default_rng(0)
+    base, cells = rng.random(50), [rng.integers(0, k, 50) for k in (3, 4)]
+    aims = [table(c, rng.random(k) * TOTAL / k, 300.0) for c, k in zip(cells, (3, 4), strict=True)]
+    weights = tilted(base, aims)
+    pull = np.log(weights / (base / base.sum()))
+    for aim in aims:
+        counts = TOTAL * np.bincount(aim.cells, weights, aim.values.size)
+        pull = pull + TOTAL * ((counts - aim.values) / aim.spread**2)[aim.cells]
+    assert np.ptp(pull) < 1e-3
+
+
+def test_a_sure_table_is_met_and_one_of_nothing_but_noise_changes_nothing():
+    cells = [0, 0, 1, 2]
+    sure = tilted([1, 2, 3, 4], [table(cells, [500, 200, 300], 1e-3)])
+    assert np.bincount(cells, sure) == pytest.approx([0.5, 0.2, 0.3], abs=1e-4)
+    assert sure[1] == pytest.approx(2 * sure[0])  # within a cell nothing is known but the prior
+    assert tilted([1, 2, 3, 4], [table(cells, [500, 200, 300], 1e9)]) == pytest.approx([0.1, 0.2, 0.3, 0.4])
+
+
+def test_cells_that_do_not_count_pull_at_nothing():
+    aim = replace(table([0, 1, 1], [900, 100], 1.0), counted=np.array([False, False]))
+    assert tilted([1, 1, 1], [aim]) == pytest.approx([1 / 3] * 3)
+
+
+def learner(people=1_000, size=2_000):
+    rows = last_year(people).rows(SCHEMA)
+    return TiltedLearner.of(Public(SCHEMA, size, prior=rows), settled=float(size))
+
+
+def trust(at, values, sigma):
+    return at._trust(Measured(("A",), np.rint(values).astype(np.int64), sigma))
+
+
+def test_where_nothing_has_changed_a_prior_is_worth_what_two_samples_are():
+    at = learner()
+    counts = 2_000 * at.marginals([("A",)])[0]
+    assert trust(at, counts, 1.0) == pytest.approx(1 / (1 / 2_000 + 1 / 1_000))
+    assert trust(at, counts + np.array([50, -50, 0]), 100.0) == pytest.approx(
+        1 / (1 / 2_000 + 1 / 1_000)
+    )  # noise may do that
+
+
+def test_an_answer_that_is_far_away_costs_trust_by_its_distance():
+    at = learner()
+    share = at.marginals([("A",)])[0]
+    off = np.array([400, -400, 0])
+    expected = 2_000**2 * (share * (1 - share)).sum() / (2 * 400**2 - 3 * 1.0)
+    assert trust(at, 2_000 * share + off, 1.0) == pytest.approx(expected, rel=0.01)
+
+
+@pytest.mark.parametrize("n", [0, 1, 9, 100, 5_000])
+def test_exactly_n_rows_are_drawn_each_the_floor_or_the_ceiling_of_what_is_due(n):
+    rng = np.random.default_rng(n)
+    weights = rng.random(60)
+    weights[::7] = 0
+    drawn = np.bincount(rounded({"A": np.arange(60) % 5, "B": np.arange(60) % 3}, weights, n, rng), minlength=60)
+    due = weights / weights.sum() * n
+    assert drawn.sum() == n
+    assert (np.abs(drawn - due) < 1 + 1e-9).all()
+    assert not drawn[::7].any()
+
+
+def test_choosing_among_draws_brings_pairs_nearer_and_leaves_shares_as_they_are():
+    rng = np.random.default_rng(1)
+    codes = {name: rng.integers(0, 3, 400) for name in "ABCD"}
+    weights = rng.random(400)
+    share = np.bincount(codes["A"], weights) / weights.sum()
+    means = [np.bincount(codes["A"][rounded(codes, weights, 40, rng)], minlength=3) / 40 for _ in range(200)]
+    assert np.mean(means, axis=0) == pytest.approx(share, abs=0.01)
+    assert DRAWS > 1
+
+
+def model():
+    rng = np.random.default_rng(2)
+    codes = {n: rng.integers(0, SCHEMA.size(n), 200).astype(np.uint8) for n in SCHEMA.names}
+    weights = rng.random(200)
+    return TiltedRows(SCHEMA, codes, weights / weights.sum(), 50.0, {"A": 0.25})
+
+
+def test_masses_marginals_and_conditions_are_sums_of_weights():
+    made = model()
+    joint = made.marginal(("B", "A"))
+    assert joint.sum() == pytest.approx(1)
+    assert made.mass({"A": frozenset({1}), "B": frozenset({0, 2})}) == pytest.approx(joint[[0, 2], 1].sum())
+    rows = made.sample(300, np.random.default_rng(0), {"A": frozenset({1})})
+    assert (rows["A"] == 1).all()
+    with pytest.raises(MechanismError, match="its mass"):
+        made.sample(1, np.random.default_rng(0), {"A": frozenset()})
+
+
+def test_given_levels_that_no_row_has_all_rows_get_them():
+    made = model()
+    made = replace(
+        made, weights=np.where(made.codes["G"] == 1, 0.0, made.weights / made.weights[made.codes["G"] == 0].sum())
+    )
+    inside = made.given(SCHEMA.without(["G"]), {"G": [1]})
+    assert inside.weights.sum() == pytest.approx(1)
+    assert inside.oneway("A") == pytest.approx(made.oneway("A"))
+
+
+DAMAGE = {
+    "weights that do not add up": ("weights", lambda a: a * 2),
+    "a weight below zero": ("weights", lambda a: np.concatenate([[-a[0]], a[1:]])),
+    "a level that there is not": ("column A", lambda a: np.full_like(a, 3)),
+    "levels of another length": ("column B", lambda a: a[1:]),
+    "levels that are no whole numbers": ("column C", lambda a: a.astype(float)),
+}
+
+
+def test_a_stored_model_is_the_same_again():
+    made = model()
+    again = TiltedRows.from_state(SCHEMA, made.state())
+    assert again.off == made.off
+    assert (again.weights == made.weights).all()
+    assert (
+        again.sample(50, np.random.default_rng(3))["B"].tolist()
+        == made.sample(50, np.random.default_rng(3))["B"].tolist()
+    )
+
+
+@pytest.mark.parametrize("case", DAMAGE)
+def test_a_damaged_model_is_refused(case):
+    name, spoil = DAMAGE[case]
+    state = model().state()
+    with pytest.raises(ReleaseError, match="damaged"):
+        TiltedRows.from_state(SCHEMA, State(state.facts, {**state.arrays, name: spoil(state.arrays[name])}))
+
+
+def test_the_lead_is_the_ratio_of_likelihoods():
+    seen = Measured(("C",), np.array([600, 400]), 10.0)
+    assert misfit(seen, np.array([580.0, 400.0])) == pytest.approx(2.0)
+    own = SimpleNamespace(tables=[])
+    at = Arbiter(schema=SCHEMA, settled=1_000.0, own=own, tilted=learner())
+    at.judge([seen], [np.array([0.58, 0.40])], [np.array([0.57, 0.40])])
+    assert at.lead == pytest.approx(4.5 - 2.0)
+    assert at.leader is at.tilted
+    at.judge([seen], [np.array([0.5, 0.5])], [np.array([0.6, 0.4])])
+    assert at.leader is own
+
+
+def test_fits_are_handed_out_as_work_and_nothing_is_asked():
+    at = learner()
+    at.tables.append(Measured(("A",), np.array([900, 700, 400]), 5.0))
+    program = at.fit()
+    question = next(program)
+    assert isinstance(question, Work)
+    with pytest.raises(StopIteration):
+        program.send(question.solver.solve([question.problem])[0])
+    assert at.model.oneway("A") == pytest.approx([0.45, 0.35, 0.2], abs=0.03)
