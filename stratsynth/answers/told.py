@@ -31,7 +31,8 @@ FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "st
 """The columns after those that tell results apart."""
 CHOSEN = (
     "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
-    "covers the question was chosen, and takes the noise of each table as it is by itself."
+    "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
+    "intervals were found to hold as often as they say (scripts/bench answers)."
 )
 """What intervals are conditional on where a mechanism chooses its tables."""
 HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
