@@ -102,7 +102,8 @@ def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of 
         _write(said, "digest", value.digested().encode())
     elif is_dataclass(value):
         _write(said, "object", type(value).__qualname__.encode())
-        _feed_mapping(said, {name: getattr(value, name) for name in _names(type(value))})
+        kind: Any = type(value)  # typed as if it could not be hashed
+        _feed_mapping(said, {name: getattr(value, name) for name in _names(kind)})
     elif isinstance(value, Mapping):
         _feed_mapping(said, value)
     elif isinstance(value, AbstractSet):
