@@ -39,6 +39,7 @@ _WORDS = {
     "bool": "true or false",
     "float": "number",
     "int": "whole number",
+    "int | str": "whole number or text",
     "str": "text",
     "Path": "path",
     "None": "",

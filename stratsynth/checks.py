@@ -95,6 +95,7 @@ _KINDS: Mapping[Any, tuple[str, Any]] = {
     bool: ("true or false", lambda value: isinstance(value, bool)),
     Sequence: ("a list", is_list),
     Mapping: ("a table", lambda value: isinstance(value, Mapping)),
+    int | str: ("a whole number or a text", lambda value: is_whole(value) or isinstance(value, str)),
 }
 """What a key's type is called, and whether a value is of it; every other type is written as a text."""
 

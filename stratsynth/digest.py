@@ -8,11 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from enum import Enum
+from functools import lru_cache
 from types import CodeType
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
-if TYPE_CHECKING:
-    from _hashlib import HASH
+LONG = 4096
+"""Longer pieces, in bytes, are hashed as they are."""
 
 
 class Digested(ABC):
@@ -25,65 +26,116 @@ class Digested(ABC):
 
 def digest(*contents: Any) -> str:
     """The SHA-256 of some contents: frozen settings, arrays, numbers, texts and collections of these."""
-    state = hashlib.sha256()
-    _feed(state, contents)
-    return state.hexdigest()
+    said = _Said()
+    _feed(said, contents)
+    return said.hexdigest()
 
 
-def _feed(state: HASH, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
+class _Said:
+    """What is hashed, gathered in pieces: most contents are many short ones."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.sha256()
+        self._short = list[bytes]()
+        self.add = self._short.append
+
+    def long(self, content: bytes) -> None:
+        """A piece that is better not copied."""
+        self._state.update(b"".join(self._short))
+        self._short.clear()
+        self._state.update(content)
+
+    def hexdigest(self) -> str:
+        """The digest of everything."""
+        self.long(b"")
+        return self._state.hexdigest()
+
+
+def _feed(said: _Said, value: Any) -> None:
     """Every value is written with its kind and its length, so that no two contents run into each other."""
+    kind = type(value)
+    if kind is str:
+        text = value.encode()
+        said.add(b"str:%d:%b" % (len(text), text))
+    elif kind is int or kind is bool or value is None:
+        _write(said, kind.__name__, str(value).encode())
+    elif kind is float:
+        _write(said, "float", value.hex().encode())
+    elif kind is tuple or kind is list:
+        _write(said, "sequence", b"%d" % len(value))
+        for item in value:
+            _feed(said, item)
+    elif kind is dict:
+        _feed_mapping(said, value)
+    else:
+        _feed_other(said, value)
+
+
+def _feed_mapping(said: _Said, value: Mapping[Any, Any]) -> None:
+    _write(said, "mapping", b"%d" % len(value))
+    for key, item in value.items():
+        _feed(said, key)
+        _feed(said, item)
+
+
+def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
+    """What is none of the plain kinds."""
     if isinstance(value, Enum):
-        _feed(state, str(value.value))
+        _feed(said, str(value.value))
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         named = cast("Callable[..., Any]", value)
-        _write(state, "name", f"{named.__module__}.{named.__qualname__}".encode())
+        _write(said, "name", f"{named.__module__}.{named.__qualname__}".encode())
         code = getattr(value, "__code__", None)
         if code is not None:  # two lambdas have one name
-            _feed_code(state, code)
+            _feed_code(said, code)
             held = [cell.cell_contents for cell in getattr(value, "__closure__", None) or ()]
             for item in (getattr(value, "__defaults__", None), getattr(value, "__kwdefaults__", None), *held):
                 try:
-                    _write(state, "held", digest(item).encode())
+                    _write(said, "held", digest(item).encode())
                 except TypeError:  # what has no canonical form is known by its kind only
-                    _write(state, "held", type(item).__qualname__.encode())
-    elif value is None or isinstance(value, bool | int | str):
-        _write(state, type(value).__name__, str(value).encode())
+                    _write(said, "held", type(item).__qualname__.encode())
+    elif isinstance(value, int | str):  # a subclass
+        _write(said, type(value).__name__, str(value).encode())
     elif isinstance(value, float):
-        _write(state, "float", value.hex().encode())
+        _write(said, "float", value.hex().encode())
     elif isinstance(value, Digested):
-        _write(state, "digest", value.digested().encode())
+        _write(said, "digest", value.digested().encode())
     elif is_dataclass(value):
-        _write(state, "object", type(value).__qualname__.encode())
-        said = (f.name for f in fields(value) if f.metadata.get("digest", True))
-        _feed(state, {name: getattr(value, name) for name in said})
+        _write(said, "object", type(value).__qualname__.encode())
+        kind: Any = type(value)  # typed as if it could not be hashed
+        _feed_mapping(said, {name: getattr(value, name) for name in _names(kind)})
     elif isinstance(value, Mapping):
-        _write(state, "mapping", str(len(value)).encode())
-        for key, item in value.items():
-            _feed(state, key)
-            _feed(state, item)
+        _feed_mapping(said, value)
     elif isinstance(value, AbstractSet):
-        _feed(state, sorted(digest(item) for item in value))
+        _feed(said, sorted(digest(item) for item in value))
     elif hasattr(value, "tobytes") and hasattr(value, "dtype"):
-        _write(state, f"array {value.dtype.str} {value.shape}", value.tobytes())
+        _write(said, f"array {value.dtype.str} {value.shape}", value.tobytes())
     elif isinstance(value, Sequence):
-        _write(state, "sequence", str(len(value)).encode())
-        for item in value:
-            _feed(state, item)
+        _feed(said, tuple(value))
     else:
         raise TypeError(f"a {type(value).__name__} has no canonical form")
 
 
-def _feed_code(state: HASH, code: CodeType) -> None:
+@lru_cache(maxsize=1024)
+def _names(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass that are part of what it says."""
+    return tuple(f.name for f in fields(kind) if f.metadata.get("digest", True))
+
+
+def _feed_code(said: _Said, code: CodeType) -> None:
     """What a function does: its instructions, the names and constants they speak of, functions inside it."""
-    _write(state, "code", code.co_code)
-    _feed(state, list(code.co_names))
+    _write(said, "code", code.co_code)
+    _feed(said, list(code.co_names))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            _feed_code(state, constant)
+            _feed_code(said, constant)
         else:
-            _write(state, "constant", repr(constant).encode())
+            _write(said, "constant", repr(constant).encode())
 
 
-def _write(state: HASH, kind: str, content: bytes) -> None:
-    state.update(f"{kind}:{len(content)}:".encode())
-    state.update(content)
+def _write(said: _Said, kind: str, content: bytes) -> None:
+    said.add(b"%b:%d:" % (kind.encode(), len(content)))
+    if len(content) > LONG:
+        said.long(content)
+    else:
+        said.add(content)

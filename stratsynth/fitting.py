@@ -21,7 +21,7 @@ from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
-    from stratsynth.driver.solving import Solving
+    from stratsynth.driver.solving import Workers
     from stratsynth.noise import Entropy
     from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.priors import Prior
@@ -36,7 +36,7 @@ def fit(
     *,
     seed: int | None = None,
     entropy: Entropy | None = None,
-    workers: int | Solving = 1,
+    workers: Workers = 1,
     progress: bool | None = None,
     prior: Prior | None = None,
 ) -> Release:
@@ -51,8 +51,10 @@ def fit(
         budget: What the fit may spend.
         seed: Reaches post-processing only. Noise comes from the operating system.
         entropy: Another source of noise, for tests; the certificate of what it made says NOT PRIVATE.
-        workers: How many processes fit the strata's models, from noisy answers; the rows stay here. The result is the
-            same bit for bit. It pays for large models, such as those of many structural rules, and for
+        workers: How many processes fit the strata's models, from noisy answers; the rows stay here. Or "processes", as
+            many as there are cores; "dask" or "ray", a cluster on this machine for this fit, and with an address
+            behind a colon, as in "dask:tcp://10.0.0.1:8786", one that runs already. The result is the same bit for bit
+            where processors are of one kind. It pays for large models, such as those of many structural rules, and for
             `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
             of the form of `stratsynth.driver.solving.Solving`.
         progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
@@ -93,7 +95,7 @@ def fitted(
     tick: Callable[[], object] = lambda: None,
     ready: Callable[[], object] = lambda: None,
     foretold: Callable[[Rehearsal], object] = lambda _: None,
-    workers: int | Solving = 1,
+    workers: Workers = 1,
     prior: Prior | None = None,
 ) -> Iterator[Release]:
     """Like `fit`, but the fit counts as interrupted, and can be resumed, until the `with` block ends well.
@@ -122,7 +124,7 @@ def fitted(
     from stratsynth.noise import SystemEntropy
     from stratsynth.planning.effort import check_effort, seconds
     from stratsynth.planning.rehearsal import rehearse
-    from stratsynth.questions import PublicRows, Raw, Total
+    from stratsynth.questions import PublicRows, Raw, Total, Work
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
     from stratsynth.release.measurements import measurements_table
@@ -136,39 +138,42 @@ def fitted(
         check_effort(seconds(prepared, rehearsal))
         foretold(rehearsal)
     table = table.counted_by(prepared.public.schema)
-    account = table.ledger.open(request)
-    numbers = not prepared.mechanism.needs.isdisjoint({Total, PublicRows})
-    answers = PrivateAnswers(partial(table.backend.rows, numbers=numbers), account, source)
-    try:
-        steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
+    handed_out = callable(workers) or Work in prepared.mechanism.needs
+    with solving(
+        workers if handed_out else 1, tick
+    ) as solve:  # refuses a cluster out of reach: nothing is reserved yet
+        account = table.ledger.open(request)
+        numbers = not prepared.mechanism.needs.isdisjoint({Total, PublicRows})
+        answers = PrivateAnswers(partial(table.backend.rows, numbers=numbers), account, source)
+        try:
+            steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
-        def answer(asked: Sequence[Asked]) -> list[Answer]:
-            prepared.admit(declared(asked))
-            replies = answers(asked)
-            tick()
-            return replies
+            def answer(asked: Sequence[Asked]) -> list[Answer]:
+                prepared.admit(declared(asked))
+                replies = answers(asked)
+                tick()
+                return replies
 
-        with solving(workers, tick) as solve:
             model = run(steps, table.schema, answer, solve) if not table.public else _openly(
                 lambda: run(steps, table.schema, answer, solve)
             )  # fmt: skip
-        if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
-            raise MechanismError(
-                f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
-                f"{prepared.mechanism.returns}."
+            if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
+                raise MechanismError(
+                    f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
+                    f"{prepared.mechanism.returns}."
+                )
+            yield Release(
+                model,
+                certificate(
+                    prepared, table, account, private=private, unverified=answers.unverified, counted=answers.counted
+                ),
+                measurements_table(answers.measurements),
+                table.declared_size,
             )
-        yield Release(
-            model,
-            certificate(
-                prepared, table, account, private=private, unverified=answers.unverified, counted=answers.counted
-            ),
-            measurements_table(answers.measurements),
-            table.declared_size,
-        )
-        account.finish()
-    finally:
-        answers.close()
-        account.close()
+            account.finish()
+        finally:
+            answers.close()
+            account.close()
 
 
 def _openly(work: Callable[[], Any]) -> Any:
@@ -228,6 +233,8 @@ def _judged(
     missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
     if missing:
         remedy = ' Take engine = "memory".' if served(table.backend.reads) < served(Memory.reads) else ""
+        if table.source is not None and table.source.engine is not None:
+            remedy = ' Write the rows to a Parquet file, and take engine = "memory".'
         raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.{remedy}")
     if how.public_rows_only and not table.public:
         raise Unsupported(

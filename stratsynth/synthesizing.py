@@ -12,9 +12,9 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.registry import refuse_public
 from stratsynth.checks import is_texts, number
 from stratsynth.data.table import open_table
-from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, UsageError
+from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
 from stratsynth.fitting import fit
-from stratsynth.mechanisms import Mechanism, as_mechanism
+from stratsynth.mechanisms import Mechanism, as_mechanism, prepare
 from stratsynth.schema import Schema
 from stratsynth.schema.schema import NOBODY
 from stratsynth.strata.groups import Groups
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 LOUD = "NOT PRIVATE: the data were declared public, {0}nothing is charged, and what is made may show single records."
+MOST_FOR_AIM = 30
+"""The most columns for which AIM is fitted where no mechanism is named: its candidates grow with the cube of them."""
 DRAFTED = "the schema came from the rows, "
 
 
@@ -57,7 +59,8 @@ def synthesize(
         delta: With what probability the guarantee may fail.
         schema: The public statement of what the table can hold: a `Schema` or the path of its file.
         public: Whether the data are public: nothing is charged, and the release says that it is not private.
-        mechanism: What is fitted, or its name: `mst` when not given, and `pooled` with MST where there are strata.
+        mechanism: What is fitted, or its name. When not given: `pooled` with MST where there are strata; without strata
+            `aim`, up to 30 columns whose tables AIM can hold, and `mst` for larger schemas, where AIM is slow.
         by: Columns whose crossing makes the strata.
         weights: The strata's public shares. Those of public data are counted when none are given.
         declared_size: About how many records there are, as is publicly known; of public data they are counted.
@@ -98,7 +101,8 @@ def synthesize(
     assert schema is not None  # noqa: S101 - private data without one were refused
     shares = weights if weights is not None else _counted(source, schema, by) if public and by else None
     table = open_table(source, schema=schema, ledger=ledger, declared_size=declared_size, public=public)
-    return fit(_strata(how, by, shares), table, budget, seed=seed)
+    chosen = _strata(how, by, shares) if by else how or _usual(schema, budget, declared_size)
+    return fit(chosen, table, budget, seed=seed)
 
 
 def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
@@ -139,10 +143,20 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
     return Weights.public(frame, citation="counted in the data themselves, which were declared public")
 
 
+def _usual(schema: Schema, budget: Budget, size: int | None) -> Mechanism[Any]:
+    """What is fitted without strata where no mechanism is named, by public facts alone."""
+    if len(schema.names) <= MOST_FOR_AIM:
+        aim = as_mechanism("aim")
+        try:
+            prepare(aim, schema, budget, size)
+        except Unsupported:  # what MST cannot do either, its own fit refuses
+            return as_mechanism("mst")
+        return aim
+    return as_mechanism("mst")
+
+
 def _strata(how: Mechanism[Any] | None, by: Sequence[str], weights: Weights | None) -> Mechanism[Any]:
-    """The mechanism in its strata, if there are any."""
-    if not by:
-        return as_mechanism("mst") if how is None else how
+    """The mechanism in its strata."""
     if weights is None:
         raise UsageError(f"the strata {' x '.join(by)} need weights: Weights.public(shares, citation=...).")
     if how is None:

@@ -112,7 +112,7 @@ def ledger(data: Path) -> Path:
 @pytest.fixture
 def reads(monkeypatch: pytest.MonkeyPatch) -> list[object]:
     """How often the rows were read."""
-    from stratsynth.data.sources import CsvSource
+    from stratsynth.data.csv_source import CsvSource
 
     reads: list[object] = []
     proper = CsvSource.batches

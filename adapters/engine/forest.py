@@ -8,6 +8,7 @@ than one, structures may differ, and nothing is compiled but index arrays.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,11 +54,23 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
+class Maps(ABC):
+    """Between some tables, one after another in one array, and the cells of the trees that contain them."""
+
+    @abstractmethod
+    def spread(self, terms: Floats) -> Floats:
+        """What the terms of all tables add to each cell."""
+
+    @abstractmethod
+    def gather(self, cells: Floats) -> Floats:
+        """All tables, summed down from the cells."""
+
+
 class Forest:
     """Some junction trees, flattened."""
 
-    def __init__(self, trees: Sequence[JunctionTree]) -> None:
-        """Lay all tables out and index every level of edges."""
+    def __init__(self, trees: Sequence[JunctionTree], *, levels: bool = True) -> None:
+        """Lay all tables out and, with `levels`, index every level of edges."""
         self.trees = tuple(trees)
         self.offsets: list[list[int]] = []
         """Where each clique's table begins, by tree."""
@@ -78,7 +91,7 @@ class Forest:
         """The tree of each cell."""
         self._root = np.concatenate(roots) if roots else np.zeros(0, dtype=np.intp)
         self._root_starts = np.cumsum([0, *(len(r) for r in roots[:-1])]).astype(np.intp)
-        self._levels = self._index()
+        self._levels = self._index() if levels else []
 
     def _index(self) -> list[_Level]:
         edges: dict[int, list[tuple[int, int]]] = {}
@@ -129,6 +142,10 @@ class Forest:
         runs = self.owner[self._root]
         return logs, _logsum(root, self._root_starts, runs)
 
+    def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
+        """Between tables and cells: of each table the number of its tree, and its clique."""
+        return _Scattered(self, tables)
+
     def marginals(self, potentials: Floats) -> Floats:
         """Every cell's probability."""
         logs, constants = self.beliefs(potentials)
@@ -143,6 +160,30 @@ class Forest:
         part = projection(tree.shape(whole), axes)
         start = self.offsets[number][home]
         return np.arange(start, start + len(part)), part
+
+
+class _Scattered(Maps):
+    """By index arrays, for tables of many trees at once."""
+
+    def __init__(self, forest: Forest, tables: Sequence[tuple[int, Clique]]) -> None:
+        source, target, place = [np.zeros(0, dtype=np.intp)], [np.zeros(0, dtype=np.intp)], 0
+        for number, clique in tables:
+            cells, part = forest.cells_of(number, clique)
+            source.append(cells)
+            target.append(part + place)
+            place += math.prod(forest.trees[number].shape(clique))
+        self._source, self._target = np.concatenate(source), np.concatenate(target)
+        self._cells, self._terms = forest.cells, place
+
+    def spread(self, terms: Floats) -> Floats:
+        """What the terms of all tables add to each cell."""
+        found = np.bincount(self._source, weights=terms[self._target], minlength=self._cells)
+        return found.astype(np.float64, copy=False)
+
+    def gather(self, cells: Floats) -> Floats:
+        """All tables, summed down from the cells."""
+        found = np.bincount(self._target, weights=cells[self._source], minlength=self._terms)
+        return found.astype(np.float64, copy=False)
 
 
 def _logsum(values: Floats, starts: Indices, runs: Indices) -> Floats:

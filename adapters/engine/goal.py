@@ -7,7 +7,7 @@ of all models' tables lie one after another in one array, whichever model they b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +22,12 @@ class Goal:
     """Objectives and gradients of some models, all at once."""
 
     def __init__(self, forest: Forest, problems: Sequence[Problem], totals: Floats) -> None:
-        source, target, owner, noisy, weight, place = [], [], [], [], [], 0
+        owner, noisy, weight, place = [], [], [], 0
         self._problems = problems
         self._places: list[list[tuple[Clique, slice]]] = [[] for _ in problems]
         """Of each model, where the terms of each table are."""
         for number, problem in enumerate(problems):
             for table in problem.tables:
-                cells, part = forest.cells_of(number, table.clique)
-                source.append(cells)
-                target.append(part + place)
                 size = table.values.size
                 self._places[number].append((table.clique, slice(place, place + size)))
                 place += size
@@ -40,7 +37,7 @@ class Goal:
                 counted = 1.0 if table.counted is None else table.counted.ravel()
                 weight.append(np.full(size, (totals[number] / table.sigma) ** 2) * counted)
         empty = [np.zeros(0, dtype=np.intp)]
-        self._source, self._target = np.concatenate(source or empty), np.concatenate(target or empty)
+        self._maps = forest.maps([(i, table.clique) for i, each in enumerate(problems) for table in each.tables])
         self.owner = np.concatenate(owner or empty)
         """The model of each term."""
         self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
@@ -50,7 +47,7 @@ class Goal:
         self._base = forest.beliefs(self._fixed)[1]
         """The log partition sum of each base."""
         # a cell that cannot occur pulls at nothing, whatever its noise
-        possible = self._onto_tables(np.where(self._out, 0.0, 1.0)) > 0
+        possible = self._maps.gather(np.where(self._out, 0.0, 1.0)) > 0
         self._pulls = self._weight * possible
 
     def first(self) -> Floats:
@@ -68,23 +65,25 @@ class Goal:
         """The terms of one model's tables."""
         return tuple((clique, terms[place].copy()) for clique, place in self._places[number])
 
+    def each(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Each model's value for its terms, in a shape that broadcasts."""
+        return values if self._number == 1 else values[self.owner]
+
     def potentials(self, terms: Floats) -> Floats:
         """The log potentials that terms make of the base. What cannot occur stays out."""
-        added = np.bincount(self._source, weights=terms[self._target], minlength=self._forest.cells)
-        return np.where(self._out, NEVER, self._fixed + added)
-
-    def _onto_tables(self, marginals: Floats) -> Floats:
-        found = np.bincount(self._target, weights=marginals[self._source], minlength=len(self._noisy))
-        return found.astype(np.float64, copy=False)
+        return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
+        if self._number == 1:
+            return np.array([values.sum()])
         found = np.bincount(self.owner, weights=values, minlength=self._number)
         return found.astype(np.float64, copy=False)
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
         """The tables as the models have them, in probabilities, and the models' log partition sums."""
         logs, constants = self._forest.beliefs(self.potentials(terms))
-        return self._onto_tables(np.exp(logs - constants[self._forest.owner])), constants
+        constant = constants[0] if self._number == 1 else constants[self._forest.owner]
+        return self._maps.gather(np.exp(logs - constant)), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
         """The fitted tables, what each model minimises, and its gradient."""
@@ -93,7 +92,7 @@ class Goal:
         value, gradient = self._sum(0.5 * self._weight * off * off), self._pulls * off
         if self._prior.any():  # the distance is the mean of the terms less what they add to the log partition sum
             value += self._prior * (self._sum(terms * fitted) - constants + self._base)
-            gradient += self._prior[self.owner] * terms
+            gradient += self.each(self._prior) * terms
         return fitted, value, gradient
 
     def weights(self) -> Floats:
@@ -112,6 +111,8 @@ class Goal:
 
     def steepest(self, values: Floats, least: float) -> Floats:
         """The largest of each model's values."""
+        if self._number == 1:
+            return np.array([values.max(initial=least)])
         found = np.full(self._number, least)
         np.maximum.at(found, self.owner, values)
         return found

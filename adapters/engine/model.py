@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
+from stratsynth.adapters.engine.dense import laid_out
 from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.sampling import sample
@@ -51,7 +52,7 @@ class Graphical(TableModel):
 
     @cached_property
     def _forest(self) -> Forest:
-        return Forest([self.tree])
+        return laid_out([self.tree])
 
     @cached_property
     def _calibrated(self) -> tuple[list[Floats], float]:

@@ -10,11 +10,14 @@ and a line search for each model; models of all strata go together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import Floats, Forest, Indices
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
@@ -114,20 +117,37 @@ def _hasty(problem: Problem) -> Problem:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems, together as far as memory allows."""
+    """Solve all problems: large ones alone, one on each core, small ones together as far as memory allows."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)
-    found: list[Solution] = []
-    start = 0
-    while start < len(problems):
-        end, cells = start + 1, trees[start].cells
-        while end < len(problems) and cells + trees[end].cells <= MOST_CELLS:
-            cells += trees[end].cells
-            end += 1
-        found.extend(_together(problems[start:end], trees[start:end]))
-        start = end
-    return found
+    large = [[i] for i, tree in enumerate(trees) if is_large(tree)]
+    small = [i for i, tree in enumerate(trees) if not is_large(tree)]
+
+    def solved(some: list[int]) -> list[Solution]:
+        return _together([problems[i] for i in some], [trees[i] for i in some])
+
+    found: dict[int, Solution] = {}
+    for some in _batches(small, trees):
+        found.update(zip(some, solved(some), strict=True))
+    if large:
+        with ThreadPoolExecutor(min(len(large), os.cpu_count() or 1)) as pool:  # numpy works outside Python's lock
+            for [i], [solution] in zip(large, pool.map(solved, large), strict=True):
+                found[i] = solution
+    return [found[i] for i in range(len(problems))]
+
+
+def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[list[int]]:
+    """Numbers of models that are solved together."""
+    some, cells = list[int](), 0
+    for i in numbers:
+        if some and cells + trees[i].cells > MOST_CELLS:
+            yield some
+            some, cells = [], 0
+        some.append(i)
+        cells += trees[i].cells
+    if some:
+        yield some
 
 
 def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> list[Solution]:
@@ -136,7 +156,7 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
     found: dict[int, Solution] = {}
     left, state = list(range(len(problems))), None
     while left:
-        forest = Forest([trees[i] for i in left])
+        forest = laid_out([trees[i] for i in left])
         mine = [problems[i] for i in left]
         goal = Goal(forest, mine, totals[left])
         state = _descend(goal, state or _State.first(goal, mine), mine)
@@ -208,7 +228,7 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
     of what the gradient promised (Armijo); a refused one is halved, and one that makes the objective worse
     than before costs the momentum. Returns when unfinished models hold less than `PAYS` of the cells.
     """
-    owner = goal.owner
+    each = goal.each
     limit = np.array([problem.iterations for problem in problems])
     tolerance = np.array([problem.tolerance for problem in problems])
     terms, objective, marked = state.terms, state.objective, state.marked
@@ -218,15 +238,15 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
     weight = goal.weights()
     while running.any() and weight @ running > PAYS:
         step = np.minimum(step, FARTHEST / goal.steepest(np.abs(gradient), 1e-300))
-        trial = ahead - (step * running)[owner] * gradient
+        trial = ahead - each(step * running) * gradient
         moved, reached, _ = goal.at(trial)
         sound = running & (value - reached >= 0.5 * goal.promised(gradient, fitted, moved))
         better = sound & (reached <= objective)
         growth = np.where(sound | ~running, growth, 1.2)
         step = np.where(sound, step * growth, step * 0.5)
         momentum = np.where(better, np.minimum(momentum + 1, MOST_MOMENTUM), np.where(sound, 0, momentum))
-        last = np.where(better[owner], terms, last)
-        terms = np.where(better[owner], trial, terms)
+        last = np.where(each(better), terms, last)
+        terms = np.where(each(better), trial, terms)
         objective = np.where(better, reached, objective)
         taken += running
         check = running & (taken % CHECK == 0)
@@ -235,8 +255,8 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
         running &= taken < limit
         if sound.any():
             push = np.where(better, momentum / (momentum + 3), 0.0)
-            beyond = terms + push[owner] * (terms - last)
-            ahead = np.where(sound[owner], beyond, ahead)
+            beyond = terms + each(push) * (terms - last)
+            ahead = np.where(each(sound), beyond, ahead)
             fitted, value, gradient = goal.at(ahead)
     return _State(terms, last, ahead, momentum, objective, marked, step, growth, taken, running)
 

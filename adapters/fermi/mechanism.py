@@ -53,6 +53,9 @@ class DPFermi(Mechanism[Designed]):
     criterion: Literal["parity", "odds"] = "parity"
     """Predictions shall not depend on the group: at all (demographic parity), or given the true class (equalized
     odds)."""
+    odds_weights: Literal["alike", "shares"] = "alike"
+    """How much each true class counts in the penalty of odds: `alike`, since a violation is that of the worst class; or
+    by its share of the records, as in the paper, where a frequent class is evened out at the expense of a rare one."""
     protect: Literal["all", "sensitive"] = "all"
     """`all` protects whole records. `sensitive` protects the groups' columns alone, as the paper does: the schema
     declares features and target public, the budget has neighbours = "attribute", and the certificate says first that
@@ -110,6 +113,7 @@ class DPFermi(Mechanism[Designed]):
         check_interactions(self)
         check_tables(self, "sizes", "reference")
         one_of(f"{self.name}: criterion", self.criterion, ("parity", "odds"))
+        one_of(f"{self.name}: odds_weights", self.odds_weights, ("alike", "shares"))
         one_of(f"{self.name}: protect", self.protect, ("all", "sensitive"))
         one_of(f"{self.name}: region", self.region, ("box", "ball"))
         whole(f"{self.name}: iterations", self.iterations, 1, 100_000)
@@ -210,7 +214,8 @@ class DPFermi(Mechanism[Designed]):
     def _facts(self, task: Task, learned: Learned) -> dict[str, Any]:
         """How it was fitted, in public numbers and noisy answers."""
         groups = " x ".join(self.groups)
-        within = f", given {task.target}" if self.criterion == "odds" else ""
+        counted = {"alike": "each class alike", "shares": "classes by their shares"}[self.odds_weights]
+        within = f", given {task.target}, {counted}" if self.criterion == "odds" else ""
         penalty = f"{self.penalty:g} x ERMI of predictions and {groups}{within}" if self.penalty else "none"
         averaged = f"the mean of the last {self.tail:.0%} of them" if self.tail else "the last one"
         described = {

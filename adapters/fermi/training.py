@@ -194,9 +194,21 @@ class Adversary:
         return cls(task, penalties, ermi.independent(shares, task.classes), shares, each)
 
     @property
+    def weights(self) -> Floats:
+        """How much the penalty of a row counts, by model and true class, axes as those of W; 1 for parity.
+
+        Where every row counts 1, as in the paper, a true class counts by its share of the records.
+        """
+        if self.task.settings.odds_weights == "shares":
+            return np.ones((*self.each.shape, 1, 1))
+        found: Floats = self.each.mean(axis=1, keepdims=True) / self.each
+        return found[..., None, None]
+
+    @property
     def slopes(self) -> Floats:
         """What the penalties add to the loss for each predicted class, axes as the query has them: groups first."""
-        found = np.moveaxis(self.penalties[:, None, None, None] * ermi.slopes(self.w, self.shares), 1, 2)
+        whole = self.penalties[:, None, None, None] * self.weights
+        found = np.moveaxis(whole * ermi.slopes(self.w, self.shares), 1, 2)
         shape = (len(found), *self.task.schema.shape(self.task.by), self.task.classes)
         return np.ascontiguousarray(found).reshape(shape)
 

@@ -14,8 +14,8 @@ from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
 from stratsynth.errors import UsageError
 
 SETTINGS = (
-    "penalty", "criterion", "protect", "iterations", "batch", "sampling", "rate", "ascent", "clip", "adversary_share",
-    "warm_up", "radius", "tail", "network", "hidden",
+    "penalty", "criterion", "odds_weights", "protect", "iterations", "batch", "sampling", "rate", "ascent", "clip",
+    "adversary_share", "warm_up", "radius", "tail", "network", "hidden",
 )  # fmt: skip
 """The settings of `fermi` that are handed on as they are."""
 
@@ -33,6 +33,8 @@ class FermiClassifier(Classified):
         groups: The declared levels of the sensitive feature; None only with `penalty = 0`.
         penalty: lambda, how much ERMI counts beside the mean log loss.
         criterion: `parity` (demographic parity) or `odds` (equalized odds).
+        odds_weights: How much each class counts in the penalty of `odds`: `alike`, or by its share of the rows, as in
+            the paper (`shares`).
         protect: `all` protects whole records. `sensitive` protects the sensitive feature alone: features and classes
             are taken as they are, and the certificate says so first. A row whose sensitive feature is no declared
             level then counts as of the first.
@@ -52,11 +54,12 @@ class FermiClassifier(Classified):
     def __init__(
         self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
         penalty: float = 1.0, criterion: Literal["parity", "odds"] = "parity",
-        protect: Literal["all", "sensitive"] = "all", shares: Mapping[Any, float] | None = None,
-        shares_citation: str = "", iterations: int = 1000, batch: float = 1024, sampling: float | None = None,
-        rate: float | None = None, ascent: float = 0.1, clip: float = 1.0, adversary_share: float = 0.2,
-        warm_up: float = 0.1, radius: float = 10.0, tail: float = 0.5, network: Network | None = None,
-        hidden: Sequence[int] = (8, 16), image: Sequence[int] | None = None, declared_size: int | None = None,
+        odds_weights: Literal["alike", "shares"] = "alike", protect: Literal["all", "sensitive"] = "all",
+        shares: Mapping[Any, float] | None = None, shares_citation: str = "", iterations: int = 1000,
+        batch: float = 1024, sampling: float | None = None, rate: float | None = None, ascent: float = 0.1,
+        clip: float = 1.0, adversary_share: float = 0.2, warm_up: float = 0.1, radius: float = 10.0,
+        tail: float = 0.5, network: Network | None = None, hidden: Sequence[int] = (8, 16),
+        image: Sequence[int] | None = None, declared_size: int | None = None,
         ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
     ) -> None:  # fmt: skip
         self.epsilon = epsilon
@@ -66,6 +69,7 @@ class FermiClassifier(Classified):
         self.groups = groups
         self.penalty = penalty
         self.criterion = criterion
+        self.odds_weights = odds_weights
         self.protect = protect
         self.shares = shares
         self.shares_citation = shares_citation

@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from stratsynth.evaluation.bench.figures import Figure
 
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior")
@@ -17,8 +20,7 @@ ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "sc
 """The parts that can be measured alone."""
 
 
-def main() -> int:
-    """Run one benchmark and print its figures."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
     parser.add_argument("name", choices=NAMES)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
@@ -47,6 +49,10 @@ def main() -> int:
         metavar="N",
         help="pooled, prior, predict, answers: repetitions, 5 by default, of answers 1,000",
     )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+    )
     parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
     parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
     parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
@@ -58,49 +64,55 @@ def main() -> int:
         "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
         help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
     )  # fmt: skip
+    return parser
+
+
+def main() -> int:
+    """Run one benchmark and print its figures."""
+    parser = _parser()
     arguments = parser.parse_args()
     if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
         parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
-    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if arguments.name == "answers" else 5
+    for path in (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, *arguments.tables):
+        if path is not None and not Path(path).is_file():
+            parser.error(f"there is no file {path}.")
+    if arguments.name == "census" and arguments.acs is None:
+        parser.error("census needs --acs FILE, a state's person records of 2024.")
+    if arguments.only in {"lens", "attribute", "opacus"} and (arguments.adult or arguments.law):
+        parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
     from stratsynth.evaluation.bench.figures import show
 
-    module = import_module(f"stratsynth.evaluation.bench.{arguments.name}")
-    if arguments.name == "census":
-        if arguments.acs is None:
-            parser.error("census needs --acs FILE, a state's person records of 2024.")
-        figures = module.run(arguments.acs)
-    elif arguments.name == "synth":
-        figures = module.run(arguments.acs, arguments.only)
-    elif arguments.name in {"pooled", "prior"}:
-        figures = _by_epsilon(module, arguments, seeds)
-    elif arguments.name == "answers":
-        figures = module.run(seeds=seeds, only=arguments.only, acs=arguments.acs)
-    elif arguments.name == "weights":
-        figures = module.run(arguments.samples, arguments.acs)
-    elif arguments.name == "scale":
-        figures = module.run([1_000_000 * number for number in arguments.millions], arguments.only)
-    elif arguments.name == "frames":
-        figures = module.run(arguments.tables)
-    elif arguments.name == "predict":
-        module = import_module(f"stratsynth.evaluation.bench.{arguments.only or 'predict'}")
-        data = {name: path for name in ("adult", "law") if (path := getattr(arguments, name)) is not None}
-        if data and arguments.only in {"lens", "attribute", "opacus"}:
-            parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
-        figures = module.run(seeds=seeds, **data)
-    else:
-        figures = module.run()
-    sys.stdout.write(show(figures, as_json=arguments.json) + "\n")
+    sys.stdout.write(show(_measured(arguments), as_json=arguments.json) + "\n")
     return 0
 
 
-def _by_epsilon(module: Any, arguments: argparse.Namespace, seeds: int) -> list[Figure]:
-    """Benchmarks of a mechanism at several epsilons."""
-    given = {"base": arguments.base, "epsilons": arguments.epsilons or module.EPSILONS, "seeds": seeds}
-    if arguments.name == "prior":
-        found = module.run(arguments.acs, arguments.prior, arguments.wrong, rows=arguments.rows, **given)
-    else:
-        found = module.run(arguments.acs, rows=arguments.rows, by=arguments.by, shares=arguments.shares, **given)
-    return cast("list[Figure]", found)
+def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
+    """The figures of one part."""
+    name, only = arguments.name, arguments.only
+    module = import_module(f"stratsynth.evaluation.bench.{only or name if name == 'predict' else name}")
+    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
+    settings: dict[str, Any] = {
+        "census": {"acs": arguments.acs},
+        "synth": {"acs": arguments.acs, "only": only},
+        "pooled": {
+            "acs": arguments.acs, "base": arguments.base, "seeds": seeds, "rows": arguments.rows, "by": arguments.by,
+            "shares": arguments.shares, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "prior": {
+            "acs": arguments.acs, "prior": arguments.prior, "wrong": arguments.wrong, "rows": arguments.rows,
+            "base": arguments.base, "seeds": seeds,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "answers": {
+            "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out
+        },
+        "weights": {"samples": arguments.samples, "acs": arguments.acs},
+        "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
+        "frames": {"tables": arguments.tables},
+        "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
+    }  # fmt: skip
+    found: Sequence[Figure] = module.run(**settings.get(name, {}))
+    return found
 
 
 if __name__ == "__main__":

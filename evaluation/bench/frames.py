@@ -70,7 +70,7 @@ def _figures(name: str, frame: pd.DataFrame) -> list[Figure]:
     other = sum(not _alike(frame[c].dtype, sample[c].dtype) for c in sample)
     size = f"{name}: {len(frame):,} rows, {len(sample.columns)} columns"
     figures = [
-        Figure(f"{size}, draft, MST and sample", taken, "s"),
+        Figure(f"{size}, draft, fit and sample", taken, "s"),
         limited("  columns that came back in another type", float(other), 0, "columns"),
         Figure("  columns left out as identifiers or free text", float(len(left_out)), "columns"),
         limited("  models of scikit-learn that needed a cast, of 2", float(_refused(sample)), 0, "models"),

@@ -3,6 +3,10 @@
 Both get the same made-up rows of Adult's size, the same features, steps, expected batch, clip, noise and learning rate,
 and start at 0. Ours is a whole private fit from a frame to a certificate; Opacus gets tensors. The search for the noise
 multiplier is left out of both: ours remembers it from a first fit that is not timed, and Opacus is given it.
+
+The same training is the one that users of Opacus run: `PrivacyEngine.make_private`, with its own loader of Poisson
+samples. A second figure, without a target, is of Opacus' gradients, clip and noise alone, on samples that we cut from
+one tensor for it, which spares it the collection of single rows. PyTorch gets one thread, with which it is faster here.
 """
 
 from __future__ import annotations
@@ -65,14 +69,26 @@ def run(*, seeds: int = 5) -> list[Figure]:
         seconds(f"fermi without penalty, a private fit with its certificate, {what}", ours),
         Figure("fermi: accuracy on its own rows, epsilon 3", right, ""),
     ]
-    for way, words in (("loader", "its own loader of Poisson samples"), ("tensors", "samples cut from one tensor")):
+    ways = (
+        ("loader", "as its users have it, with its own loader of Poisson samples", "the same training"),
+        ("tensors", "its gradients, clip and noise alone, on samples cut from one tensor", "as many steps"),
+    )
+    for way, words, training in ways:
         spent, accuracy = float(theirs[f"{way}_seconds"]), float(theirs[f"{way}_accuracy"])
         times = spent / ours.median
-        name = f"Opacus, {words}"
+        name, wanted = f"Opacus, {words}", way == "loader"
         figures += [
-            seconds(f"{name}, the same training", Timing((spent,))),
+            seconds(f"{name}: {training}", Timing((spent,))),
             Figure(f"{name}: accuracy on its own rows", accuracy, ""),
-            Figure(f"{name}: times as long", times, "", 1, None, f"at least {TARGET:g}", times >= TARGET),
+            Figure(
+                f"{name}: times as long",
+                times,
+                "",
+                1,
+                None,
+                f"at least {TARGET:g}" if wanted else "",
+                times >= TARGET if wanted else None,
+            ),
         ]
     return figures
 

@@ -104,6 +104,12 @@ def fitted(
     return [found[i] for i in range(len(columns))]
 
 
+def sized(train: pd.DataFrame, schema: Schema, settings: Mapping[str, Any]) -> tuple[Any, Any]:
+    """What public facts decide of a fit of these public rows, and the rows as the driver holds them."""
+    how = cast("SideBySide", make("fermi", settings))
+    return how.task(Public(schema, len(train))), load_rows(schema, open_source(train))._parts[0]  # noqa: SLF001
+
+
 def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """The noise of a fit alone; 0 for an infinite epsilon."""
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)

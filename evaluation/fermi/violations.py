@@ -42,6 +42,12 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
     }
 
 
+def gaps(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[np.intp]) -> list[float]:
+    """For each true class the largest difference between groups of the rate at which the last class is predicted."""
+    classes = int(max(truth.max(), said.max())) + 1
+    return [_largest([(classes - 1, truth == c)], said, group) for c in range(classes)]
+
+
 def _largest(
     parts: list[tuple[int, NDArray[np.bool_]]], said: NDArray[np.intp], group: NDArray[np.intp]
 ) -> float:  # fmt: skip

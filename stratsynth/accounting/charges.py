@@ -30,8 +30,9 @@ def _factor(declared: float, other: float, power: int) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def _product(amount: float, factor: Fraction) -> Fraction:
-    return Fraction(amount) * factor
+def _priced(amount: float, declared: float, other: float, power: int) -> Fraction:
+    """An amount that was priced for one sensitivity, at another."""
+    return Fraction(amount) * _factor(declared, other, power)
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class Charge:
         if declared == other:
             return Fraction(1)
         return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
+
+    def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
+        """What it costs under another notion of neighbour."""
+        power = 0 if declared == other else POWER[self.currency]
+        return _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
 
     def to_dict(self) -> dict[str, Any]:
         """The certificate's form."""
@@ -117,7 +123,8 @@ class _Node:
         for stratum in charge.path:
             node = node._below(stratum)
         for notion in PRICED:
-            node.own[notion] += times * _product(charge.amount, charge.factor(declared, notion))
+            priced = charge.at(declared, notion)
+            node.own[notion] += priced if times == 1 else times * priced
 
     def _below(self, stratum: Stratum) -> _Node:
         """The stratum's node, in the first split by its columns that has it or has room for it."""
@@ -135,16 +142,16 @@ class _Node:
     def add_remove(self) -> Fraction:
         """One record more or fewer: it lies in one stratum of each split."""
         below = (max(n.add_remove() for n in strata.values()) for strata in self.splits)
-        return self.own[Neighbours.ADD_REMOVE] + sum(below)
+        return sum(below, self.own[Neighbours.ADD_REMOVE])
 
     def within(self) -> Fraction:
         """One record whose other values change: it stays in its stratum of each split, which sees it exchanged."""
-        return self.own[Neighbours.REPLACE] + sum(max(n.within() for n in s.values()) for s in self.splits)
+        return sum((max(n.within() for n in s.values()) for s in self.splits), self.own[Neighbours.REPLACE])
 
     def replace(self) -> Fraction:
         """One record exchanged: it stays in a stratum of each split, or leaves one and enters another."""
         below = (max(_two_dearest(s), *(n.replace() for n in s.values())) for s in self.splits)
-        return self.own[Neighbours.REPLACE] + sum(below)
+        return sum(below, self.own[Neighbours.REPLACE])
 
     def move(self) -> Fraction:
         """One record that only changes its stratum, at some split; whoever sees all its strata sees it exchanged."""

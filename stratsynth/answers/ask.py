@@ -156,6 +156,7 @@ def _quotients(
     quotient = Quotient(
         a, b, _variance(squares, asked.numerator, one), squares.covariance(asked.numerator, asked.denominator),
         _variance(squares, asked.denominator, two), second, share=not query.numeric,
+        most=squares.most(asked.denominator),
     )  # fmt: skip
     if reference is None:
         return quotient.answer(query.level, effect)

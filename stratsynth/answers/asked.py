@@ -7,13 +7,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import number, one_of, said
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.errors import SchemaError, Unsupported, UsageError
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 STATISTICS = ("count", "share", "mean", "quantile", "rate")
+SHOWN = 12
+"""As many levels of a column are named where there is no such level."""
 MOST_CELLS = 2**17
 """The most results of one question."""
 
@@ -41,11 +43,7 @@ class Query:
     def __post_init__(self) -> None:
         """Refuse what no release could answer; lists are kept as tuples."""
         for key in ("columns", "by"):
-            given = getattr(self, key)
-            names = (given,) if isinstance(given, str) else tuple(given if given is not None else ())
-            if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-                raise UsageError(f"query: {key} is a list of different columns, not {said(given)}.")
-            object.__setattr__(self, key, names)
+            object.__setattr__(self, key, _names(key, getattr(self, key)))
         for key in ("where", "versus"):
             given = getattr(self, key)
             if given is not None and not isinstance(given, Mapping):
@@ -74,9 +72,12 @@ class Query:
         """Refuse columns and levels that a schema does not know, and more results than anybody reads."""
         for name in (*self.columns, *self.by, *self.where, *self.versus):
             schema.column(name)
-        for given in (self.where, self.versus):
-            for name, levels in given.items():
-                codes(schema, name, levels)
+        for name, levels in self.where.items():
+            codes(schema, name, levels)
+        for name, level in self.versus.items():
+            if not isinstance(level, str):
+                raise UsageError(f"query: versus has one level of {name} to compare with, as a text.")
+            codes(schema, name, level)
         lacking = [name for name in self.versus if name not in self.cells]
         if lacking:
             raise UsageError(f"query: versus names {lacking[0]}, which is not among the columns that results are of.")
@@ -95,9 +96,32 @@ class Query:
         return (*settings, self.columns, self.by, tuple(sorted(self.where)), tuple(sorted(self.versus.items())))
 
 
+def _names(key: str, given: object) -> tuple[str, ...]:
+    """Some columns, each once; one may be given without a list."""
+    names: Any = (given,) if isinstance(given, str) else () if given is None else given
+    if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+        raise UsageError(f"query: {key} is a list of columns, such as ['SEX', 'MAR'], not {said(given)}.")
+    for name in names:
+        if list(names).count(name) > 1:
+            raise UsageError(f"query: {key} names {name} twice.")
+    return tuple(names)
+
+
 def codes(schema: Schema, name: str, levels: object) -> list[int]:
     """The level numbers of a level, or of several."""
     several: Any = (levels,) if isinstance(levels, str) else levels
     if not isinstance(several, Sequence) or not several or not all(isinstance(level, str) for level in several):
-        raise UsageError(f"query: the levels of {name} are texts, as in the schema, such as {{{name!r}: '2'}}.")
-    return [schema.index(name, level) for level in several]
+        such = {name: schema.levels(name)[0]}
+        raise UsageError(f"query: the levels of {name} are texts, as in the schema, such as {such}.")
+    try:
+        return [schema.index(name, level) for level in several]
+    except SchemaError as error:
+        raise SchemaError(f"query: {error}; {_there_are(schema, name)}") from None
+
+
+def _there_are(schema: Schema, name: str) -> str:
+    """The levels of a column, in a message."""
+    known = schema.levels(name)
+    what = "the bins of its numbers" if isinstance(schema.column(name), Numeric) else "its levels"
+    more = f", and {len(known) - SHOWN:,} more" if len(known) > SHOWN else ""
+    return f"{what} are {', '.join(known[:SHOWN])}{more}"

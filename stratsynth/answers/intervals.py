@@ -77,6 +77,8 @@ class Quotient:
     """The sum of the squares of what rows add to `a`; of a share, `a` itself."""
     share: bool
     """Whether `a` counts some of the rows that `b` counts."""
+    most: Floats | float = np.inf
+    """The most that `b` can be by public figures."""
 
     @property
     def value(self) -> Floats:
@@ -92,8 +94,12 @@ class Quotient:
 
     @property
     def sure(self) -> NDArray[np.bool_]:
-        """Where the denominator is far from 0: small ones are published only where noise makes them look larger."""
-        return np.asarray(self.b > SURE * np.sqrt(self.variance_b))
+        """Where the denominator is far from 0, as it was measured and by public figures.
+
+        Of denominators near 0 only those would have an interval that noise makes look larger, and these intervals
+        would hold too seldom. A public size tells them apart without looking at the noise.
+        """
+        return np.asarray(np.minimum(self.b, self.most) > SURE * np.sqrt(self.variance_b))
 
     @property
     def sampling(self) -> Floats:

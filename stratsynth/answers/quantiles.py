@@ -57,7 +57,10 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     ends = [_ends(points, test, spread, z) for spread in (noise, noise + sampling)]
     sound = np.isfinite(test).all(axis=1) & (size > 0)
     # where the rows may be none for all that is known, every value passes
-    sound &= size > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
+    least = np.minimum(size, squares.most(rows))
+    sound &= least > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
+    # so must the rows on either side of the quantile be seen beside the noise of a count of some of them
+    sound &= min(q, 1 - q) * least > np.sqrt(np.where(sound[:, None], noise, np.inf).max(axis=1))
     slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
     # an interval that is as wide as half of all that can be says nothing, and would hold too often
     sound &= ends[0][1] - ends[0][0] < (points[-1] - points[0]) / 2

@@ -145,6 +145,14 @@ class Squares:
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
         return result
 
+    def most(self, functions: Functions) -> Floats:
+        """The most that each function can be by the public sizes of the strata; infinite where these are not known."""
+        outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)
+        found = np.zeros(functions.number)
+        for leaf in self.tables.leaves:
+            found += np.where(_weight(functions, leaf, outer) > 0, leaf.people, 0.0)
+        return found
+
     def nearest(self, columns: Columns) -> list[Columns]:
         """The sets of columns among these that a table of every stratum, or of everybody, holds; largest first."""
         several = [c for size in range(len(columns), 0, -1) for c in itertools.combinations(columns, size)]

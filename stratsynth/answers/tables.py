@@ -49,6 +49,8 @@ class Leaf:
     codes: Mapping[str, list[int]]
     """For each column of the strata, its level numbers in the schema; empty for everybody."""
     tables: list[Noisy] = field(default_factory=list)
+    people: float = math.inf
+    """How many rows it has by its public size; infinite where none is known."""
 
     def merged(self, names: Sequence[str]) -> Columns:
         """Those of some columns that define strata and yet vary here."""
@@ -92,6 +94,9 @@ def read_tables(
     leaves = [Leaf("", {})]
     if any(label for label, _, _, _ in found):
         leaves = [_leaf(schema, path, certificate) for path in _strata(schema, certificate, model)]
+        public = _public(certificate)
+        for leaf in leaves:
+            leaf.people = public.get(leaf.label, math.inf)
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
             raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")
     by = frozenset(leaves[0].codes)
@@ -113,8 +118,18 @@ def read_tables(
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
 
 
+def of_tables(measurements: pa.Table) -> pa.Table:
+    """The measurements that are cells of tables, and none of the noisy sums."""
+    if "sum" not in measurements.column_names:
+        return measurements
+    import pyarrow.compute as pc
+
+    return measurements.filter(pc.equal(measurements.column("sum").cast("string"), ""))
+
+
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:
     """Each measured table: the label of its stratum, its columns, its cells row-major, and sigma."""
+    table = of_tables(table)
     cells, values = _numbers(table.column("cell").chunks, "i8"), _numbers(table.column("value").chunks, "i8")
     starts = np.flatnonzero(cells == 0)
     if len(cells) and (not len(starts) or starts[0] != 0):
@@ -170,6 +185,16 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
             yield from _paths(part, (*above, stratum))
         else:
             yield (*above, stratum)
+
+
+def _public(certificate: Mapping[str, Any]) -> Mapping[str, float]:
+    """The public sizes of strata by label, but for those that were measured to be larger than declared."""
+    stated = certificate.get("declared_and_measured", ())
+    return {
+        each["stratum"]: float(each["declared"])
+        for each in stated
+        if each["what"] == "share" and each["declared"] is not None and each["verdict"] not in {"more", "far more"}
+    }
 
 
 def _leaf(schema: Schema, path: StratumPath, certificate: Mapping[str, Any]) -> Leaf:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from stratsynth.answers.ask import answers
 from stratsynth.answers.asked import Query
+from stratsynth.answers.estimated import estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.squares import Functions, Squares
-from stratsynth.answers.tables import read_tables
+from stratsynth.answers.tables import of_tables, read_tables
 from stratsynth.errors import UsageError
+from stratsynth.models.estimate import Estimate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,11 +31,14 @@ FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "st
 """The columns after those that tell results apart."""
 CHOSEN = (
     "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
-    "covers the question was chosen, and takes the noise of each table as it is by itself."
+    "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
+    "intervals were found to hold as often as they say (scripts/bench answers)."
 )
 """What intervals are conditional on where a mechanism chooses its tables."""
-HIDDEN = "for all that is known there may be no such rows"
-BLURRED = "for all that is known there may be no such rows, or the interval is half as wide as all that can be"
+HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
+BLURRED = (
+    f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
+)
 
 
 class Answers:
@@ -57,12 +62,26 @@ class Answers:
     @cached_property
     def squares(self) -> Squares:
         """The least squares over all tables."""
-        tables = read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model)
-        if not tables.everybody and not any(leaf.tables for leaf in tables.leaves):
-            raise UsageError(
-                "query: this release has no noisy tables to answer from; see its estimates or predictions."
-            )
-        return Squares(tables)
+        if self._tables == "none":
+            raise UsageError("query: this release has no noisy tables to answer from; see what else it gives out.")
+        return Squares(read_tables(self._schema, self._certificate, self._measurements(), lambda: self._model))
+
+    def _from_means(self, query: Query) -> bool:
+        """Whether means that the release holds answer a query: it has such a mean, or no tables at all."""
+        if self._tables == "none":
+            return True
+        if self._tables == "alone" or query.statistic != "mean":
+            return False
+        model = self._model
+        return isinstance(model, Estimate) and set(query.columns) <= set(model.columns)
+
+    @cached_property
+    def _tables(self) -> Literal["alone", "with sums", "none"]:
+        """Whether there are noisy tables, and sums beside them."""
+        measurements = self._measurements()
+        if not of_tables(measurements).num_rows:
+            return "none"
+        return "with sums" if "sum" in measurements.column_names else "alone"
 
     @cached_property
     def _model(self) -> Model:
@@ -76,23 +95,37 @@ class Answers:
 
     def one(self, query: Query) -> dict[str, list[Any]]:
         """The results of one query, column by column: what tells them apart, then `FIGURES`."""
-        (answer,) = answers(self.squares, [query])
+        (figures,) = self._told([query])
         cells = list(itertools.product(*(self._schema.levels(name) for name in query.cells)))
         apart = {name: [cell[i] for cell in cells] for i, name in enumerate(query.cells)}
-        return {**apart, **self._figures(query, answer)}
+        return {**apart, **figures}
 
     def many(self, queries: Sequence[Query]) -> dict[str, list[Any]]:
         """The results of several queries one after the other: `query`, its number from 0, `cell`, then `FIGURES`."""
         found: dict[str, list[Any]] = {name: [] for name in ("query", "cell", *FIGURES)}
         names: dict[tuple[str, ...], list[str]] = {}
-        for number, (query, answer) in enumerate(zip(queries, answers(self.squares, queries), strict=True)):
+        for number, (query, figures) in enumerate(zip(queries, self._told(queries), strict=True)):
             if query.cells not in names:
                 names[query.cells] = self._cells(query.cells)
             found["query"] += [number] * len(names[query.cells])
             found["cell"] += names[query.cells]
-            for name, values in self._figures(query, answer).items():
+            for name, values in figures.items():
                 found[name] += values
         return found
+
+    def _told(self, queries: Sequence[Query]) -> list[dict[str, list[Any]]]:
+        """The figures of each query: from the means that the release holds, or by least squares from its tables."""
+        found: dict[int, dict[str, list[Any]]] = {}
+        rest = []
+        for number, query in enumerate(queries):
+            if self._from_means(query):
+                found[number] = estimated(self._model, query)
+            else:
+                rest.append(number)
+        if rest:
+            squared = answers(self.squares, [queries[number] for number in rest])
+            found |= {number: self._figures(queries[number], a) for number, a in zip(rest, squared, strict=True)}
+        return [found[number] for number in range(len(queries))]
 
     def frame(self, query: Query) -> pd.DataFrame:
         """The results of one query."""

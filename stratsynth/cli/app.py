@@ -72,13 +72,14 @@ def fit(
         typer.Option("--out", "-o", metavar="DIR", help="The release folder, instead of the recipe's."),
     ] = None,
     workers: Annotated[
-        int,
+        str | None,
         typer.Option(
             metavar="N",
-            help="Fit the strata's models in N processes, which never see a row. Pays for large models "
-            "(many structural rules) and for engine mbi; the result is the same.",
+            help="Fit the strata's models in N processes, which never see a row; or processes (as many as cores), dask "
+            "or ray, perhaps with an address (dask:tcp://10.0.0.1:8786). Pays for large models (many structural rules) "
+            "and for engine mbi; the result is the same. By default what the recipe says, or 1.",
         ),
-    ] = 1,
+    ] = None,
     new_account: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +91,8 @@ def fit(
     """Spend a recipe's budget and write a release folder."""
     from stratsynth.cli.work import fit_recipe
 
-    folder, certificate = fit_recipe(recipe, out, workers, new_account)
+    number = workers is not None and workers.lstrip("+-").isdecimal()
+    folder, certificate = fit_recipe(recipe, out, int(workers or 0) if number else workers, new_account)
     if as_json:
         _print_json({"release": str(folder), "certificate": certificate}, _complete(folder))
         return

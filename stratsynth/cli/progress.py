@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
 
 
-def fit_with_progress(recipe: Recipe, folder: Path, workers: int = 1, new_account: str | None = None) -> Release:
+def fit_with_progress(
+    recipe: Recipe, folder: Path, workers: int | str | None = None, new_account: str | None = None
+) -> Release:
     """Run a recipe; on a terminal, with a bar on stderr. Elsewhere a fit of hours says so, and nothing else."""
     if not sys.stderr.isatty():
         warn = partial(_warn, recipe)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def fit_recipe(
-    path: Path, out: Path | None, workers: int = 1, new_account: str | None = None
+    path: Path, out: Path | None, workers: int | str | None = None, new_account: str | None = None
 ) -> tuple[Path, Mapping[str, Any]]:
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
@@ -48,7 +48,7 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
         from stratsynth.planning.plot import plot
 
         plot(how, schema, budget, picture, declared_size=size)
-    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.engine, prior=recipe.prior)
+    found = plan(how, schema, budget, declared_size=size, engine=recipe.data.holds, prior=recipe.prior)
     return replace(found, account=_account(recipe))
 
 
@@ -93,7 +93,7 @@ def sample_release(
     like: Path | None = None,
 ) -> tuple[int, str]:
     """Draw rows and write them; returns how many, and what structural rules moved if there are any."""
-    from stratsynth.data.sources import write_table
+    from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
     from stratsynth.release.page.summary import rules_line
@@ -149,7 +149,7 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
 
 def predict_rows(folder: Path, data: Path, out: Path, seed: int | None = None) -> int:
     """Write what a release predicts of some rows; the number of rows."""
-    from stratsynth.data.sources import write_table
+    from stratsynth.data.writing import write_table
     from stratsynth.release import Release
 
     table = Release.load(folder).predictions(data, seed=seed)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.stream import Stream, width
-from stratsynth.errors import UsageError, nearest
+from stratsynth.errors import Unsupported, UsageError, nearest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -86,6 +86,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
     "auto": auto,
     "memory": lambda source, schema, _: Memory(source, schema),
     "stream": lambda source, schema, _: Stream.checked(source, schema),
+    "duckdb": lambda source, schema, _: Stream.checked(source, schema),  # its batches come from a database
 }
 """By the name that `open_table` takes, from the source, the schema and the declared size."""
 
@@ -93,7 +94,16 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
     """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
     check_engine(engine)
-    return ENGINES[engine](source, schema, declared_size)
+    own = source.engine
+    if own is not None and engine not in {"auto", own}:
+        raise Unsupported(
+            f'engine: rows of a database are held by engine = "{own}"; for {engine!r}, write them to a Parquet file.'
+        )
+    if own is None and engine == "duckdb":
+        raise Unsupported(
+            'engine: "duckdb" reads a table of a DuckDB database: name the file of the database, and table or query.'
+        )
+    return ENGINES[own or engine](source, schema, declared_size)
 
 
 def check_engine(engine: str) -> None:

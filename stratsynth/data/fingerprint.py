@@ -18,11 +18,9 @@ from stratsynth.data.sources import FileSource
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
 
-_PIECE = 1 << 20
-
 
 def fingerprint(source: Source, key: bytes) -> str:
-    """The HMAC-SHA256 of a file's bytes, or of a frame's columns in Arrow's format.
+    """The HMAC-SHA256 of a file's bytes, of a frame's columns in Arrow's format, or of a sum over a database's rows.
 
     Of a folder, that of its files' names in order, each with the file's own: a file more, fewer, changed or under
     another name is noticed, its times are not. A source remembers which files these were, and reads no others.
@@ -32,7 +30,7 @@ def fingerprint(source: Source, key: bytes) -> str:
     if not isinstance(source, FileSource):
         return _digest(key, _columns(source))
     with source.open(known=False) as file:
-        mark = _digest(key, iter(lambda: file.read(_PIECE), b""))
+        mark = _digest(key, source.contents(file))
         source.seen.note(key, file, mark)
     return mark
 

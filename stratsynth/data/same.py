@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.data.fingerprint import fingerprint
-from stratsynth.data.sources import ArrowSource, FrameSource, Source
+from stratsynth.data.held import ArrowSource, FrameSource
+from stratsynth.data.sources import Source
 from stratsynth.errors import WeightsError
 
 if TYPE_CHECKING:

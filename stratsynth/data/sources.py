@@ -1,8 +1,10 @@
-"""Where tables come from: CSV, Parquet and Arrow files, pandas and other frames, Arrow tables."""
+"""Where tables come from: what every source can do, files that are opened anew for each reading, and Parquet.
+
+Other kinds have a file each: `held` (frames and Arrow tables), `csv_source`, `feather`, `folders`, `duckdb_source`.
+"""
 
 from __future__ import annotations
 
-import gzip
 import os
 import zlib
 from abc import ABC, abstractmethod
@@ -10,21 +12,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeAlias, cast, runtime_checkable
+from typing import IO, Protocol, TypeAlias, runtime_checkable
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 
-from stratsynth.data import csvlines
+from stratsynth.checks import said
 from stratsynth.data.csvlines import LeftOut
-from stratsynth.data.frames import declared, own_types, to_arrow
 from stratsynth.data.seen import Seen
 from stratsynth.errors import UsageError
 from stratsynth.files.reading import open_regular
-from stratsynth.files.whole import new_file
 from stratsynth.schema.codec import locate
 
 
@@ -41,10 +39,12 @@ Data: TypeAlias = "str | os.PathLike[str] | pd.DataFrame | pa.Table | Streams | 
 
 BATCH = 1 << 18
 """Rows read at a time."""
+PIECE = 1 << 20
+"""Bytes read at a time for a fingerprint."""
 
 ACCEPTED = (
-    "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a pandas or polars frame, or an "
-    "Arrow table"
+    "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a table of a .duckdb database, a "
+    "pandas or polars frame, or an Arrow table"
 )
 
 
@@ -74,6 +74,9 @@ class Source(ABC):
     record: str | None = None
     """What one record is, in words, where the format leaves that open; for the certificate."""
 
+    engine: str | None = None
+    """The one engine that holds its rows; None where every engine for files or frames does."""
+
     def left_out(self) -> LeftOut:
         """INTERNAL. How many lines are no records."""
         return LeftOut()
@@ -97,28 +100,24 @@ class Source(ABC):
         return None
 
 
-def open_source(data: Data) -> Source:
-    """The source for a path, a frame or an Arrow table."""
+def open_source(data: Data, table: str | None = None, query: str | None = None) -> Source:
+    """The source for a path, a frame or an Arrow table; of a database, `table` or `query` says which rows are meant.
+
+    Raises:
+        UsageError: Data that are not there or of no known kind.
+    """
+    if isinstance(data, (str, os.PathLike)):
+        return _of_path(Path(data), table, query)
+    if table is not None or query is not None:
+        raise UsageError(f"table and query go with the path of a database, not with {said(data)}.")
     if isinstance(data, Source):
         return data
+    from stratsynth.data.held import ArrowSource, FrameSource
+
     if isinstance(data, pa.Table):
         return ArrowSource(data)
     if isinstance(data, pd.DataFrame):
         return FrameSource(data)
-    if isinstance(data, (str, os.PathLike)):
-        path = Path(data)
-        if _is_folder(path):
-            from stratsynth.data.folders import FolderSource
-
-            folder = FolderSource(path)
-            folder.parts()  # there are some
-            return folder
-        for endings, kind in _FILES.items():
-            if path.name.lower().endswith(endings):
-                source = kind(path)
-                with source.open():  # is there, and is a file
-                    return source
-        raise UsageError(f"{path}: data must be {ACCEPTED}")
     if isinstance(data, Streams):
         try:
             return ArrowSource(pa.table(data))
@@ -129,76 +128,41 @@ def open_source(data: Data) -> Source:
     raise UsageError(f"data must be {ACCEPTED}, not {type(data).__name__}{remedy}")
 
 
-@dataclass(frozen=True, eq=False)
-class ArrowSource(Source):
-    """An Arrow table in memory."""
+def _of_path(path: Path, table: str | None, query: str | None) -> Source:
+    """The source for a folder or a file, by the end of its name; it is there."""
+    if is_database(path, table, query):
+        from stratsynth.data.duckdb_source import DuckDBSource
 
-    table: pa.Table = field(repr=False)
-    """The table."""
+        database = DuckDBSource(path, table, query)
+        with database.connected():  # has such rows
+            return database
+    if _is_folder(path):
+        from stratsynth.data.folders import FolderSource
 
-    @property
-    def held(self) -> object:
-        """The Arrow table."""
-        return self.table
+        folder = FolderSource(path)
+        folder.parts()  # there are some
+        return folder
+    from stratsynth.data.csv_source import CsvSource
+    from stratsynth.data.feather import FeatherSource
 
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns."""
-        return tuple(self.table.column_names)
-
-    def types(self) -> pa.Schema | None:
-        """The table's types."""
-        return self.table.schema
-
-    def whole(self) -> pa.Table:
-        """The table."""
-        return self.table
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
-        return self.table.select(locate(columns, self.table.column_names))
+    kinds: Mapping[tuple[str, ...], type[FileSource]] = {
+        (".csv", ".csv.gz"): CsvSource, (".parquet",): ParquetSource, (".feather", ".arrow"): FeatherSource
+    }  # fmt: skip
+    for endings, kind in kinds.items():
+        if path.name.lower().endswith(endings):
+            source = kind(path)
+            with source.open():  # is there, and is a file
+                return source
+    raise UsageError(f"{path}: data must be {ACCEPTED}")
 
 
-@dataclass(frozen=True, eq=False)
-class FrameSource(Source):
-    """A pandas frame in memory."""
+DATABASES = (".duckdb", ".ddb")
+"""How the names of databases end that are known as such without `table` or `query`."""
 
-    frame: pd.DataFrame = field(repr=False)
-    """The frame; it is only read."""
-    _next: list[pa.Table] = field(default_factory=list, init=False, repr=False)
-    """What `whole` has converted, kept until the next read, so that a fit converts a frame once."""
 
-    @property
-    def held(self) -> object:
-        """The frame."""
-        return self.frame
-
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, as text."""
-        return tuple(str(name) for name in self.frame.columns)
-
-    def types(self) -> pa.Schema | None:
-        """The types that the columns are read as."""
-        return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
-
-    def own_types(self) -> Mapping[str, str]:
-        """INTERNAL. Of numbers, which are all read as reals, and of categories, whose order is not read."""
-        return own_types(self.frame)
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
-        places = locate(columns, self.columns())
-        if self._next:
-            return self._next.pop().select(places)
-        return self._converted(places)
-
-    def whole(self) -> pa.Table:
-        """All columns, converted anew: the frame may have changed."""
-        self._next[:] = [self._converted(range(self.frame.shape[1]))]
-        return self._next[0]
-
-    def _converted(self, places: Sequence[int]) -> pa.Table:
-        arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]
-        return pa.table(arrays, names=[str(self.frame.columns[place]) for place in places])
+def is_database(path: Path, table: str | None, query: str | None) -> bool:
+    """Whether rows are meant that lie in a database."""
+    return table is not None or query is not None or path.name.lower().endswith(DATABASES)
 
 
 @dataclass(frozen=True)
@@ -227,6 +191,10 @@ class FileSource(Source):
             raise UsageError(
                 f"{self.path}: cannot be read ({type(error).__name__}); is the file whole and of the kind it is named?"
             ) from None
+
+    def contents(self, file: IO[bytes]) -> Iterator[bytes]:
+        """What a fingerprint is made of: the bytes of the file, which is open."""
+        return iter(lambda: file.read(PIECE), b"")
 
 
 @dataclass(frozen=True)
@@ -265,90 +233,6 @@ class ParquetSource(FileSource):
             return -(-int(pq.read_metadata(file).num_rows) // BATCH)
 
 
-@dataclass(frozen=True)
-class FeatherSource(FileSource):
-    """An Arrow file, also called Feather; or an Arrow stream in a file."""
-
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the file's schema."""
-        with self.open() as file:
-            return tuple(self._reader(file).schema.names)
-
-    def types(self) -> pa.Schema:
-        """The types in the file's schema."""
-        with self.open() as file:
-            return self._reader(file).schema
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row."""
-        places = locate(columns, self.columns())
-        with self.open() as file:
-            return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, a record batch of the file at a time."""
-        places = locate(columns, self.columns())
-        with self.open() as file:
-            for batch in _record_batches(self._reader(file, sorted(places))):
-                table = _sound(pa.Table.from_batches([batch]).select(list(columns)))
-                for start in range(0, table.num_rows, BATCH):
-                    yield table.slice(start, BATCH)
-
-    def _reader(self, file: IO[bytes], places: Sequence[int] = ()) -> Any:
-        options = pa.ipc.IpcReadOptions(included_fields=list(places))
-        whole = file.read(6) == b"ARROW1"
-        file.seek(0)
-        return pa.ipc.open_file(file, options=options) if whole else pa.ipc.open_stream(file, options=options)
-
-
-@dataclass(frozen=True)
-class CsvSource(FileSource):
-    """A CSV file with a header, comma-separated, in UTF-8, perhaps compressed by gzip; every column is text.
-
-    Rows are read one line at a time: see `stratsynth.data.csvlines`.
-    """
-
-    record = "one physical line of the CSV file"
-
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, from the first line."""
-        with self.open() as file:
-            return tuple(csvlines.header(self._unpacked(file)))
-
-    def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every record."""
-        texts = pa.schema([(name, pa.string()) for name in columns])
-        return pa.concat_tables([texts.empty_table(), *self.batches(columns)])
-
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns of the records in each block of the file."""
-        with self.open() as packed:
-            file = self._unpacked(packed)
-            names = csvlines.header(file)
-            places = locate(columns, names)
-            for arrays in csvlines.batches(file, len(names), places):
-                yield pa.table(arrays, names=list(columns))
-
-    def parts_to_read(self) -> int | None:
-        """INTERNAL. By the size of the file, where it is not packed."""
-        with self.open() as packed:
-            if self._unpacked(packed) is not packed:
-                return None
-            return -(-os.fstat(packed.fileno()).st_size // csvlines.BLOCK)
-
-    def left_out(self) -> LeftOut:
-        """INTERNAL. How many lines are no records."""
-        with self.open() as packed:
-            file = self._unpacked(packed)
-            return csvlines.left_out(file, len(csvlines.header(file)))
-
-    def _unpacked(self, file: IO[bytes]) -> IO[bytes]:
-        """What the file holds, unpacked where its name says so, or where it begins as gzip does and no text can."""
-        packed = file.read(2) == b"\x1f\x8b" or self.path.name.lower().endswith(".gz")
-        file.seek(0)
-        return cast("IO[bytes]", gzip.open(file)) if packed else file
-
-
 def _is_folder(path: Path) -> bool:
     """Whether there is a folder of that name; a name that no system can have, as a very long one, is none."""
     return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises for such names
@@ -357,68 +241,3 @@ def _is_folder(path: Path) -> bool:
 def _is_text(kind: pa.DataType) -> bool:
     """Whether Parquet can hand values of the type over as a dictionary."""
     return bool(pa.types.is_string(kind) or pa.types.is_binary(kind))
-
-
-def _sound(table: pa.Table) -> pa.Table:
-    """A table of an Arrow file, once all of it is looked through."""
-    table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
-    return table
-
-
-def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
-    """Of an Arrow file, or of a stream."""
-    if isinstance(reader, pa.ipc.RecordBatchFileReader):
-        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
-    else:
-        yield from reader
-
-
-_FILES: Mapping[tuple[str, ...], type[FileSource]] = {
-    (".csv", ".csv.gz"): CsvSource, (".parquet",): ParquetSource, (".feather", ".arrow"): FeatherSource
-}  # fmt: skip
-"""What a file holds, by the end of its name."""
-
-
-def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
-    """Write a table to a .csv file (null is an empty field) or a .parquet file, whole or not at all."""
-    target = Path(path)
-    ending = target.suffix.lower()
-    if ending not in {".csv", ".parquet"}:
-        raise UsageError(f"{target}: a table is written to a .csv or .parquet file")
-    if not target.parent.is_dir():
-        raise UsageError(f"{target}: there is no folder {target.parent}")
-    with new_file(target) as file:
-        if ending == ".csv":
-            _write_csv(table, file)
-        else:
-            pq.write_table(table, file)
-
-
-def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column as CSV can hold it: categories as their texts, durations as their seconds."""
-    if pa.types.is_dictionary(column.type):
-        return column.cast(column.type.value_type)
-    if pa.types.is_duration(column.type):
-        count = column.cast(pa.int64())
-        fine = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
-        return count if fine == 1 else pc.divide(count.cast(pa.float64()), fine)
-    return column
-
-
-def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
-    """Without quotes where no value needs them, which readers like best; otherwise with all text quoted."""
-    columns = [_flat(column) for column in table.columns]
-    styles = ["none", "needed"]
-    if len(columns) == 1:  # a null must be "" here, as a blank line is no row
-        columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]
-    table = pa.table(columns, names=table.column_names)
-    for style in styles:
-        file.seek(0)
-        file.truncate()
-        try:
-            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(quoting_style=style, quoting_header=style))
-        except pa.ArrowInvalid:
-            if style == styles[-1]:
-                raise
-        else:
-            return

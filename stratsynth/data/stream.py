@@ -23,7 +23,7 @@ NUMBER = 8
 
 @dataclass(frozen=True)
 class Stream:
-    """Rows of a file or a folder of files, in a scratch file that nobody else can open."""
+    """Rows of a file, a folder of files or a database, in a scratch file that nobody else can open."""
 
     source: Source
     """What is read; its representation shows no row."""
@@ -44,6 +44,11 @@ class Stream:
         """Why the rows cannot be streamed; None where they can."""
         if source.path is None:
             return 'engine: a frame is in memory already; take engine = "memory", or write it to a Parquet file.'
+        if not isinstance(schema.unit, str) and source.engine is not None:
+            return (
+                "engine: rows of a database have no order, so which rows of a unit come first is nowhere said; write "
+                'them to a Parquet file in an order, and take engine = "memory" for units of several rows.'
+            )
         if not isinstance(schema.unit, str):
             return (
                 'engine "stream" reads rows a part at a time, and the rows of one unit may lie anywhere; take engine '

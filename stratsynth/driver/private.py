@@ -21,6 +21,7 @@ from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, NoisyTable, PublicRows
 from stratsynth.questions.handler import Kept, Rows
+from stratsynth.questions.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Measurement:
-    """One released table, with where and in which question it was asked."""
+    """One released table or sum, with where and in which question it was asked."""
 
     path: StratumPath
     question: int
-    table: NoisyTable
+    table: NoisyTable | PublishedSum
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,7 @@ class PrivateAnswers:
         self._answerer: Answerer | None = None
         self._batch = 0
         self._questions = 0
+        self._summed = 0
         self.measurements: list[Measurement] = []
         self.counted: list[Counted] = []
         """The numbers of records that the answers give."""
@@ -96,9 +98,17 @@ class PrivateAnswers:
                 self.unverified.append(unchecked)
             records = handler(a.question).records(a.question, a.schema, answer)
             self.counted.extend(Counted(a.path, number, noise) for number, noise in records)
-            tables = handler(a.question).released(answer)
-            self.measurements.extend(Measurement(a.path, self._questions, table) for table in tables)
+            for table in handler(a.question).released(a.question, a.schema, answer):
+                if self._fits(table):
+                    self.measurements.append(Measurement(a.path, self._questions, table))
             self._questions += 1
+
+    def _fits(self, table: NoisyTable | PublishedSum) -> bool:
+        """Whether a sum is published: not beyond `MOST_SUMS` numbers, which depends on public shapes alone."""
+        if isinstance(table, PublishedSum):
+            self._summed += table.values.size
+            return self._summed <= MOST_SUMS
+        return True
 
 
 def check_again(asked: Sequence[Asked]) -> None:

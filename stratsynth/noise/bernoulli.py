@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +37,24 @@ def settle(p: Bounds, u: int, bits: int, entropy: Entropy) -> bool:
 
 
 def flips(p: Bounds, count: int, entropy: Entropy) -> NDArray[np.bool_]:
-    """Toss `count` independent coins of probability p: 16 bits decide nearly all of them."""
-    lo, hi = p(16)
+    """Toss `count` independent coins of probability p: 8 bits decide most of them, and 16 more nearly all others."""
     heads = np.empty(count, dtype=np.bool_)
     for part in chunks(count):
-        u = entropy.uniform16(part.stop - part.start).astype(np.int32)
-        here = u < lo
-        for i in np.flatnonzero((u >= lo) & (u < hi)):
-            here[i] = settle(p, int(u[i]), 16, entropy)
+        u = entropy.uniform8(part.stop - part.start)
+        here, open_ = _compared(p, u, 8)
+        if open_.size:
+            longer = (u[open_].astype(np.int32) << 16) | entropy.uniform16(open_.size)
+            here[open_], left = _compared(p, longer, 24)
+            for i in left:
+                here[open_[i]] = settle(p, int(longer[i]), 24, entropy)
         heads[part] = here
     return heads
+
+
+def _compared(p: Bounds, u: NDArray[Any], bits: int) -> tuple[NDArray[np.bool_], NDArray[np.intp]]:
+    """Whether U < p for each U whose first bits are `u`, and which of them these bits do not decide."""
+    lo, hi = p(bits)
+    return u < lo, np.flatnonzero((u >= lo) & (u < hi))
 
 
 def decay(gamma: Fraction) -> Bounds:

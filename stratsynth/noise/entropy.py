@@ -29,6 +29,11 @@ class Entropy(ABC):
         """Return `count` uniform bytes, never returned before and never kept."""
 
     @final
+    def uniform8(self, count: int) -> NDArray[np.uint8]:
+        """Return `count` uniform 8-bit words."""
+        return np.frombuffer(self.read(count), dtype=np.uint8)
+
+    @final
     def uniform16(self, count: int) -> NDArray[np.uint16]:
         """Return `count` uniform 16-bit words."""
         return np.frombuffer(self.read(2 * count), dtype=np.uint16)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 PROGRAM = 400.0
 """Memory in MB for the program with its libraries, and for the rows that are being read, texts among them."""
+DATABASE = 512.0
+"""Memory in MB that DuckDB takes for the pages of a database: see `data.duckdb_source`."""
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class RowsPlan:
     """How the rows will be held."""
 
     engine: str
-    """`memory` or `stream`."""
+    """`memory`, `stream` or `duckdb`."""
     megabytes: float
     """Memory for the rows and the program, without answers and models."""
     scratch_megabytes: float
@@ -45,6 +47,6 @@ def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
     held = whole * (2 if Split in needs else 1)
     chosen = engine_of(engine, schema, prepared.public.size)
     passes = 1 + (Split in needs) + found.answers.moments
-    if chosen == "stream":
-        return RowsPlan(chosen, PROGRAM, held, passes, whole)
+    if chosen != "memory":
+        return RowsPlan(chosen, PROGRAM + DATABASE * (chosen == "duckdb"), held, passes, whole)
     return RowsPlan(chosen, PROGRAM + held, 0.0, passes, whole)

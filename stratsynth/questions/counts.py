@@ -186,7 +186,7 @@ class CountsHandler(Handler[Counts]):
             for fact, values in zip(kept.facts, kept.arrays, strict=True)
         )
 
-    def released(self, answer: Answer) -> Sequence[NoisyTable]:
+    def released(self, question: Counts, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
         """All of them."""
         return cast("Sequence[NoisyTable]", answer)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.base import is_plain_tuple
 from stratsynth.questions.queries import Design
 from stratsynth.schema import Categorical
 
@@ -29,8 +30,11 @@ class Coded(Design):
         """As for `Design`; references are levels of their columns, and interactions are pairs of different columns."""
         if not self.intercept:
             raise MechanismError(f"{what}: without an intercept there is nothing to stand for the reference levels.")
-        if self.columns:
+        if type(self.columns) is not tuple or self.columns:
             Design.check(self, what, schema)
+        several = self.reference, self.interactions
+        if not all(is_plain_tuple(pairs, tuple) and all(is_plain_tuple(p, str) for p in pairs) for pairs in several):
+            raise MechanismError(f"{what}: references and interactions are tuples of pairs.")
         for name, level in self.reference:
             column = schema.columns.get(name)
             if name not in self.columns or not isinstance(column, Categorical) or level not in column.all_levels:
@@ -38,11 +42,6 @@ class Coded(Design):
         pairs = {frozenset(pair) for pair in self.interactions}
         if len(pairs) < len(self.interactions) or any(len(pair) != 2 or not pair <= {*self.columns} for pair in pairs):
             raise MechanismError(f"{what}: an interaction is of two different columns of the design, each pair once.")
-
-    def names(self, schema: Schema) -> tuple[str, ...]:
-        """The features in order; a product's name is that of both, joined by `*`."""
-        plain = self.plain(schema)
-        return tuple("*".join(plain[factor] for factor in factors) for factors in self.products(schema))
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...]:
         """All but the reference levels as they are, then the products."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -85,11 +86,16 @@ class FairGradients(Query):
 
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """For each model its gradient, and its sums of F where there are cells."""
-        gradient = Block(self.thetas[0].size, self.clip)
-        if not self.by:
-            return (gradient,) * len(self.thetas)
-        sums = Block(schema.cells(self.by) * schema.size(self.target), 1.0, exchange=math.sqrt(2))
-        return (gradient, sums) * len(self.thetas)
+        cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
+        return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
+
+
+@lru_cache(maxsize=64)  # every step of a fit asks for them many times
+def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...]:
+    gradient = Block(size, clip)
+    if not cells:
+        return (gradient,) * models
+    return (gradient, Block(cells, 1.0, exchange=math.sqrt(2))) * models
 
 
 def _finite(values: Any) -> bool:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from stratsynth.noise import Entropy
     from stratsynth.questions.counts import NoisyTable
+    from stratsynth.questions.published import PublishedSum
     from stratsynth.questions.queries import Query
     from stratsynth.schema import Schema
 
@@ -176,8 +177,8 @@ class Handler(ABC, Generic[Q]):
         """
         return question
 
-    def released(self, answer: Answer) -> Sequence[NoisyTable]:
-        """The tables that the release publishes among its measurements; by default none."""
+    def released(self, question: Q, schema: Schema, answer: Answer) -> Sequence[NoisyTable | PublishedSum]:
+        """The tables and sums that the release publishes among its measurements; by default none."""
         return ()
 
     def records(self, question: Q, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:

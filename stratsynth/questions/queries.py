@@ -11,12 +11,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import check_positive, fixed
+from stratsynth.questions.base import check_positive, fixed, is_plain_tuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -88,8 +89,8 @@ class Design:
     intercept: bool = True
 
     def names(self, schema: Schema) -> tuple[str, ...]:
-        """The features in order: `1`, a numeric column's name, or `column=level`."""
-        return self.plain(schema)
+        """The features in order: `1`, a numeric column's name, or `column=level`; a product's are joined by `*`."""
+        return _names(self, schema)
 
     def products(self, schema: Schema) -> tuple[tuple[int, ...], ...] | None:
         """Each feature as the numbers of the plain features it is the product of; None where all are as they are."""
@@ -114,11 +115,20 @@ class Design:
 
     def check(self, what: str, schema: Schema) -> None:
         """Known columns, each once."""
+        if not is_plain_tuple(self.columns, str):
+            raise MechanismError(f"{what}: a design's columns are a tuple of names.")
         if not self.columns or len(set(self.columns)) < len(self.columns):
             raise MechanismError(f"{what}: a design needs columns, each once.")
         for name in self.columns:
             if name not in schema.columns:
                 raise MechanismError(f"{what}: column {name!r} is not in the schema, or is constant in this stratum.")
+
+
+@lru_cache(maxsize=64)  # every step of a fit asks for them several times
+def _names(design: Design, schema: Schema) -> tuple[str, ...]:
+    """The names of a design's features, by their values: both arguments are frozen."""
+    plain, products = design.plain(schema), design.products(schema)
+    return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
 
 @dataclass(frozen=True)
@@ -288,8 +298,9 @@ MOST_COORDINATES = 2**24
 """The longest vector that can be summed."""
 
 
-def check_query(what: str, query: Query, schema: Schema) -> None:
-    """One of the queries above, by its exact class: another could restate its own sensitivity."""
+@cache
+def _known() -> frozenset[type[Query]]:
+    """The queries above and beside this file, by their exact classes."""
     from stratsynth.questions.attribute import AttributeGradients
     from stratsynth.questions.confusions import Confusions
     from stratsynth.questions.fairness import FairGradients
@@ -304,8 +315,12 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     classifiers = (
         NetworkGradients, NetworkLosses, FairGradients, AttributeGradients, Mitigated, Confusions, GroupLosses
     )  # fmt: skip
-    known = (Columns, RowVectors, PerRowGradients, *regressions, *classifiers)
-    if type(query) not in known:
+    return frozenset((Columns, RowVectors, PerRowGradients, *regressions, *classifiers))
+
+
+def check_query(what: str, query: Query, schema: Schema) -> None:
+    """One of the known queries, by its exact class: another could restate its own sensitivity."""
+    if type(query) not in _known():
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))

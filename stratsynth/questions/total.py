@@ -18,6 +18,7 @@ from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
 from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
 from stratsynth.questions.handler import Exact, Handler, Ints, Kept, Seen, Setting, Wanted, frozen, squared
+from stratsynth.questions.published import PublishedSum, columns_read, summed
 from stratsynth.questions.queries import Query, check_query
 from stratsynth.strata import StratumPath
 
@@ -226,6 +227,16 @@ class TotalHandler(Handler[Total]):
             return ()
         clip = question.query.blocks(schema)[0].clip
         return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
+
+    def released(self, question: Total, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
+        """Each block; of a step of a fit that counts steps none: they are many, and sums of a sample nobody knows."""
+        if question.currency == Currency.SAMPLED:
+            return ()
+        noise, read = ("laplace" if question.currency == Currency.PURE else "gaussian"), columns_read(question.query)
+        return [
+            PublishedSum(read, part.units, part.sigma / part.grid, part.grid, summed(question.query, schema, i, noise))
+            for i, part in enumerate(answer)
+        ]
 
     def unverified(self, question: Total) -> str:
         """Row-locality that is tested, not proven."""

@@ -39,6 +39,7 @@ from stratsynth.stratified import makes_strata, stratify
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
+    from stratsynth.driver.solving import Workers
     from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.release import Release
 
@@ -132,6 +133,8 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
+            table=self.data.table,
+            query=self.data.query,
         )
 
     def schema(self) -> Schema:
@@ -177,7 +180,7 @@ class Recipe:
         *,
         tick: Callable[[], object] = lambda: None,
         foretold: Callable[[Rehearsal], object] = lambda _: None,
-        workers: int = 1,
+        workers: Workers | None = None,
         new_account: str | None = None,
     ) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
@@ -186,7 +189,7 @@ class Recipe:
             folder: The release folder, which must not exist.
             tick: Called after every moment at which questions were answered, and for every model that was fitted.
             foretold: Called with the rehearsal of the fit before anything is reserved.
-            workers: As for `fit`.
+            workers: As for `fit`; by default what the recipe says.
             new_account: As for `open_table`.
 
         Returns:
@@ -201,7 +204,14 @@ class Recipe:
         rows, seed = self.drawn(), self.seed
         ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
         with fitted(
-            self.prepared, table, budget, seed=seed, tick=tick, ready=ready, foretold=foretold, workers=workers
+            self.prepared,
+            table,
+            budget,
+            seed=seed,
+            tick=tick,
+            ready=ready,
+            foretold=foretold,
+            workers=self.release.workers if workers is None else workers,
         ) as fit:
             release = fit.called(self.release.title, self.release.publisher)
             release.save(folder, rows=rows, seed=seed, csv=self.release.csv)

@@ -28,14 +28,29 @@ class DataSection:
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", or "auto", which decides by the declared size and the schema."""
+    """What holds the rows: "memory", "stream", "duckdb", or "auto", by the file's kind and the declared size."""
+    table: str | None = None
+    """Of a database, the table whose rows are the records."""
+    query: str | None = None
+    """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse an engine that there is not, as a plan has to."""
+        """Refuse an engine that there is not, and what names no rows of a database, as a plan has to."""
+        if self.holds == "duckdb":
+            from stratsynth.data.duckdb_source import check_names
+
+            check_names(self.path, self.table, self.query)
         if self.engine != "auto":
             from stratsynth.data.backends import check_engine
 
             check_engine(self.engine)
+
+    @property
+    def holds(self) -> str:
+        """The engine, with "duckdb" for "auto" where the rows lie in a database."""
+        from stratsynth.data.sources import is_database
+
+        return "duckdb" if self.engine == "auto" and is_database(self.path, self.table, self.query) else self.engine
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,8 @@ class ReleaseSection:
     """The release's folder; `release` beside the recipe when not given."""
     seed: int | None = None
     """The seed of post-processing, at least 0. Noise is never seeded."""
+    workers: int | str = 1
+    """What fits the strata's models: a number of processes; "processes"; "dask" or "ray", perhaps with an address."""
     csv: bool = False
     """Whether the table is written as CSV too."""
     title: str | None = None
@@ -96,7 +113,11 @@ class ReleaseSection:
     """Who publishes it, for its citation."""
 
     def __post_init__(self) -> None:
-        """Refuse a negative seed, and what is no title."""
+        """Refuse a negative seed, workers that there are not, and what is no title."""
+        if self.workers != 1:
+            from stratsynth.driver.solving import check_workers
+
+            check_workers(self.workers)
         check_seed(self.seed)
         check_line("[release] title", self.title)
         check_line("[release] publisher", self.publisher)
@@ -134,6 +155,7 @@ def _keys(cls: type[Any]) -> dict[str, Any]:
         if is_dataclass(hint):
             found |= _keys(hint)  # type: ignore[arg-type]  # a class
             continue
-        kind = get_args(hint)[0] if isinstance(hint, types.UnionType) else hint  # of `int | None`
-        found[key] = get_origin(kind) or kind
+        optional = isinstance(hint, types.UnionType) and type(None) in get_args(hint)  # as in `int | None`
+        kind = get_args(hint)[0] if optional else hint
+        found[key] = kind if isinstance(kind, types.UnionType) else get_origin(kind) or kind
     return found

@@ -1,4 +1,9 @@
-"""Every noisy answer, as a table: the contingency tables are a product of their own, with known noise."""
+"""Every noisy answer, as a table: contingency tables and sums are a product of their own, with known noise.
+
+A release whose mechanism asked for sums has two columns more, `grid` and `sum`. There `value` and `sigma` are in units
+of `grid`, `cell` is the place in the summed vector, `clique` names the columns that were read, and `sum` says in JSON
+what was summed. Rows that are cells of tables have an empty `sum`, and a grid of 1.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +17,7 @@ import pyarrow as pa
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import open_regular
+from stratsynth.questions.published import PublishedSum
 from stratsynth.strata import label
 
 if TYPE_CHECKING:
@@ -28,6 +34,8 @@ COLUMNS = pa.schema([
     ("sigma", pa.float64()),
 ])  # fmt: skip
 """Stratum (levels joined by `|`, empty for everybody), question, clique (columns joined by `,`), row-major cell."""
+SUMS = pa.schema([*COLUMNS, ("grid", pa.float64()), ("sum", pa.dictionary(pa.int32(), pa.string()))])
+"""What one unit of value and sigma is worth; and what was summed, empty for a cell of a table."""
 FILE = "measurements.parquet"
 MAX_CELLS = 2**25
 """The most cells that are read at once, about 36 bytes each: a file of a few megabytes can claim any number."""
@@ -36,9 +44,10 @@ MAX_UNPACKED = 2**31
 
 
 def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
-    """One row a cell of every released table."""
+    """One row a cell of every released table, and a number of every released sum."""
     if not measurements:
         return COLUMNS.empty_table()
+    sums = [m.table if isinstance(m.table, PublishedSum) else None for m in measurements]
     sizes = np.array([m.table.values.size for m in measurements])
     number = np.repeat(np.arange(len(measurements)), sizes)
 
@@ -48,17 +57,19 @@ def measurements_table(measurements: Sequence[Measurement]) -> pa.Table:
     def names(values: Sequence[str]) -> pa.Array:
         return pa.array(values).dictionary_encode().take(pa.array(number))
 
-    return pa.table(
-        {
-            "stratum": names([label(m.path) for m in measurements]),
-            "question": each([m.question for m in measurements], pa.int32()),
-            "clique": names([",".join(m.table.clique) for m in measurements]),
-            "cell": np.concatenate([np.arange(size) for size in sizes]),
-            "value": np.concatenate([m.table.values.ravel() for m in measurements]),
-            "sigma": each([m.table.sigma for m in measurements], pa.float64()),
-        },
-        schema=COLUMNS,
-    )
+    columns = {
+        "stratum": names([label(m.path) for m in measurements]),
+        "question": each([m.question for m in measurements], pa.int32()),
+        "clique": names([",".join(m.table.clique) for m in measurements]),
+        "cell": np.concatenate([np.arange(size) for size in sizes]),
+        "value": np.concatenate([m.table.values.ravel() for m in measurements]),
+        "sigma": each([m.table.sigma for m in measurements], pa.float64()),
+    }
+    if not any(sums):
+        return pa.table(columns, schema=COLUMNS)
+    columns["grid"] = each([1.0 if one is None else one.grid for one in sums], pa.float64())
+    columns["sum"] = names(["" if one is None else one.of for one in sums])
+    return pa.table(columns, schema=SUMS)
 
 
 class LazyTable:
@@ -95,7 +106,8 @@ def read_measurements(folder: Path) -> pa.Table:
                 f"{folder}: {FILE} holds {rows:,} cells, more than the {MAX_CELLS:,} that are read at once; read it in "
                 "batches, with pyarrow.parquet. Sampling does not need it."
             )
-        return file.read(columns=COLUMNS.names, use_threads=False).cast(COLUMNS)
+        layout = COLUMNS if len(file.schema_arrow) == len(COLUMNS) else SUMS
+        return file.read(columns=layout.names, use_threads=False).cast(layout)
 
 
 @contextmanager
@@ -109,7 +121,8 @@ def opened_measurements(folder: Path) -> Iterator[pq.ParquetFile]:
             pq.ParquetFile(handle, read_dictionary=["stratum", "clique"]) as file,
         ):
             found, about = file.schema_arrow, file.metadata
-            if [(f.name, f.type) for f in found] != [(f.name, f.type) for f in COLUMNS]:
+            named = [(f.name, f.type) for f in found]
+            if named not in ([(f.name, f.type) for f in layout] for layout in (COLUMNS, SUMS)):
                 raise ReleaseError(f"{folder}: {FILE} has not the columns of measurements.")
             groups = [about.row_group(i) for i in range(about.num_row_groups)]
             if sum(group.total_byte_size for group in groups) > MAX_UNPACKED:

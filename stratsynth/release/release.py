@@ -310,7 +310,7 @@ class Release:
             UsageError: The path exists, or the number of rows is unknown or makes no sense here.
             StratsynthError: The disk is full or cannot be written. Nothing is left behind.
         """
-        from stratsynth.data.sources import write_table
+        from stratsynth.data.writing import write_table
         from stratsynth.release.page.frame import release_page
 
         target, moved = check_new(folder), Moved()

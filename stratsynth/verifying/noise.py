@@ -20,6 +20,8 @@ from stratsynth.verifying.verdict import Notes
 
 KNOWN = {"counts", "choose", "total", "raw"}
 """The kinds of questions of which the price follows from the charge."""
+Kind = tuple[str, float]
+"""A stratum's label, and the noise of a table or sum in it."""
 MOST = 10
 """As many wrong charges are named."""
 _SILENT = "it does not state its noise"
@@ -45,7 +47,7 @@ def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: 
             "Each charge pays for its noise: Gaussian noise at rho = D^2 / (2 sigma^2), Laplace noise at epsilon = D / "
             "scale, a choice at rho = epsilon^2 / 8; D is the sensitivity."
         )
-    if not any(charge.kind == "counts" for _, charge, _ in wrong):
+    if not any(charge.kind in {"counts", "total"} for _, charge, _ in wrong):
         _measurements(charges, paths, folder, notes, strict=not strange)
 
 
@@ -103,17 +105,27 @@ def _positive(value: object) -> bool:
 def _measurements(
     charges: list[Charge], paths: Mapping[StratumPath, str], folder: Path, notes: Notes, *, strict: bool
 ) -> None:
-    """The released tables by stratum and noise, against those that were charged."""
-    paid: Counter[tuple[str, float]] = Counter()
+    """The released tables and sums by stratum and noise, against those that were charged."""
+    tables: Counter[Kind] = Counter()
+    sums: Counter[Kind] = Counter()
     for charge in charges:
         if charge.kind == "counts":
-            paid[paths[charge.path], charge.details["sigma"]] += charge.details["cliques"]
+            tables[paths[charge.path], _digits(charge.details["sigma"])] += charge.details["cliques"]
+        elif charge.kind == "total" and charge.currency != Currency.SAMPLED:
+            sums[paths[charge.path], _digits(_deviation(charge))] += 1
     try:
-        held = Counter(_held(folder))
+        held = [(name, is_sum, _digits(sigma)) for name, is_sum, sigma in _held(folder)]
     except ReleaseError as error:
         notes.findings.append(str(error))
         return
+    _tables(Counter((name, sigma) for name, is_sum, sigma in held if not is_sum), tables, notes, strict=strict)
+    _sums(Counter((name, sigma) for name, is_sum, sigma in held if is_sum), sums, notes)
+
+
+def _tables(held: Counter[Kind], paid: Counter[Kind], notes: Notes, *, strict: bool) -> None:
     if held == paid:
+        if not held:
+            return
         notes.checked.append(
             f"measurements.parquet holds the {held.total():,} noisy tables that were charged, in the same strata, with "
             "the same noise."
@@ -122,17 +134,57 @@ def _measurements(
         name, sigma = next(iter((held - paid) or (paid - held)))
         notes.findings.append(
             f"measurements.parquet holds {held[name, sigma]:,} tables with noise of sigma {sigma:.6g} in "
-            f"{f'stratum {name}' if name else 'the whole table'}; {paid[name, sigma]:,} were charged."
+            f"{_where(name)}; {paid[name, sigma]:,} were charged."
         )
     else:
         notes.unchecked.append("the noise of tables that questions of other packages released")
 
 
-def _held(folder: Path) -> Iterator[tuple[str, float]]:
-    """Stratum and noise of each table, in batches: the file may be larger than the memory."""
+def _sums(held: Counter[Kind], paid: Counter[Kind], notes: Notes) -> None:
+    """No sum without its charge. Older versions published none, and long descents are not published whole."""
+    if held - paid:
+        name, sigma = next(iter(held - paid))
+        notes.findings.append(
+            f"measurements.parquet holds {held[name, sigma]:,} sums with noise of deviation {sigma:.6g} in "
+            f"{_where(name)}; {paid[name, sigma]:,} were charged."
+        )
+        return
+    if held:
+        notes.checked.append(
+            f"measurements.parquet holds {held.total():,} noisy sums that were charged, in the same strata, with the "
+            "same noise."
+        )
+    if lacking := (paid - held).total():
+        notes.unchecked.append(f"{lacking:,} noisy sums that were charged and are not in measurements.parquet")
+
+
+def _where(name: str) -> str:
+    return f"stratum {name}" if name else "the whole table"
+
+
+def _digits(sigma: float) -> float:
+    """Nine digits: a sum's noise is stated in units of its grid, and worked back from these."""
+    return float(f"{sigma:.9g}")
+
+
+def _deviation(charge: Charge) -> float:
+    """Of the noise of a sum; Laplace noise of scale b has deviation sqrt(2) b."""
+    details: Any = charge.details
+    return float(details["sigma"] if "sigma" in details else math.sqrt(2) * details["scale"])
+
+
+def _held(folder: Path) -> Iterator[tuple[str, bool, float]]:
+    """Stratum, whether it is a sum, and noise of each table and sum, in batches: the file may be large."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     with opened_measurements(folder) as file:
-        for batch in file.iter_batches(columns=["stratum", "cell", "sigma"], use_threads=False):
+        wanted = ["stratum", "cell", "sigma"]
+        more = ["grid", "sum"] if "sum" in file.schema_arrow.names else []
+        for batch in file.iter_batches(columns=wanted + more, use_threads=False):
             first = batch.filter(pc.equal(batch.column("cell"), 0))
-            yield from zip(first.column("stratum").to_pylist(), first.column("sigma").to_pylist(), strict=True)
+            number = first.num_rows
+            of = first.column("sum").to_pylist() if more else [""] * number
+            grids = first.column("grid") if more else pa.array([1.0] * number)
+            sigmas = pc.multiply(first.column("sigma"), grids).to_pylist()
+            yield from zip(first.column("stratum").to_pylist(), map(bool, of), sigmas, strict=True)

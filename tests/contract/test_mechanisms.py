@@ -59,25 +59,31 @@ def numeric_worlds():
     return [*usual, World(schema, ("GROUP",), even_shares(schema, ["GROUP"]))]
 
 
+@pytest.fixture(name="tables")
+def _tables(request):
+    """From how many tables neighbours are made: each of them is fitted eleven times."""
+    return 20 if request.config.getoption("slow") else 10
+
+
 GROUPWISE = [name for name in installed() if "by" in {f.name for f in dataclasses.fields(load(name))}]
 """Those that make strata themselves."""
 
 
 @pytest.mark.parametrize("name", installed())
-def test_alone(name):
+def test_alone(name, tables):
     def build(world, rows):
         strata = {"by": world.by, "weights": world.weights} if name in GROUPWISE else {}
         return make(name, {**TINY.get(name, {}), **strata})
 
-    assert check_contract(build, among=among(name)) == []
+    assert check_contract(build, among=among(name), tables=tables) == []
 
 
 @pytest.mark.parametrize("name", [name for name in installed() if name not in GROUPWISE])
-def test_stratified(name):
+def test_stratified(name, tables):
     def build(world, rows):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
-    assert check_contract(build, among=among(name)) == []
+    assert check_contract(build, among=among(name), tables=tables) == []
 
 
 def weighed(world):

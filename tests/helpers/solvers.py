@@ -19,6 +19,10 @@ class Task:
 
     number: int
     size: int = 0
+    mark: str = ""
+    """A file, where something happens once."""
+    """A file, where something happens once."""
+    """A file, where something happens once."""
 
 
 def squares(tasks):
@@ -71,6 +75,15 @@ def dying(tasks):
     """Is killed, as by a system that is out of memory."""
     os.kill(os.getpid(), signal.SIGKILL)
     return [0 for _ in tasks]
+
+
+def dying_once(tasks):
+    """The first process that solves the number 2 is killed; it leaves the file that the task names."""
+    for task in tasks:
+        if task.number == 2 and not Path(task.mark).exists():
+            Path(task.mark).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+    return [task.number for task in tasks]
 
 
 def chatty(tasks):

@@ -18,7 +18,7 @@ STRATA = (
 TABLES, SUMS = 'name = "mst"\n', 'name = "clipped_mean"\ncolumns = ["AGE"]\n'
 PHASES = {
     "the fingerprint": ("stratsynth.data.stream:fingerprint", TABLES, range(1)),
-    "reading": ("stratsynth.data.sources:CsvSource.batches", TABLES, range(1)),
+    "reading": ("stratsynth.data.csv_source:CsvSource.batches", TABLES, range(1)),
     "encoding": ("stratsynth.schema.codec:encode_categorical", TABLES, range(3)),
     "the scratch file": ("stratsynth.files.scratch:Scratch.empty", TABLES, (0, 1, 3)),
     "sorting": ("stratsynth.driver.sorting:cell_numbers", TABLES, range(1)),

@@ -14,7 +14,12 @@ from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.ledger_file import read_ledger
 
 RUNGS = 6
-KILLS = 60
+
+
+@pytest.fixture
+def kills(request):
+    """How many processes are killed at random times: other times in every run of the suite."""
+    return 60 if request.config.getoption("slow") else 20
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +95,17 @@ def run_to_the_end(nursery, folder, **how):
     return first.code == KILLED
 
 
-def test_sixty_kills_at_random_times(tmp_path, nursery):
+def test_kills_at_random_times(kills, tmp_path, nursery):
     rng = random.Random()
     whole = max(nursery.run(fit, place(tmp_path / f"whole{i}")).seconds for i in range(2))
     killed = tries = 0
-    while killed < KILLS:
+    while killed < kills:
         tries += 1
         if run_to_the_end(nursery, place(tmp_path / str(tries)), kill=rng.uniform(0.1, 1) * whole):
             killed += 1
         else:
             whole *= 0.95  # it was done before: the machine is less busy than it was
-        assert tries < 5 * KILLS
+        assert tries < 5 * kills
 
 
 def test_kills_of_one_fit_again_and_again(tmp_path, nursery):
@@ -151,10 +156,10 @@ def test_a_kill_in_the_middle_of_every_write(tmp_path, nursery):
 
 
 @pytest.mark.parametrize("size", [2_000, 200_000])
-def test_a_writer_that_is_killed_leaves_a_ledger_that_goes_on(size, tmp_path, nursery):
+def test_a_writer_that_is_killed_leaves_a_ledger_that_goes_on(kills, size, tmp_path, nursery):
     """Linux looks for a kill whenever a write comes to a new page: the line is then torn."""
     rng = random.Random()
-    for i in range(KILLS // 2):
+    for i in range(kills // 2):
         folder = tmp_path / str(i)
         folder.mkdir()
         path = folder / "people.ledger"

@@ -15,7 +15,7 @@ from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_o
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger, read_ledger
-from stratsynth.data.sources import CsvSource
+from stratsynth.data.csv_source import CsvSource
 from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError
 from stratsynth.fitting import fitted

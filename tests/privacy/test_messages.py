@@ -17,8 +17,11 @@ import stratsynth as ss
 from helpers import small
 from stratsynth import cli
 from stratsynth.data.backends import Memory
+from stratsynth.data.csv_source import CsvSource
+from stratsynth.data.feather import FeatherSource
+from stratsynth.data.held import ArrowSource, FrameSource
 from stratsynth.data.load import load_rows
-from stratsynth.data.sources import ArrowSource, CsvSource, FeatherSource, FrameSource, ParquetSource, open_source
+from stratsynth.data.sources import ParquetSource, open_source
 from stratsynth.driver.answering import Answerer, Reader
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.private import PrivateAnswers

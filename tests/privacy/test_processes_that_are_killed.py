@@ -36,7 +36,7 @@ def parts(folder):
 # SIGTERM and SIGKILL of a fit
 
 WHERE = {
-    "while rows are written": Fault("stratsynth.data.sources:write_table"),
+    "while rows are written": Fault("stratsynth.data.writing:write_table"),
     "before the release has its name": Fault("pathlib:Path.rename"),
     "while it reads": Fault("stratsynth.driver.answering:Answerer.answer"),
 }
@@ -148,7 +148,10 @@ def alive(pid):
 def test_a_worker_that_is_killed_is_a_typed_error_with_a_remedy():
     from helpers.solvers import dying
 
-    with solving.solving(2) as solve, pytest.raises(MechanismError, match="run it again with fewer workers"):
+    with (
+        solving.solving(2) as solve,
+        pytest.raises(MechanismError, match=r"was ended twice.*run it again with fewer workers"),
+    ):
         solve(Solver(dying), TASKS, PATHS)
 
 

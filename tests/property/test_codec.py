@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import strategies
-from stratsynth.data.sources import open_source, write_table
+from stratsynth.data.sources import open_source
+from stratsynth.data.writing import write_table
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.codec import Coded, decode, encode, to_pandas
 from stratsynth.schema.text import number

@@ -1,9 +1,12 @@
 """The graphical-model engine on random structures and potentials, against enumeration of the whole table."""
 
+import math
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution, junction_tree, solve
+from stratsynth.adapters.engine.dense import Dense
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.structure import model_cells, taken_in
@@ -146,6 +149,20 @@ def test_trees_that_go_together_are_what_they_are_alone(several):
     together = Forest([tree for tree, _ in several]).marginals(np.concatenate([flat(p) for _, p in several]))
     alone = np.concatenate([Forest([tree]).marginals(flat(p)) for tree, p in several])
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
+
+
+@given(models(), st.data())
+def test_a_large_tree_is_passed_over_as_in_a_forest(model, data):
+    tree, potentials = model
+    forest, dense = Forest([tree]), Dense(tree)
+    for found, due in zip(dense.beliefs(flat(potentials)), forest.beliefs(flat(potentials)), strict=True):
+        np.testing.assert_allclose(found, due, rtol=1e-9, atol=1e-9)
+    cliques = data.draw(st.lists(st.sampled_from(tree.cliques).flatmap(st.permutations), max_size=6))
+    tables = [(0, tuple(clique[: data.draw(st.integers(1, len(clique)))])) for clique in cliques]
+    terms = np.arange(sum(math.prod(tree.shape(clique)) for _, clique in tables), dtype=np.float64)
+    theirs, ours = forest.maps(tables), dense.maps(tables)
+    np.testing.assert_allclose(ours.spread(terms), theirs.spread(terms), rtol=1e-12)
+    np.testing.assert_allclose(ours.gather(flat(potentials)), theirs.gather(flat(potentials)), rtol=1e-9, atol=1e-9)
 
 
 @given(models(), st.data())

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import nnls
-from stratsynth.adapters.engine import Graphical, Measured, Problem, junction_tree, solve
+from stratsynth.adapters.engine import Graphical, Measured, Problem, dense, junction_tree, solve
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.solve import engine
@@ -19,6 +19,12 @@ from stratsynth.testing.record import same
 
 SIZES = (("a", 3), ("b", 2), ("c", 4))
 EXACT = {"iterations": 20_000, "tolerance": 0.0}
+
+
+@pytest.fixture(autouse=True, params=[dense.LARGE, 0], ids=["together", "alone"])
+def _both_ways(request, monkeypatch):
+    """As small models are solved, and as large ones are."""
+    monkeypatch.setattr(dense, "LARGE", request.param)
 
 
 def measured(clique, values, sigma=1.0, **more):

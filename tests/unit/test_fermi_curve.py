@@ -5,10 +5,13 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+from stratsynth.adapters.fermi.ermi import ermi
 from stratsynth.evaluation.fermi import data, pareto, picture, summary, tradeoff, violations
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
+from stratsynth.evaluation.fermi.optimum import Objective, minimisers
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
 from stratsynth.evaluation.fermi.reproduce import claims, main, papers_noise, reproduce, words
+from stratsynth.evaluation.fermi.violations import gaps
 
 import stratsynth as ss
 from stratsynth.errors import UsageError
@@ -176,3 +179,56 @@ def test_words_say_where_the_curve_lies_above():
     ])  # fmt: skip
     assert "above it at 1 (lambda 2)" in words(frame)
     assert "at 1 of 2 penalties" in words(frame)
+
+
+@pytest.mark.parametrize("given", [1, 2])
+def test_the_exact_objective_is_the_loss_and_the_penalty_with_its_gradient(given):
+    rng = np.random.default_rng(0)
+    x, y, group = rng.normal(size=(300, 4)), rng.integers(2, size=300), rng.integers(3, size=300)
+    cell = group if given == 1 else 3 * y + group
+    weights = np.array([0.3, 0.9])[:given]
+    objective, theta = Objective(x, y, cell, weights, 3, 1.7), rng.normal(size=4)
+    value, gradient = objective(theta)
+    chances = 1 / (1 + np.exp(-x @ theta))
+    f = np.stack([1 - chances, chances], axis=1)
+    loss = -np.log(f[np.arange(300), y]).mean()
+    parts = [y == c for c in (0, 1)] if given == 2 else [np.full(300, True)]
+    penalty = sum(
+        weight * ermi(np.array([f[part & (group == g)].sum(axis=0) for g in range(3)]))
+        for weight, part in zip(weights, parts, strict=True)
+    )
+    assert value == pytest.approx(loss + 1.7 * penalty, rel=1e-12)
+    step = 1e-6 * np.eye(4)
+    numeric = [(objective(theta + one)[0] - objective(theta - one)[0]) / 2e-6 for one in step]
+    assert gradient == pytest.approx(numeric, rel=1e-6, abs=1e-9)
+
+
+@pytest.mark.parametrize(("criterion", "weights"), [("parity", "alike"), ("odds", "alike"), ("odds", "shares")])
+def test_a_fit_without_noise_and_clip_comes_near_the_exact_minimiser(criterion, weights):
+    rare = PROBLEM.frame[(PROBLEM.frame.Y == "no") | (PROBLEM.frame.index % 4 == 0)]
+    settings = {
+        "target": "Y", "groups": ["S"], "criterion": criterion, "odds_weights": weights, "clip": 100.0,
+        "iterations": 800, "sampling": 1.0, "tail": 0.1,
+    }  # fmt: skip
+    (best,) = minimisers(rare, PROBLEM.schema, [2.0], settings=settings)
+    (model,) = fitted(rare, PROBLEM.schema, [Column(2.0, math.inf, 0)], delta=1e-6, settings=settings)
+    assert np.abs(model.theta - best.theta).max() < 0.05
+    (other,) = minimisers(rare, PROBLEM.schema, [2.0], settings={**settings, "criterion": "odds"} | OTHER[weights])
+    assert np.abs(other.theta - best.theta).max() > 0.1
+
+
+OTHER = {"alike": {"odds_weights": "shares"}, "shares": {"odds_weights": "alike"}}
+
+
+@pytest.mark.parametrize("settings", [{"network": "mlp"}, {"groups": ["Y"], "target": "T"}])
+def test_the_exact_minimiser_is_of_logistic_models(settings):
+    frame = PROBLEM.frame.assign(T=np.arange(len(PROBLEM.frame)) % 3).astype({"T": str})
+    schema = ss.Schema({**PROBLEM.schema.columns, "T": ss.Categorical(levels=("0", "1", "2"))})
+    with pytest.raises(UsageError, match="two classes"):
+        minimisers(frame, schema, [1.0], settings={"target": "Y", "groups": ["S"], **settings})
+
+
+def test_gaps_are_of_the_last_class_by_true_class():
+    truth, group = np.array([0, 0, 0, 0, 1, 1, 1, 1]), np.array([0, 0, 1, 1, 0, 0, 1, 1])
+    said = np.array([0, 1, 0, 0, 1, 1, 1, 0])
+    assert gaps(truth, said, group) == [0.5, 0.5]

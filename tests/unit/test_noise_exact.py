@@ -1,9 +1,10 @@
 """The exact samplers, decided bit by bit: exponentials, coins, choices, the wide Gaussian's rejection."""
 
 import random
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 import pytest
@@ -61,6 +62,23 @@ COINS: dict[str, tuple[Bounds, Fraction | None]] = {
 }
 
 
+def check_coins(toss: Callable[[int, Entropy], Any], p: Any) -> None:
+    """Heads for all first bytes, then for all words after the byte that p begins with, are the reals below p.
+
+    Each is followed by the smallest and by the largest reals that continue it.
+    """
+    first = int(p * 2**8)
+    after = int(p * 2**24) - (first << 16)
+    every = np.arange(256, dtype=np.uint8).tobytes(), np.arange(1 << 16, dtype=np.uint16).tobytes()
+    assert toss(256, Script([every[0]], then=0xFF)).sum() == first
+    assert toss(256, Script([every[0]], then=0)).sum() == first + (p * 2**8 != first)
+    if p * 2**8 == first:  # decided by the byte alone
+        return
+    same = bytes([first]) * (1 << 16)
+    assert toss(1 << 16, Script([same, every[1]], then=0xFF)).sum() == after
+    assert toss(1 << 16, Script([same, every[1]], then=0)).sum() == after + (p * 2**24 != (first << 16) + after)
+
+
 @pytest.mark.parametrize("name", COINS)
 def test_a_coin_is_heads_exactly_for_the_reals_below_its_probability(name: str):
     bounds, known = COINS[name]
@@ -68,13 +86,7 @@ def test_a_coin_is_heads_exactly_for_the_reals_below_its_probability(name: str):
         e = {"exp(-0.7)": mpmath.exp(-mpmath.mpf(7) / 10), "exp(-300)": mpmath.exp(-300)}
         e["odds exp(-2)"] = 1 / (1 + mpmath.exp(2))
         p = real(known) if known is not None else e[name]
-        # All first words, followed by the smallest and by the largest reals that continue them.
-        words = np.arange(1 << 16, dtype=np.uint16).tobytes()
-        whole = int(mpmath.floor(p * 2**16))
-        exact = p * 2**16 == whole
-        assert flips(bounds, 1 << 16, Script([words], then=0xFF)).sum() == whole
-        if not exact:
-            assert flips(bounds, 1 << 16, Script([words], then=0)).sum() == whole + 1
+        check_coins(lambda count, entropy: flips(bounds, count, entropy), p)
         # The real number p itself, cut after 80 bits, and its two neighbours.
         near = int(mpmath.floor(p * 2**80))
         for u in (near - 1, near, near + 1):
@@ -97,16 +109,9 @@ def test_rates_outside_the_unit_interval_are_refused(rate: float):
         poisson_coins(3, rate)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [[0.1, 6553], [0.5, 32768], [2.0**-16, 1], [2.0**-30, 0], [1 - 2.0**-53, 65535], [5e-324, 0]],
-)
-def test_a_float_rate_is_the_dyadic_number_it_stores(words: list[float]):
-    rate, whole = words
-    stream = np.arange(1 << 16, dtype=np.uint16).tobytes()
-    assert poisson_coins(1 << 16, rate, Script([stream], then=0xFF)).sum() == whole
-    dyadic = float(rate * 2**16).is_integer()
-    assert poisson_coins(1 << 16, rate, Script([stream], then=0)).sum() == whole + (not dyadic)
+@pytest.mark.parametrize("rate", [0.1, 0.5, 2.0**-8, 2.0**-16, 2.0**-24, 2.0**-30, 1 - 2.0**-53, 5e-324])
+def test_a_float_rate_is_the_dyadic_number_it_stores(rate: float):
+    check_coins(lambda count, entropy: poisson_coins(count, rate, entropy), Fraction(rate))
 
 
 def shares(scores: list[int], epsilon: float):

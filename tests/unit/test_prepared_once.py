@@ -8,7 +8,7 @@ from stratsynth.adapters.shared import workload
 
 import stratsynth as ss
 from stratsynth import Budget, Categorical, Schema, Weights
-from stratsynth.data.sources import FrameSource
+from stratsynth.data.held import FrameSource
 from stratsynth.errors import UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import prepare

@@ -45,7 +45,7 @@ def rows(text):
 @pytest.mark.parametrize(
     ("heading", "keys"),
     [
-        ("[data]", "path schema declared_size public engine"),
+        ("[data]", "path schema declared_size public engine table query"),
         ("[strata]", "by merge bands hierarchy small threshold"),
         ('source = "public"', "path citation"),
         ('source = "holdout"', "path citation confidential"),
@@ -53,7 +53,7 @@ def rows(text):
         ('source = "raked"', "margins start"),
         ('source = "invariant"', "path citation"),
         ("[budget]", "epsilon delta neighbours ledger ledger_epsilon account strata"),
-        ("[release]", "rows directory seed csv title publisher"),
+        ("[release]", "rows directory seed workers csv title publisher"),
         (
             "[compare]",
             (

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from stratsynth import Categorical, Schema, Temporal
-from stratsynth.data.sources import open_source, write_table
+from stratsynth.data.sources import open_source
+from stratsynth.data.writing import write_table
 from stratsynth.errors import SchemaError
 from stratsynth.schema.codec import decode, encode, to_pandas
 from stratsynth.schema.narrow import narrow

@@ -15,7 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratsynth.data import csvlines
-from stratsynth.data.sources import open_source, write_table
+from stratsynth.data.sources import open_source
+from stratsynth.data.writing import write_table
 from stratsynth.errors import SchemaError, UsageError
 
 LINE_BYTES = st.lists(

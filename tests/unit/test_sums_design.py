@@ -6,7 +6,8 @@ import pytest
 from stratsynth.driver import design
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Design, Glm
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Coded, Design, Glm
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -23,6 +24,37 @@ def made():
     codes = {"age": [0, 3, 4, 5, 5], "kind": [0, 1, 0, 1, 0], "yes": [1, 0, 1, 1, 0]}
     numbers = np.array([0.0, 75.0, np.nan, np.nan, 60.0])  # the last one belongs to no bin
     return PathRows(SCHEMA, {c: np.array(a, np.uint8) for c, a in codes.items()}, {"age": numbers}, 5)
+
+
+class Text(str):
+    """A text that may say one thing now and another later."""
+
+    __slots__ = ()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Design(["age"]),
+        Design((Text("age"),)),
+        Coded(["age"]),
+        Coded(("kind",), reference=(["kind", "b"],)),
+        Coded(("kind",), reference=(("kind", Text("b")),)),
+        Coded(("kind", "age"), interactions=[("kind", "age")]),
+    ],
+)
+def test_a_design_is_of_plain_tuples(asked):
+    """What is checked and priced is then what is read; and names of features are remembered by these values."""
+    with pytest.raises(MechanismError, match="tuple"):
+        asked.check("glm", SCHEMA)
+
+
+def test_names_are_of_the_schema_they_are_asked_for():
+    other = Schema({**SCHEMA.columns, "kind": Categorical(levels=("a", "b", "c"))})
+    for _ in range(2):
+        assert Coded(("kind",)).names(SCHEMA) == ("1", "kind=b")
+        assert Coded(("kind",)).names(other) == ("1", "kind=b", "kind=c")
+        assert Coded(("kind",), reference=(("kind", "b"),)).names(SCHEMA) == ("1", "kind=a")
 
 
 def test_features_are_in_the_order_of_their_names():

@@ -39,6 +39,7 @@ def test_public_data_need_one_call_and_it_is_loud():
         release = ss.synthesize(frame, epsilon=3, public=True)
     assert len(said) == 1
     assert release.certificate["private"] is False
+    assert release.certificate["mechanism"]["name"] == "aim"
     assert "public" in release.certificate["warning"]
     assert release.certificate["schema"]["origin"] == "private data"
     assert release.certificate["schema"]["reviewed_by"].startswith("nobody")
@@ -49,6 +50,16 @@ def test_public_data_need_one_call_and_it_is_loud():
         assert abs(synthetic[name].mean() - frame[name].mean()) < 0.15 * spread
         for part in (0.25, 0.5, 0.75):
             assert abs(synthetic[name].quantile(part) - frame[name].quantile(part)) < 0.15 * spread
+
+
+@pytest.mark.parametrize(("columns", "levels"), [(31, 2), (12, 60)])
+def test_without_a_name_mst_is_fitted_where_aim_is_slow_or_cannot(columns, levels):
+    frame = pd.DataFrame({f"c{i}": ["0", "1"] * 50 for i in range(columns)})
+    schema = ss.Schema(
+        {name: ss.Categorical(levels=tuple(map(str, range(levels)))) for name in frame}, reviewed_by="me"
+    )
+    release = ss.synthesize(frame, epsilon=1, schema=schema, declared_size=100)
+    assert release.certificate["mechanism"]["name"] == "mst"
 
 
 def test_a_sample_fits_scikit_learn_without_a_cast():

@@ -67,7 +67,7 @@ def load(
     Raises:
         UsageError: No file, a damaged one, or one of another state or year; with the remedy.
     """
-    from stratsynth.data.sources import write_table
+    from stratsynth.data.writing import write_table
 
     wanted, place = StateFile(state, year, horizon), given_path("census: the source", source)
     try:

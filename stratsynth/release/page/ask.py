@@ -17,6 +17,7 @@ from markupsafe import Markup
 from stratsynth.answers import Answers, Query
 from stratsynth.answers.ask import answers
 from stratsynth.answers.squares import Squares
+from stratsynth.answers.tables import of_tables
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.report.page import Figure, Section
 
@@ -40,7 +41,7 @@ def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) 
         measurements: What measurements.parquet holds.
         schema: All columns.
     """
-    if not measurements.num_rows:
+    if not of_tables(measurements).num_rows:
         return None
     told = Answers(schema, certificate, lambda: measurements, _no_model)
     try:

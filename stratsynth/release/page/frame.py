@@ -18,7 +18,7 @@ from stratsynth.release import limits
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
-from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, sizes
+from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, number_of_sums, sizes
 from stratsynth.release.page.oneways import columns
 from stratsynth.release.page.summary import rules_line
 from stratsynth.report.cells import count, drawn, figure, share
@@ -69,7 +69,7 @@ def release_page(
         *own,
         _limits(certificate),
         *([columns(tables, names, schema)] if sized or not own else []),
-        _made(certificate, tables, moved),
+        _made(certificate, tables, number_of_sums(measurements), moved),
         Section("cite", "How to cite", figures=cited),
     ]
     return render(
@@ -241,7 +241,9 @@ def _limits(certificate: Mapping[str, Any]) -> Section:
     return Section("limits", "What is not protected", facts=facts)
 
 
-def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping[str, Any] | None) -> Section:
+def _made(
+    certificate: Mapping[str, Any], tables: list[Measured], sums: int, moved: Mapping[str, Any] | None
+) -> Section:
     """For specialists."""
     guarantee = certificate["guarantee"]
     kinds = Counter(charge["kind"] for charge in certificate["charges"])
@@ -253,6 +255,8 @@ def _made(certificate: Mapping[str, Any], tables: list[Measured], moved: Mapping
         ("Schema", f"sha256 {certificate['schema']['sha256']}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
     ]  # fmt: skip
+    if sums:
+        facts.insert(3, ("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     facts += [("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ())]
     if moved is not None:
         facts.insert(1, ("Rules", f"Combinations that cannot occur: {rules_line(moved)}."))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.answers.tables import of_tables
 from stratsynth.errors import StratsynthError
 from stratsynth.strata import Stratum, StratumPath, label, within
 
@@ -44,6 +45,7 @@ def measured(table: pa.Table) -> list[Measured]:
     """Every table of every group, in the order in which they were first measured."""
     import pyarrow as pa
 
+    table = of_tables(table)
     cells = table.column("cell").to_numpy()
     starts = np.flatnonzero(cells == 0)
     first = table.take(pa.array(starts))
@@ -59,6 +61,16 @@ def measured(table: pa.Table) -> list[Measured]:
         Measured(*key, total / sum(worth[key]), 1 / math.sqrt(sum(worth[key])), len(worth[key]))
         for key, total in sums.items()
     ]
+
+
+def number_of_sums(measurements: pa.Table) -> int:
+    """How many noisy sums were published."""
+    import pyarrow.compute as pc
+
+    if "sum" not in measurements.column_names:
+        return 0
+    sums = pc.not_equal(measurements.column("sum").cast("string"), "")
+    return int(pc.sum(pc.and_(sums, pc.equal(measurements.column("cell"), 0))).as_py() or 0)
 
 
 @dataclass(frozen=True)

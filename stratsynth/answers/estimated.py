@@ -1,0 +1,134 @@
+"""What a release of means answers: the mean of a group that it estimated, with the intervals of that estimate.
+
+A group is asked by the levels that `by` and `where` leave; there is an answer where it is one that the release has a
+mean of, or everybody. Everybody's mean weighs groups by the release's shares where it was made of groups.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from stratsynth.answers.asked import Query
+from stratsynth.errors import UsageError
+from stratsynth.models.estimate import Estimate
+from stratsynth.models.intervals import half_width
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from stratsynth.models import Model
+    from stratsynth.schema import Schema
+
+Group = Mapping[str, frozenset[str]]
+"""For some columns, the levels that a group has."""
+HIDDEN = "noise hides how many such rows there are, or makes the interval half as wide as all that can be"
+WEIGHED = "the groups' means by the release's shares"
+
+
+@dataclass(frozen=True)
+class Mean:
+    """One mean with its errors; the variances and fourth cumulants are of the noise, and of everything."""
+
+    value: float
+    noise: tuple[float, float]
+    both: tuple[float, float]
+    note: str
+
+    def less(self, other: Mean) -> Mean:
+        """The difference from the mean of another group, whose people and noise are others."""
+        noise, both = (
+            (one[0] + two[0], one[1] + two[1]) for one, two in ((self.noise, other.noise), (self.both, other.both))
+        )
+        return Mean(
+            self.value - other.value, noise, both, "; ".join(dict.fromkeys(filter(None, (self.note, other.note))))
+        )
+
+
+def estimated(model: Model, query: Query) -> dict[str, list[Any]]:
+    """The figures of one query's results.
+
+    Raises:
+        UsageError: A release of something else than means, or another question than a mean of one of its columns.
+    """
+    if not isinstance(model, Estimate):
+        raise UsageError("query: this release has no noisy tables to answer from, and holds no means.")
+    means = " or ".join(model.columns)
+    if query.statistic != "mean":
+        raise UsageError(f'query: this release holds means alone; ask for the statistic "mean" of {means}.')
+    query.check(model.schema)
+    if query.columns[0] not in model.columns:
+        raise UsageError(f"query: this release has no mean of {query.columns[0]}; it has those of {means}.")
+    cells = list(itertools.product(*(model.schema.levels(name) for name in query.by)))
+    rows = [_row(model, query, dict(zip(query.by, cell, strict=True))) for cell in cells]
+    return {name: [row[name] for row in rows] for name in _KEYS}
+
+
+def _row(model: Estimate, query: Query, cell: Mapping[str, str]) -> dict[str, Any]:
+    mean = _mean(model, query, cell)
+    if query.versus and isinstance(mean, Mean):
+        other = _mean(model, query, {**cell, **query.versus})
+        same = all(cell[name] == level for name, level in query.versus.items())
+        if isinstance(other, Mean):
+            other = Mean(mean.value, (-mean.noise[0], 0.0), (-mean.both[0], 0.0), "") if same else other
+            mean = mean.less(other)
+        else:
+            mean = other
+    if isinstance(mean, str):
+        return dict(zip(_KEYS, (*[np.nan] * 6, "not_estimable", np.nan, mean), strict=True))
+    inner, outer = (half_width(*error, query.level) for error in (mean.noise, mean.both))
+    ends = [mean.value - inner, mean.value + inner, mean.value - outer, mean.value + outer]
+    if not query.versus:
+        column = cast("Numeric", model.schema.column(query.columns[0]))
+        ends = [min(max(end, column.lower), column.upper) for end in ends]
+    return dict(zip(_KEYS, (mean.value, mean.noise[0] ** 0.5, *ends, "ok", np.nan, mean.note), strict=True))
+
+
+_KEYS = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
+
+
+def _mean(model: Estimate, query: Query, cell: Mapping[str, str]) -> Mean | str:
+    """The mean that is asked for, or why there is none."""
+    schema, (name,) = model.schema, query.columns
+    column = cast("Numeric", schema.column(name))
+    if column.transform:
+        return f"measured was the mean of {name} on its scale, {column.transform}; see the release's estimates"
+    part = _groups(model).get(_key(schema, _asked(query, cell)))
+    if part is None:
+        names = " and ".join(sorted({c for key in _groups(model) for c, _ in key}))
+        return f"there are means of everybody{f' and of groups by {names}' if names else ''} alone"
+    i, figures = model.columns.index(name), part.figures
+    if part.status()[i] == "not_estimable":
+        return HIDDEN
+    noise = float(part.noise[i] ** 2 + figures.weighting[i] ** 2)
+    both = noise + float(figures.sampling[i] ** 2)
+    said = [WEIGHED] if part.parts else []
+    if figures.low[i] > column.lower or figures.high[i] < column.upper:
+        said.append(f"values beyond {figures.low[i]:.6g} to {figures.high[i]:.6g} were taken for these ends")
+    return Mean(float(figures.value[i]), (noise, float(part.fourth[i])), (both, float(part.fourth[i])), "; ".join(said))
+
+
+def _asked(query: Query, cell: Mapping[str, str]) -> Group:
+    """The levels that a cell and the condition leave."""
+    found = {name: frozenset({level}) for name, level in cell.items()}
+    for name, levels in query.where.items():
+        several = frozenset([levels] if isinstance(levels, str) else levels)
+        found[name] = found[name] & several if name in found else several
+    return found
+
+
+def _groups(model: Estimate) -> dict[frozenset[tuple[str, frozenset[str]]], Estimate]:
+    """Each estimate by the levels of its group; of strata that are divided again the narrowest levels count."""
+    found = {}
+    for path, part in model.walk():
+        levels: dict[str, Sequence[str]] = {name: some for stratum in path for name, some in stratum.items}
+        found[_key(model.schema, {name: frozenset(some) for name, some in levels.items()})] = part
+    return found
+
+
+def _key(schema: Schema, group: Group) -> frozenset[tuple[str, frozenset[str]]]:
+    """A group by the columns that it restricts."""
+    return frozenset((name, some) for name, some in group.items() if some != frozenset(schema.levels(name)))

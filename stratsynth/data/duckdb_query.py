@@ -1,0 +1,190 @@
+"""Which SELECT may stand for a table: one whose every row comes from one record, and from nothing else.
+
+The guarantee is for records of a table in the database. A join, a group, a limit, a window or a subquery lets one
+record change many rows of the result, or decide which others are in it, so no sensitivity of ours would hold: they are
+refused, with the remedy to write their result into a table, whose rows are the records from then on. What is left is
+chosen columns, expressions of one row's values, and a condition on them. An expression that fails on a row fails on no
+other: it is null there, and a condition that fails does not hold. What is run is written anew from what was checked.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from stratsynth.errors import UsageError, nearest
+
+REMEDY = (
+    "A query selects columns, expressions of them and a condition, from one table: each of its rows must come from one "
+    "record alone. Write anything else into a table of the database (CREATE TABLE ... AS) and name that; its rows are "
+    "then the records that are protected."
+)
+
+_TABLE = {"alias", "at_clause", "catalog_name", "column_name_alias", "qualified_name", "query_location",
+          "query_location_length", "sample", "schema_name", "table_name", "type"}  # fmt: skip
+_SELECT = {"aggregate_handling", "cte_map", "from_table", "group_expressions", "group_sets", "having", "modifiers",
+           "qualify", "sample", "select_list", "type", "where_clause"}  # fmt: skip
+_MORE = ("group_expressions", "group_sets", "having", "modifiers", "qualify", "sample")
+"""The parts of a SELECT that look at more than one row."""
+_OF_ONE_ROW = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
+               "OPERATOR", "TYPE"}  # fmt: skip
+"""The kinds of expressions that are of one row's values; of functions, those that `_check_function` knows."""
+_PLAIN = {"COLUMN_REF", "CONSTANT", "STAR"}
+"""Those that cannot fail."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What of a database is read."""
+
+    base: str
+    """The quoted name of the table whose rows are the records."""
+    select: str
+    """The statement that reads them."""
+
+
+def quoted(*names: str) -> str:
+    """A name as SQL takes it, whatever it holds."""
+    return ".".join('"' + name.replace('"', '""') + '"' for name in names)
+
+
+def select(what: str, source: str) -> str:
+    """A statement, made of quoted names and of what was checked."""
+    return f"SELECT {what} FROM {source}"  # noqa: S608 - see above  # nosec B608
+
+
+def chosen_table(connection: Any, name: str) -> Chosen:
+    """All of a table, by its name or as schema.name.
+
+    Raises:
+        UsageError: No such table; a view; or one in several schemas.
+    """
+    found = [pair for pair in _tables(connection) if name in {pair[1], ".".join(pair)}]
+    if len(found) > 1:
+        raise UsageError(f"table: {name!r} is in several schemas: {', '.join('.'.join(pair) for pair in found)}.")
+    if not found:
+        views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        if any(name in {pair[1], ".".join(pair)} for pair in views):
+            raise UsageError(f"table: {name!r} is a view. {REMEDY}")
+        known = [pair[1] for pair in _tables(connection)]
+        raise UsageError(
+            f"table: the database has no table {name!r}{nearest(name, known)}; it has: {', '.join(known) or 'none'}."
+        )
+    base = quoted(*found[0])
+    return Chosen(base, select("*", base))
+
+
+def chosen_query(connection: Any, query: str) -> Chosen:
+    """What a query reads, once it is judged.
+
+    Raises:
+        UsageError: Anything but one SELECT of expressions of one row's values from one table.
+    """
+    [(text,)] = connection.execute("SELECT json_serialize_sql(?)", [query]).fetchall()
+    tree = json.loads(text)
+    if tree["error"] or len(tree["statements"]) != 1:
+        why = f" ({str(tree['error_message']).splitlines()[0]})" if tree["error"] else ""
+        raise UsageError(f"query: this is not one SELECT{why}. {REMEDY}")
+    node = tree["statements"][0]["node"]
+    schema, table, alias = _check_select(connection, node)
+    columns = {name.lower() for (name,) in connection.execute(
+        "SELECT column_name FROM duckdb_columns() WHERE schema_name = ? AND table_name = ?", [schema, table]
+    ).fetchall()}  # fmt: skip
+    names = {table.lower(), alias.lower()}
+    for expression in node["select_list"]:
+        if expression["class"] != "STAR":
+            _check_expression(connection, expression, columns, names)
+        elif expression["columns"] or expression["expr"] or expression["replace_list"]:
+            raise UsageError(f"query: of stars only * and EXCLUDE are known. {REMEDY}")
+    node["select_list"] = [_tried(expression) for expression in node["select_list"]]
+    if node["where_clause"]:
+        _check_expression(connection, node["where_clause"], columns, names)
+        node["where_clause"] = _tried(node["where_clause"])
+    [(text,)] = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchall()
+    return Chosen(quoted(schema, table), text)
+
+
+def _tables(connection: Any) -> list[tuple[str, str]]:
+    return list(
+        connection.execute(
+            "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY ALL"
+        ).fetchall()
+    )
+
+
+def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]:
+    """The schema, the name and the alias of its one table; refuses all that is more than columns and a condition."""
+    source = node.get("from_table") or {}
+    plain = (
+        node["type"] == "SELECT_NODE"
+        and set(node) <= _SELECT
+        and node["aggregate_handling"] == "STANDARD_HANDLING"
+        and not node["cte_map"]["map"]
+        and not any(node[key] for key in _MORE)
+        and source.get("type") == "BASE_TABLE"
+        and set(source) <= _TABLE
+        and not any(source[key] for key in ("at_clause", "catalog_name", "column_name_alias", "sample"))
+    )
+    if not plain:
+        raise UsageError(
+            "query: it does more than select from one table (a join, a group, an order, a limit, a sample, WITH, or no "
+            f"table at all). {REMEDY}"
+        )
+    schema, table = source["schema_name"] or "main", source["table_name"]
+    tables = {(s.lower(), t.lower()): (s, t) for s, t in _tables(connection)}
+    if (schema.lower(), table.lower()) not in tables:
+        known = [name for _, name in tables.values()]
+        raise UsageError(
+            f"query: the database has no table {table!r}{nearest(table, known)}, or it is a view. It has: "
+            f"{', '.join(known) or 'none'}. {REMEDY}"
+        )
+    schema, table = tables[schema.lower(), table.lower()]
+    return schema, table, source["alias"] or table
+
+
+def _check_expression(connection: Any, expression: Any, columns: Collection[str], tables: Collection[str]) -> None:
+    """Refuse what is not of one row's values."""
+    for part in _parts(expression):
+        if part["class"] not in _OF_ONE_ROW:
+            kind = part["class"].lower()
+            raise UsageError(f"query: it has a part that is not of one row's values ({kind}). {REMEDY}")
+        if part["class"] == "COLUMN_REF":
+            *of, name = part["column_names"]
+            if name.lower() not in columns or not {table.lower() for table in of} <= set(tables):
+                raise UsageError(f"query: its table has no column {name!r}{nearest(name, columns)}.")
+        elif part["class"] == "FUNCTION":
+            _check_function(connection, part)
+
+
+def _parts(tree: Any) -> Iterator[dict[str, Any]]:
+    """Every expression in a tree of them."""
+    if isinstance(tree, dict):
+        if "class" in tree:
+            yield tree
+        for value in tree.values():
+            yield from _parts(value)
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from _parts(value)
+
+
+def _check_function(connection: Any, part: dict[str, Any]) -> None:
+    """A function of its arguments alone; aggregates, macros, and what depends on chance, time or settings is none."""
+    name = part["function_name"]
+    kinds = connection.execute(
+        "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE function_name = lower(?)", [name]
+    ).fetchall()
+    whole = part["filter"] or part["distinct"] or part["order_bys"]["orders"] or part["schema"] or part["catalog"]
+    if kinds != [("scalar", "CONSISTENT")] or whole:
+        raise UsageError(f"query: {name} is not known as a function of one row's values alone. {REMEDY}")
+
+
+def _tried(expression: dict[str, Any]) -> dict[str, Any]:
+    """The same, null on the rows that it fails on."""
+    if expression["class"] in _PLAIN:
+        return expression
+    inner = {**expression, "alias": ""}
+    return {"class": "OPERATOR", "type": "OPERATOR_TRY", "alias": expression["alias"], "query_location": 0,
+            "query_location_length": 0, "children": [inner]}  # fmt: skip

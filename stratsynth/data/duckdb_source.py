@@ -1,0 +1,186 @@
+"""Tables in a DuckDB database: read in Arrow batches, by a connection that can neither write nor reach anything else.
+
+Rows of a database have no order, so nothing here rests on one. The fingerprint is of the table's rows as a whole: see
+`contents`. A database in use has changes beside its file, so it must be closed, and be the same file at every reading.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+from stratsynth.checks import said
+from stratsynth.data import sources
+from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, select
+from stratsynth.data.seen import changed
+from stratsynth.data.sources import FileSource
+from stratsynth.driver.counting import cores
+from stratsynth.errors import UsageError
+from stratsynth.schema.codec import locate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEMORY = 512
+"""The most memory in MB that DuckDB takes for pages of the database."""
+_SETTINGS = {
+    "access_mode": "READ_ONLY",
+    "allow_community_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",  # no other file, no network
+    "memory_limit": f"{MEMORY}MB",
+    "python_enable_replacements": "false",  # a name in a query is no variable of ours
+    "temp_directory": "",  # no copy of rows on disk
+    "lock_configuration": "true",
+}
+
+
+@dataclass(frozen=True)
+class DuckDBSource(FileSource):
+    """A table of a DuckDB database, or what a query selects from one."""
+
+    table: str | None = None
+    """The table's name, or schema.name."""
+    query: str | None = None
+    """One SELECT from one table: see `stratsynth.data.duckdb_query`."""
+
+    engine = "duckdb"
+
+    def __post_init__(self) -> None:
+        """Refuse what names no rows, before the database is opened."""
+        check_names(self.path, self.table, self.query)
+
+    @property
+    def record(self) -> str | None:  # type: ignore[override]  # read only here
+        """What one record is, where a query chooses among the rows."""
+        return None if self.query is None else "one row of the database's table, as far as the query selects it"
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns; reads no row."""
+        return tuple(self.types().names)
+
+    def types(self) -> pa.Schema:
+        """The types that the columns come as; reads no row."""
+        with self.connected() as (connection, chosen):
+            return connection.sql(chosen.select).limit(0).to_arrow_table().schema
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row, in any order."""
+        import pyarrow as pa
+
+        wanted = self.types()
+        locate(columns, wanted.names)
+        empty = pa.schema([wanted.field(name) for name in columns]).empty_table()
+        return pa.concat_tables([empty, *self.batches(columns)])
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns, some rows at a time, in any order."""
+        import pyarrow as pa
+
+        with self.connected() as (connection, chosen):
+            relation = connection.sql(chosen.select)
+            locate(columns, relation.columns)
+            for batch in relation.select(*map(quoted, columns)).to_arrow_reader(sources.BATCH):
+                yield pa.Table.from_batches([batch])
+
+    def parts_to_read(self) -> int:
+        """INTERNAL. By the number of rows in the table."""
+        with self.connected() as (connection, chosen):
+            [(rows,)] = connection.execute(select("count(*)", chosen.base)).fetchall()
+            return -(-int(rows) // sources.BATCH)
+
+    def contents(self, file: IO[bytes]) -> Iterator[bytes]:
+        """What a fingerprint is made of: the names of the table's columns, the number of its rows, and a sum over them.
+
+        Each row gives 64 bits of the MD5 of its values as text, and these are added up, so that their order is
+        nothing to it. A row more, fewer, twice or with another value is noticed, but for a coincidence of 2^-64; the
+        table's name, its other tables, and a type under which all values are written as before are not. All rows and
+        columns of the table count, whatever a query selects, so that one ledger serves all queries of a table.
+        """
+        with self._open(file) as (connection, chosen):
+            names = connection.sql(select("*", chosen.base)).columns
+            texts = ", ".join(f"coalesce(CAST({quoted(name)} AS VARCHAR), chr(30))" for name in names)
+            hashed = f"md5_number_lower(concat_ws(chr(31), {texts}))"
+            [(rows, total)] = connection.execute(
+                select(f"count(*), sum(CAST({hashed} AS HUGEINT))", chosen.base)
+            ).fetchall()
+            yield repr((tuple(names), rows, total)).encode()
+
+    @contextmanager
+    def connected(self, *, known: bool = True) -> Iterator[tuple[Any, Chosen]]:
+        """A connection to the file, and what is read of it, for as long as the `with` block lasts.
+
+        Raises:
+            UsageError: No such file, table or column, no DuckDB, or a database that is in use.
+            LedgerError: Not the file whose fingerprint was taken.
+        """
+        with self.open(known=known) as file, self._open(file) as found:
+            yield found
+
+    @contextmanager
+    def _open(self, file: IO[bytes]) -> Iterator[tuple[Any, Chosen]]:
+        duckdb = library()
+        refuse_unwritten(self.path)
+        settings = {**_SETTINGS, "threads": str(cores())}
+        try:
+            connection = duckdb.connect(str(self.path), read_only=True, config=settings)
+        except duckdb.Error as error:
+            raise UsageError(
+                f"{self.path}: cannot be opened ({type(error).__name__}). Is it a DuckDB database, of a version that "
+                f"DuckDB {duckdb.__version__} reads, and open nowhere else, not in this program either?"
+            ) from None
+        try:
+            if not os.path.samestat(self.path.stat(), os.fstat(file.fileno())):
+                raise changed(self.path)
+            yield connection, self._chosen(connection, duckdb.Error)
+        except duckdb.Error as error:
+            raise UsageError(f"{self.path}: cannot be read ({type(error).__name__}).") from None
+        finally:
+            connection.close()
+        refuse_unwritten(self.path)
+
+    def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
+        """The table or the query, judged; what a query lacks is said in words that are of the catalogue alone."""
+        if self.query is None:
+            return chosen_table(connection, str(self.table))
+        chosen = chosen_query(connection, self.query)
+        try:
+            connection.sql(chosen.select)  # types fit; nothing is read yet
+        except failed as error:
+            raise UsageError(f"query: DuckDB does not understand it ({type(error).__name__}).") from None
+        return chosen
+
+
+def check_names(path: Path, table: object, query: object) -> None:
+    """Either a table's name or a query, as text."""
+    for name, value in (("table", table), ("query", query)):
+        if value is not None and (not isinstance(value, str) or not value.strip()):
+            raise UsageError(f"{name} is a text, not {said(value)}.")
+    if (table is None) == (query is None):
+        raise UsageError(
+            f'{path}: of a database either table = "..." or query = "SELECT ..." says which rows are meant'
+            f"{'' if table is None else ', not both'}."
+        )
+
+
+def library() -> Any:
+    """DuckDB, which is an extra."""
+    try:
+        import duckdb
+    except ImportError:
+        raise UsageError('rows in a database need DuckDB: pip install "stratsynth[duckdb]"') from None
+    return duckdb
+
+
+def refuse_unwritten(path: Path) -> None:
+    """Refuse a database whose last changes are not in its file yet: what lies beside it is in no fingerprint."""
+    log = path.with_name(f"{path.name}.wal")
+    if log.exists():
+        raise UsageError(
+            f"{path}: its last changes are in {log.name} still. Close what writes to it, or run CHECKPOINT in DuckDB."
+        )

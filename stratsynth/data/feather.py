@@ -1,0 +1,63 @@
+"""Feather and Arrow files, whose lengths and offsets are checked before they are believed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import IO, Any
+
+import pyarrow as pa
+
+from stratsynth.data import sources
+from stratsynth.data.sources import FileSource
+from stratsynth.schema.codec import locate
+
+
+@dataclass(frozen=True)
+class FeatherSource(FileSource):
+    """An Arrow file, also called Feather; or an Arrow stream in a file."""
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, from the file's schema."""
+        with self.open() as file:
+            return tuple(self._reader(file).schema.names)
+
+    def types(self) -> pa.Schema:
+        """The types in the file's schema."""
+        with self.open() as file:
+            return self._reader(file).schema
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row."""
+        places = locate(columns, self.columns())
+        with self.open() as file:
+            return _sound(self._reader(file, sorted(places)).read_all().select(list(columns)))
+
+    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns, a record batch of the file at a time."""
+        places = locate(columns, self.columns())
+        with self.open() as file:
+            for batch in _record_batches(self._reader(file, sorted(places))):
+                table = _sound(pa.Table.from_batches([batch]).select(list(columns)))
+                for start in range(0, table.num_rows, sources.BATCH):
+                    yield table.slice(start, sources.BATCH)
+
+    def _reader(self, file: IO[bytes], places: Sequence[int] = ()) -> Any:
+        options = pa.ipc.IpcReadOptions(included_fields=list(places))
+        whole = file.read(6) == b"ARROW1"
+        file.seek(0)
+        return pa.ipc.open_file(file, options=options) if whole else pa.ipc.open_stream(file, options=options)
+
+
+def _sound(table: pa.Table) -> pa.Table:
+    """A table of an Arrow file, once all of it is looked through."""
+    table.validate(full=True)  # Arrow's reader takes lengths and offsets as they are: wrong ones would crash
+    return table
+
+
+def _record_batches(reader: Any) -> Iterator[pa.RecordBatch]:
+    """Of an Arrow file, or of a stream."""
+    if isinstance(reader, pa.ipc.RecordBatchFileReader):
+        yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+    else:
+        yield from reader

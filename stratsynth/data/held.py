@@ -1,0 +1,88 @@
+"""Tables that are in memory: frames and Arrow tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from stratsynth.data.frames import declared, own_types, to_arrow
+from stratsynth.data.sources import Source
+from stratsynth.schema.codec import locate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class ArrowSource(Source):
+    """An Arrow table in memory."""
+
+    table: pa.Table = field(repr=False)
+    """The table."""
+
+    @property
+    def held(self) -> object:
+        """The Arrow table."""
+        return self.table
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns."""
+        return tuple(self.table.column_names)
+
+    def types(self) -> pa.Schema | None:
+        """The table's types."""
+        return self.table.schema
+
+    def whole(self) -> pa.Table:
+        """The table."""
+        return self.table
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row."""
+        return self.table.select(locate(columns, self.table.column_names))
+
+
+@dataclass(frozen=True, eq=False)
+class FrameSource(Source):
+    """A pandas frame in memory."""
+
+    frame: pd.DataFrame = field(repr=False)
+    """The frame; it is only read."""
+    _next: list[pa.Table] = field(default_factory=list, init=False, repr=False)
+    """What `whole` has converted, kept until the next read, so that a fit converts a frame once."""
+
+    @property
+    def held(self) -> object:
+        """The frame."""
+        return self.frame
+
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, as text."""
+        return tuple(str(name) for name in self.frame.columns)
+
+    def types(self) -> pa.Schema | None:
+        """The types that the columns are read as."""
+        return pa.schema([pa.field(str(name), declared(kind)) for name, kind in self.frame.dtypes.items()])
+
+    def own_types(self) -> Mapping[str, str]:
+        """INTERNAL. Of numbers, which are all read as reals, and of categories, whose order is not read."""
+        return own_types(self.frame)
+
+    def read(self, columns: Sequence[str]) -> pa.Table:
+        """These columns of every row."""
+        places = locate(columns, self.columns())
+        if self._next:
+            return self._next.pop().select(places)
+        return self._converted(places)
+
+    def whole(self) -> pa.Table:
+        """All columns, converted anew: the frame may have changed."""
+        self._next[:] = [self._converted(range(self.frame.shape[1]))]
+        return self._next[0]
+
+    def _converted(self, places: Sequence[int]) -> pa.Table:
+        arrays = [to_arrow(self.frame.iloc[:, place]) for place in places]
+        return pa.table(arrays, names=[str(self.frame.columns[place]) for place in places])

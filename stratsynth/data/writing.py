@@ -1,0 +1,60 @@
+"""Tables written to files: CSV and Parquet."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import IO
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from stratsynth.errors import UsageError
+from stratsynth.files.whole import new_file
+
+
+def write_table(table: pa.Table, path: str | os.PathLike[str]) -> None:
+    """Write a table to a .csv file (null is an empty field) or a .parquet file, whole or not at all."""
+    target = Path(path)
+    ending = target.suffix.lower()
+    if ending not in {".csv", ".parquet"}:
+        raise UsageError(f"{target}: a table is written to a .csv or .parquet file")
+    if not target.parent.is_dir():
+        raise UsageError(f"{target}: there is no folder {target.parent}")
+    with new_file(target) as file:
+        if ending == ".csv":
+            _write_csv(table, file)
+        else:
+            pq.write_table(table, file)
+
+
+def _flat(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column as CSV can hold it: categories as their texts, durations as their seconds."""
+    if pa.types.is_dictionary(column.type):
+        return column.cast(column.type.value_type)
+    if pa.types.is_duration(column.type):
+        count = column.cast(pa.int64())
+        fine = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[column.type.unit]
+        return count if fine == 1 else pc.divide(count.cast(pa.float64()), fine)
+    return column
+
+
+def _write_csv(table: pa.Table, file: IO[bytes]) -> None:
+    """Without quotes where no value needs them, which readers like best; otherwise with all text quoted."""
+    columns = [_flat(column) for column in table.columns]
+    styles = ["none", "needed"]
+    if len(columns) == 1:  # a null must be "" here, as a blank line is no row
+        columns, styles = [columns[0].cast(pa.string()).fill_null("")], ["needed"]
+    table = pa.table(columns, names=table.column_names)
+    for style in styles:
+        file.seek(0)
+        file.truncate()
+        try:
+            pyarrow.csv.write_csv(table, file, pyarrow.csv.WriteOptions(quoting_style=style, quoting_header=style))
+        except pa.ArrowInvalid:
+            if style == styles[-1]:
+                raise
+        else:
+            return

@@ -1,0 +1,212 @@
+"""What `workers` may name: processes of this machine, a Dask cluster, a Ray cluster.
+
+A cluster that is not named by an address is started on this machine for one fit, reachable from it alone, and ends
+with it; one with an address was started by somebody, and stays. Before anything is charged it is reached, and has to
+have the same versions of this package and of numpy. Tasks are handed to each library by itself, one future a problem:
+through joblib's backends for them nobody could say which problem a lost worker was at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.driver.counting import cores
+from stratsynth.driver.elsewhere import Elsewhere, Processes, there
+from stratsynth.driver.solving import Failed
+from stratsynth.errors import UsageError, nearest
+from stratsynth.version import VERSION
+
+if TYPE_CHECKING:
+    from stratsynth.driver.solving import Tick
+    from stratsynth.questions import Solver
+
+PATIENCE = 30
+"""The seconds after which a cluster counts as out of reach."""
+_PACKAGES = {"processes": None, "dask": "distributed", "ray": "ray"}
+"""The package of each kind of workers."""
+
+
+@contextlib.contextmanager
+def opened(workers: int | str, tick: Tick) -> Iterator[Elsewhere]:
+    """The workers of that number or name, for as long as the `with` block lasts.
+
+    Raises:
+        UsageError: A cluster that cannot be reached, or has other versions.
+    """
+    kind, _, address = str(workers).partition(":")
+    made = _KINDS[kind](address, tick) if isinstance(workers, str) else Processes(workers, tick)
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+def check_name(workers: str) -> None:
+    """Refuse a name that is none, and one whose package is not there."""
+    kind, colon, address = workers.partition(":")
+    if kind not in _PACKAGES:
+        raise UsageError(
+            f"workers: there is no {kind!r}{nearest(kind, _PACKAGES)}; it is a number of processes or one of "
+            f"{', '.join(_PACKAGES)}."
+        )
+    if colon and (not address or kind == "processes"):
+        raise UsageError('workers: an address stands behind "dask:" or "ray:", as in "dask:tcp://10.0.0.1:8786".')
+    package = _PACKAGES[kind]
+    if package is not None:
+        _library(package, kind)
+
+
+class Dask(Elsewhere):
+    """A Dask cluster; how often it tries a task again whose worker ended is its own setting, and one of ours is 1."""
+
+    def __init__(self, address: str, tick: Tick) -> None:
+        """Reach the cluster, or start one on this machine."""
+        super().__init__(tick)
+        distributed = _library("distributed", "dask")
+        settings: dict[str, Any] = {"set_as_default": False, "timeout": PATIENCE}
+        if not address:
+            settings |= {
+                "n_workers": cores(), "threads_per_worker": 1, "processes": True, "silence_logs": 50,
+                "dashboard_address": "127.0.0.1:0",
+            }  # fmt: skip
+        with import_module("dask").config.set({} if address else {"distributed.scheduler.allowed-failures": 1}):
+            self._client = _reached("dask", partial(distributed.Client, address or None, **settings))
+        self._own = self._client.cluster if not address else None
+        try:
+            _reached("dask", partial(self._client.wait_for_workers, 1, timeout=PATIENCE))
+            _check_versions("dask", self._client.run(_versions).values())
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the cluster; end it where it was started here."""
+        self._client.close()
+        if self._own is not None:
+            self._own.close()
+
+    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
+             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+        """The solutions as they come; not those of workers that ended, nor of results that went with one."""
+        distributed = _library("distributed", "dask")
+        futures = {}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # a large problem travels with its task: it cannot get lost
+            for i in numbers:
+                futures[self._client.submit(_solved, VERSION, solver, problems[i], pure=False, priority=-i)] = i
+                begun.append(i)
+        for future in distributed.as_completed(futures, loop=self._client.loop):
+            if future.status == "finished":
+                with contextlib.suppress(Exception):  # its worker ended meanwhile
+                    yield futures[future], future.result()
+            elif future.status == "error":
+                error = future.exception()
+                if not isinstance(error, distributed.KilledWorker):
+                    yield futures[future], Failed(type(error).__name__, None)
+
+
+class Ray(Elsewhere):
+    """A Ray cluster; a task whose worker ended is tried again once, by Ray."""
+
+    def __init__(self, address: str, tick: Tick) -> None:
+        """Reach the cluster, or start one on this machine; one that this process has reached already is taken."""
+        super().__init__(tick)
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
+        self._ray = _library("ray", "ray")
+        quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
+        self._own = not self._ray.is_initialized()
+        if self._own:
+            where = {"address": address} if address else {
+                "address": "local", "num_cpus": cores(), "include_dashboard": False
+            }  # fmt: skip
+            _reached("ray", partial(self._ray.init, **where, **quiet))
+        try:
+            _check_versions("ray", [self._get(self._ray.remote(_versions).remote())])
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Leave the cluster, which ends where it was started here."""
+        if self._own:
+            self._ray.shutdown()
+
+    def each(self, solver: Solver[Any, Any], problems: Sequence[Any], numbers: Sequence[int],
+             begun: list[int]) -> Iterator[tuple[int, Any]]:  # fmt: skip
+        """The solutions as they come; not those whose workers ended twice."""
+        task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
+        references = {}
+        for i in numbers:
+            references[task.remote(VERSION, solver, problems[i])] = i
+            begun.append(i)
+        waiting, errors = list(references), self._ray.exceptions
+        while waiting:
+            (done,), waiting = self._ray.wait(waiting, num_returns=1)
+            try:
+                yield references[done], self._ray.get(done)
+            except errors.RayTaskError as error:  # it ran, and could not be made ready there
+                yield references[done], Failed(type(error).__name__, None)
+            except errors.RayError:
+                continue
+
+    def _get(self, reference: Any) -> Any:
+        return _reached("ray", partial(self._ray.get, reference, timeout=PATIENCE))
+
+
+_KINDS: dict[str, Callable[[str, Any], Elsewhere]] = {
+    "processes": lambda _, tick: Processes(cores(), tick), "dask": Dask, "ray": Ray
+}  # fmt: skip
+
+
+def _library(package: str, extra: str) -> Any:
+    try:
+        return import_module(package)
+    except ImportError:
+        raise UsageError(f'workers: "{extra}" needs its extra: pip install "stratsynth[{extra}]"') from None
+
+
+def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
+    """What the attempt returns; what goes wrong with a cluster is said by name alone."""
+    try:
+        return attempt()
+    except Exception as error:  # noqa: BLE001 - another library's
+        raise UsageError(
+            f"workers: the {kind} cluster cannot be reached, or has no worker ({type(error).__name__}). Nothing was "
+            "charged."
+        ) from None
+
+
+def _versions() -> tuple[str, str]:
+    """In a worker: the versions that solutions depend on."""
+    import numpy as np
+
+    return VERSION, np.__version__
+
+
+_versions_here = _versions
+
+
+def _check_versions(kind: str, found: Any) -> None:
+    mine = _versions_here()
+    for theirs in found:
+        if tuple(theirs) != mine:
+            raise UsageError(
+                f"workers: the {kind} cluster has stratsynth {theirs[0]} with numpy {theirs[1]}, and here are "
+                f"{mine[0]} and {mine[1]}: solutions would differ. Install the same there. Nothing was charged."
+            )
+
+
+def _solved(version: str, solver: Solver[Any, Any], problem: Any) -> Any:
+    """In a worker: the solution, with one thread for linear algebra; from a worker of another version, none."""
+    from threadpoolctl import threadpool_limits
+
+    if version != VERSION:
+        return Failed("WrongVersion", UsageError(f"a worker has stratsynth {VERSION}, and the fit is of {version}."))
+    with threadpool_limits(1, "blas"):
+        return there(solver, problem)

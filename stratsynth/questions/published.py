@@ -1,0 +1,78 @@
+"""What a release publishes of a noisy sum: its numbers on their grid, their noise, and what was summed, in words.
+
+The words are a JSON object with the query's name and its public settings. Coefficients and other arrays at which a sum
+was taken follow from earlier answers; of them only the shape is said.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.questions.base import Clique
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.questions.queries import Query
+    from stratsynth.schema import Schema
+
+MOST_SUMS = 2**22
+"""The most numbers of sums that one release publishes, about 50 MB; descents of large models go on without."""
+
+
+@dataclass(frozen=True, eq=False)
+class PublishedSum:
+    """One block of a noisy sum."""
+
+    clique: Clique
+    """The columns that were read."""
+    values: NDArray[np.int64]
+    """In units of the grid; read-only."""
+    sigma: float
+    """The standard deviation of the noise in each of them, in units of the grid."""
+    grid: float
+    """What one unit is worth."""
+    of: str
+    """What was summed: JSON."""
+
+
+def summed(query: Query, schema: Schema, block: int, noise: str) -> str:
+    """What one block of a query sums, as JSON: the query, its settings, its features in order, and the law of noise."""
+    said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
+    if len(query.blocks(schema)) > 1:
+        said["block"] = block
+    said |= _plain(query)
+    if (design := getattr(query, "design", None)) is not None:
+        said["features"] = list(design.names(schema))
+    return json.dumps(said, ensure_ascii=False)
+
+
+def columns_read(query: Query) -> Clique:
+    """The columns of a query's rows: those it names, of its design, its target and its groups."""
+    design = getattr(query, "design", None)
+    named = [*getattr(query, "columns", ()), *(design.columns if design is not None else ())]
+    named += [getattr(query, "target", ""), *getattr(query, "by", ()), *getattr(query, "groups", ())]
+    return tuple(dict.fromkeys(name for name in named if name))
+
+
+def _name(kind: str) -> str:
+    """FairGradients as "fair gradients"."""
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in kind).strip()
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it; an array by its shape."""
+    if isinstance(value, np.ndarray):
+        return {"shape": list(value.shape)}
+    if is_dataclass(value):
+        return {f.name: _plain(getattr(value, f.name)) for f in fields(value) if not callable(getattr(value, f.name))}
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)
