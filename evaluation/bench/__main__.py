@@ -9,7 +9,7 @@ from importlib import import_module
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim")}
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "spark")}
 """The parts that can be measured alone."""
 
 
@@ -28,7 +28,8 @@ def main() -> int:
     parser.add_argument(
         "--only",
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
-        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone",
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; or "
+        "`spark` beside `stream`, on a local cluster of two workers",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem"), default="mst", help="pooled: the mechanism that is pooled"

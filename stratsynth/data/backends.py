@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
+from stratsynth.data.spark import Spark
 from stratsynth.data.stream import Stream, width
-from stratsynth.errors import UsageError, nearest
+from stratsynth.errors import Unsupported, UsageError, nearest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -86,6 +87,7 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
     "auto": auto,
     "memory": lambda source, schema, _: Memory(source, schema),
     "stream": lambda source, schema, _: Stream.checked(source, schema),
+    "spark": lambda source, schema, _: Spark.checked(source, schema),
 }
 """By the name that `open_table` takes, from the source, the schema and the declared size."""
 
@@ -93,7 +95,13 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
 def backend(engine: str, source: Source, schema: Schema, declared_size: int | None = None) -> Backend:
     """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
     check_engine(engine)
-    return ENGINES[engine](source, schema, declared_size)
+    own = source.engine
+    if own is not None and engine not in {"auto", own, "memory"}:
+        raise Unsupported(
+            f'engine {engine!r}: these rows are held by the engine "{own}"; leave `engine` out, or take "memory" where '
+            "they fit into the memory of one process."
+        )
+    return ENGINES[own if own is not None and engine == "auto" else engine](source, schema, declared_size)
 
 
 def check_engine(engine: str) -> None:

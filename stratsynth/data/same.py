@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import ArrowSource, FrameSource, Source
+from stratsynth.data.spark_source import SparkSource
 from stratsynth.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -87,4 +88,6 @@ def _held(data: Any) -> Any:
         return data.frame
     if isinstance(data, ArrowSource):
         return data.table
+    if isinstance(data, SparkSource):
+        return data.frame
     return None if isinstance(data, Source | str | os.PathLike) else data

@@ -43,8 +43,8 @@ BATCH = 1 << 18
 """Rows read at a time."""
 
 ACCEPTED = (
-    "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a pandas or polars frame, or an "
-    "Arrow table"
+    "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a pandas, polars or Spark frame, "
+    "or an Arrow table"
 )
 
 
@@ -74,6 +74,9 @@ class Source(ABC):
     record: str | None = None
     """What one record is, in words, where the format leaves that open; for the certificate."""
 
+    engine: str | None = None
+    """The engine that holds its rows where they are; None where every engine for files or frames does."""
+
     def left_out(self) -> LeftOut:
         """INTERNAL. How many lines are no records."""
         return LeftOut()
@@ -101,10 +104,8 @@ def open_source(data: Data) -> Source:
     """The source for a path, a frame or an Arrow table."""
     if isinstance(data, Source):
         return data
-    if isinstance(data, pa.Table):
-        return ArrowSource(data)
-    if isinstance(data, pd.DataFrame):
-        return FrameSource(data)
+    if isinstance(data, pa.Table | pd.DataFrame):
+        return ArrowSource(data) if isinstance(data, pa.Table) else FrameSource(data)
     if isinstance(data, (str, os.PathLike)):
         path = Path(data)
         if _is_folder(path):
@@ -119,6 +120,10 @@ def open_source(data: Data) -> Source:
                 with source.open():  # is there, and is a file
                     return source
         raise UsageError(f"{path}: data must be {ACCEPTED}")
+    from stratsynth.data.spark_source import SparkSource, is_spark_frame
+
+    if is_spark_frame(data):
+        return SparkSource(data)
     if isinstance(data, Streams):
         try:
             return ArrowSource(pa.table(data))
@@ -249,14 +254,14 @@ class ParquetSource(FileSource):
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, a few row groups at a time; texts as the dictionaries that Parquet keeps of them."""
+    def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
+        """These columns, of all row groups or of some; texts as the dictionaries that Parquet keeps of them."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if _is_text(types.field(name).type)]
         with self.open() as file:
             parquet = pq.ParquetFile(file, read_dictionary=texts, pre_buffer=False)
-            for batch in parquet.iter_batches(BATCH, columns=list(columns)):
+            for batch in parquet.iter_batches(BATCH, row_groups=groups, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
     def parts_to_read(self) -> int:

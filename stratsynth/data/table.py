@@ -69,8 +69,9 @@ def open_table(
     """A table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
-        data: A path, a pandas or polars frame, or an Arrow table. One record is one row; of a CSV file, one physical
-            line: a field that runs over several lines breaks its record, so such tables are better kept as Parquet.
+        data: A path, a pandas, polars or Spark frame, or an Arrow table. One record is one row; of a CSV file, one
+            physical line: a field that runs over several lines breaks its record, so such tables are better kept as
+            Parquet.
         schema: A `Schema`, or the path of a schema file.
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
             certificates say so; data are known there as the same by their path, as one object, or by their content.
@@ -82,8 +83,9 @@ def open_table(
             weights, their total: the people whom the records stand for.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
         engine: What holds the rows: "memory"; "stream", which reads a file a part at a time and keeps codes in a
-            scratch file under TMPDIR; or "auto": "stream" for a file whose declared size comes to more than 512 MiB of
-            codes, else "memory".
+            scratch file under TMPDIR; "spark", whose executors count Parquet files and Spark's own frames where these
+            lie; or "auto": "spark" for a Spark frame, "stream" for a file whose declared size comes to more than 512
+            MiB of codes, else "memory".
 
     Raises:
         SchemaError: A schema that makes no sense, or data that lack one of its columns.

@@ -118,7 +118,7 @@ class Recipe:
     def table(self, new_account: str | None = None) -> PrivateTable:
         """The private table, its header checked; no row is read. `new_account` is as for `open_table`."""
         return open_table(
-            self.data.path,
+            self.data.rows,
             schema=self.schema(),
             ledger=self.spend.ledger,
             ledger_epsilon=self.spend.ledger_epsilon,

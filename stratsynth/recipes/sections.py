@@ -6,21 +6,26 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from stratsynth.checks import check_keys, check_line, check_seed
 from stratsynth.errors import RecipeError
 from stratsynth.strata.groups import Groups
 
+if TYPE_CHECKING:
+    from stratsynth.data.sources import Source
+
 S = TypeVar("S")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataSection:
     """[data]: the private table."""
 
-    path: Path
-    """The file with the rows."""
+    path: Path | None = None
+    """The file or folder with the rows."""
+    table: str | None = None
+    """Instead of `path`, with `engine = "spark"`: the table or view, by the name that Spark knows it by."""
     schema: Path
     """The public schema of the rows."""
     declared_size: int | None = None
@@ -28,14 +33,33 @@ class DataSection:
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", or "auto", which decides by the declared size and the schema."""
+    """What holds the rows: "memory", "stream", "spark", or "auto": by the declared size and the schema."""
 
     def __post_init__(self) -> None:
-        """Refuse an engine that there is not, as a plan has to."""
+        """Refuse an engine that there is not, and rows that are nowhere or in two places, as a plan has to."""
+        if self.path is None and self.table is None:
+            raise RecipeError("[data] path is missing: the file or folder with the rows.")
+        if self.table is not None and (self.path is not None or self.engine != "spark"):
+            raise RecipeError('[data] table goes with engine = "spark", and without path.')
         if self.engine != "auto":
             from stratsynth.data.backends import check_engine
 
             check_engine(self.engine)
+
+    @property
+    def name(self) -> str:
+        """What the rows are called in messages."""
+        return str(self.table) if self.path is None else self.path.name
+
+    @property
+    def rows(self) -> Path | Source:
+        """What `open_table` opens: the path; or Spark's table, for which Spark is started."""
+        if self.path is not None:
+            return self.path
+        from stratsynth.data.spark_source import SparkSource
+
+        assert self.table is not None  # noqa: S101 - checked when this was made
+        return SparkSource.table(self.table)
 
 
 @dataclass(frozen=True)
