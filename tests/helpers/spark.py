@@ -26,6 +26,27 @@ MARKS = [
 ]
 
 
+def settings_of(folder: Path) -> dict[str, str]:
+    """Environment variables by which all processes of a cluster keep their logs and working files in a folder.
+
+    Workers write into the folder that Spark is installed in, so it is one of links to that.
+    """
+    spec = importlib.util.find_spec("pyspark")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    home = folder / "home"
+    home.mkdir(parents=True)
+    for entry in Path(spec.submodule_search_locations[0]).iterdir():
+        if entry.name != "work":
+            (home / entry.name).symlink_to(entry)
+    return {
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+    }
+
+
 @contextlib.contextmanager
 def cluster(folder: Path):
     """A session on a local cluster, which keeps its logs and its working files in a folder."""
@@ -33,9 +54,8 @@ def cluster(folder: Path):
     from stratsynth.data.spark_jobs import quiet
 
     network.loopback = True  # for good: what PySpark lets go of is closed whenever memory is tidied up
-    os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
-    os.environ |= {"SPARK_WORKER_DIR": str(folder / "work"), "SPARK_LOCAL_DIRS": str(folder / "local")}
-    (folder / "events").mkdir(parents=True)
+    os.environ |= settings_of(folder)
+    (folder / "events").mkdir()
     settings = {
         "spark.master": MASTER,
         "spark.ui.enabled": "false",

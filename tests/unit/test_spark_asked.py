@@ -5,6 +5,7 @@ import sys
 import pytest
 import tomli_w
 from stratsynth.adapters import AIM, MST, Independent
+from stratsynth.evaluation.comparisons.grid import Grid
 
 import stratsynth as ss
 from helpers import small
@@ -157,3 +158,8 @@ class Context:
 )
 def test_partial_tables_of_all_tasks_fit_into_what_spark_lets_through(cores, most, cells):
     assert cells_at_once(Context(cores, most)) == cells
+
+
+def test_a_comparison_of_a_table_in_spark_is_refused_before_it_is_begun(tmp_path):
+    with pytest.raises(Unsupported, match=r"row by row.*name a file by `path`"):
+        Grid.read(recipe(tmp_path, table="people", engine="spark"))
