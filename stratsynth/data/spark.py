@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
 
-PIECE_ROWS = 1 << 20
+PIECE_ROWS = 1 << 18
 """Rows of a file that are read at a time, about: some row groups that lie beside each other."""
 
 

@@ -18,7 +18,7 @@ from helpers.small import SCHEMA
 from stratsynth.data import spark_tasks
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.data.spark import in_passes, runs
+from stratsynth.data.spark import PIECE_ROWS, in_passes, runs
 from stratsynth.data.spark_tasks import (
     BLOCK,
     FAILED,
@@ -160,7 +160,7 @@ def test_pieces_of_a_file_add_up_to_it(tmp_path):
 def test_runs_are_all_row_groups_in_order(sizes):
     found = list(runs(sizes))
     assert [i for run in found for i in run] == list(range(len(sizes)))
-    assert all(len(run) == 1 or sum(sizes[i] for i in run) <= 1 << 20 for run in found)
+    assert all(len(run) == 1 or sum(sizes[i] for i in run) <= PIECE_ROWS for run in found)
 
 
 @given(st.lists(st.integers(1, 100)), st.integers(1, 150))
