@@ -21,7 +21,7 @@ from stratsynth.data.sources import ParquetSource, Source
 from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, spark_session, tasks
 from stratsynth.data.spark_source import LANES, SparkSource
 from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
-from stratsynth.errors import StratsynthError, Unsupported
+from stratsynth.errors import LedgerError, Unsupported
 from stratsynth.strata import within
 
 if TYPE_CHECKING:
@@ -181,9 +181,9 @@ class SparkRows:
     def _counted(self, asked: Asked, cells: int) -> NDArray[np.int64]:
         try:
             return self._held.count(asked, cells)
-        except StratsynthError:
+        except LedgerError:
             raise
-        except Exception as error:  # noqa: BLE001 - Java's, of many classes, whose message may hold values
+        except Exception as error:  # noqa: BLE001 - of many classes, whose message may hold values
             path = self._held.source.path
             raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
 

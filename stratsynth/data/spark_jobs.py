@@ -24,7 +24,7 @@ from stratsynth.data.spark_tasks import ANSWER, NOT_HERE, OTHER_VERSION, SUMS, V
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.progress import phase
 
-EXTRA = 'engine "spark" needs PySpark, in the version of your cluster: pip install ".[spark]".'
+EXTRA = 'engine "spark" needs PySpark: pip install ".[spark]", or the PySpark of your cluster\'s version.'
 JAVA = "Spark needs Java 17 or newer: install it, or name its folder by JAVA_HOME."
 PRIVATE = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false", "spark.eventLog.enabled": "false"}
 """Of a session that is started here: no page shows, and no log keeps, how many rows a task has read."""

@@ -7,6 +7,8 @@ import os
 import re
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -125,6 +127,7 @@ ODD = ss.Schema({
     "D": ss.Numeric(lower=0, upper=10, edges=(0, 1.5, 4, 10), missing=True),
     "T": ss.Temporal(kind="date", lower="2024-01-01", upper="2024-12-31", bins=10, missing=True),
     "M": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=9, missing=True),
+    "L": ss.Temporal(kind="datetime", lower="2024-01-01", upper="2024-12-31 23:59:59", bins=7, missing=True),
     "B": ss.Categorical(levels=("true", "false", "none"), outside="none"),
     "N": ss.Categorical(levels=("x", "none"), outside="none"),
     "F": ss.Numeric(lower=0, upper=1, edges=(0, 0.1, 0.5, 1), missing=True),
@@ -140,6 +143,7 @@ def odd_rows():
         "D": pa.array([None if i % 5 == 0 else decimal.Decimal(i) / 4 for i in range(n)], pa.decimal128(9, 2)),
         "T": pa.array([None if m is None else m.date() for m in moments], pa.date32()),
         "M": pa.array(moments, pa.timestamp("us", "UTC")),
+        "L": pa.array([None if m is None else m.replace(tzinfo=None) for m in moments], pa.timestamp("us")),
         "B": pa.array([None if i % 3 == 0 else i % 2 == 0 for i in range(n)], pa.bool_()),
         "N": pa.array([None] * n, pa.string()),
         "F": pa.array([None if i % 4 == 0 else float("nan") if i % 9 == 0 else i / 60 for i in range(n)], pa.float32()),
@@ -151,13 +155,19 @@ def odd_rows():
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
 def test_decimals_moments_truth_values_and_nulls_are_read_as_in_memory(zone, tmp_path, session):
     """Whatever the session's time zone; names that differ in case or hold dots are columns of their own."""
+    from pyspark.sql import functions
+
     asked = [((), [(name,) for name in ODD.names] + [("D", "M"), ("B", "F"), ("with.dot", "WITH.dot")])]
     session.conf.set("spark.sql.session.timeZone", zone)
     try:
         path, plain = tmp_path / "odd.parquet", tmp_path / "plain.parquet"
         pq.write_table(odd_rows(), path, row_group_size=9)
         pq.write_table(odd_rows().rename_columns([f"x{i}" for i in range(len(ODD.names))]), plain)
-        frame = session.read.parquet(str(plain)).repartition(4).toDF(*ODD.names)
+        frame = session.read.parquet(str(plain)).repartition(4)
+        frame = frame.withColumn(f"x{ODD.names.index('N')}", functions.lit(None)).toDF(*ODD.names)
+        assert [f.dataType.typeName() for f in frame.schema.fields][:6] == [
+            "decimal(9,2)", "date", "timestamp", "timestamp_ntz", "boolean", "void"
+        ]  # fmt: skip
         tables = [
             ss.open_table(data, schema=ODD, engine=engine)
             for data, engine in ((path, "memory"), (path, "spark"), (frame, "auto"), (frame, "memory"))
@@ -281,6 +291,55 @@ def test_a_job_that_fails_after_the_charge_leaves_it_and_is_resumed_without_anot
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
     monkeypatch.undo()
     ss.fit(Independent(), opened(frame.repartition(2), ledger=ledger), BUDGET)
+    assert kinds(ledger) == ["ledger", "reserve", "charge", "done"]
+
+
+KILLED = """
+import sys
+from pyspark.sql import SparkSession
+from helpers.small import BUDGET, SCHEMA, SIZE
+from stratsynth.adapters import Independent
+import stratsynth as ss
+
+path, ledger = sys.argv[1:]
+
+def slowly(batches):
+    import time
+    time.sleep(60)
+    yield from batches
+
+session = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = session.read.parquet(path)
+table = ss.open_table(frame, schema=SCHEMA, declared_size=SIZE, ledger=ledger)
+proper = type(table.backend).rows
+source = table.source
+type(table.backend).rows = lambda self, **how: proper(self.slow(), **how)
+type(table.backend).slow = lambda self: type(self)(
+    type(source)(frame.mapInArrow(slowly, frame.schema)), self.schema, self.session
+)
+ss.fit(Independent(), table, BUDGET)
+"""
+
+
+def test_a_driver_that_is_killed_in_a_pass_is_resumed_without_a_second_charge(tmp_path, session):
+    """What is left behind is the charge, and nothing of the rows in the folders of Spark."""
+    path, ledger, logs = parquet(tmp_path), tmp_path / "people.ledger", tmp_path / "logs"
+    settings = {**os.environ, **settings_of(tmp_path / "spark"), "PYTHONPATH": str(Path(__file__).parents[1])}
+    with logs.open("w", encoding="utf-8") as said:
+        fit = subprocess.Popen(
+            [sys.executable, "-W", "ignore", "-c", KILLED, path, ledger], env=settings, stdout=said, stderr=said
+        )
+        until = time.monotonic() + 120
+        while time.monotonic() < until and not (ledger.exists() and "charge" in kinds(ledger)):
+            assert fit.poll() is None, logs.read_text(encoding="utf-8")
+            time.sleep(0.2)
+        time.sleep(3)  # into the pass
+        fit.kill()
+        fit.wait()
+    assert kinds(ledger) == ["ledger", "reserve", "charge"]
+    kept = [file for file in (tmp_path / "spark" / "local").rglob("*") if file.is_file()]
+    assert [file for file in kept if b"zebra" in file.read_bytes()] == []
+    ss.fit(Independent(), opened(session.read.parquet(str(path)), ledger=ledger), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge", "done"]
 
 
