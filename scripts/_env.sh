@@ -35,7 +35,7 @@ run_pip() {
 # The mark is written last, so an interrupted installation never counts. On return this process holds the
 # environment's lock (where flock exists), so that two runs do not install over each other.
 make_env() {
-  local python wanted locks=("${@:2}")
+  local lock python wanted locks=("${@:2}")
   locks=("${locks[@]/#/$root/locks/}")
   env=$root/.venv/$1
   python=$(find_python)
@@ -49,8 +49,17 @@ make_env() {
     say "making .venv/$1: the first run installs the pinned packages, which takes a minute or two"
     rm -rf "$env"
     "$python" -m venv "$env"
-    # Wheels only: building a source package would run code that no hash pins.
-    run_pip install --require-hashes --only-binary :all: "${locks[@]/#/--requirement=}"
+    # Wheels only: building a source package would run code that no hash pins. PySpark alone has no wheel: its pinned
+    # source is built by the pinned setuptools, last.
+    local wheels=() built=()
+    for lock in "${locks[@]}"; do
+      if [ "$(basename "$lock")" = spark.txt ]; then built+=("$lock"); else wheels+=("$lock"); fi
+    done
+    run_pip install --require-hashes --only-binary :all: "${wheels[@]/#/--requirement=}"
+    if [ ${#built[@]} -gt 0 ]; then
+      run_pip install --require-hashes --only-binary :all: --no-binary pyspark --no-build-isolation \
+        "${built[@]/#/--requirement=}"
+    fi
     printf '%s\n' "$wanted" >"$env/ready"
   fi
 }

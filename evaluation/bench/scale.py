@@ -34,7 +34,11 @@ MEMORY_ROWS, MEMORY_MOST = 5_000_000, 800
 
 
 def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stream") -> list[Figure]:
-    """Make the files, fit each with the mechanisms or with `only` one, and delete them."""
+    """Make the files, fit each with the mechanisms or with `only` one, and delete them; or count them in Spark."""
+    if only == "spark":
+        from stratsynth.evaluation.bench.scale_spark import compared
+
+        return compared(rows)
     found = counting()
     with tempfile.TemporaryDirectory() as folder:
         seconds: dict[str, list[tuple[float, float]]] = {}

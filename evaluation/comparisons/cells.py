@@ -50,7 +50,7 @@ class CellRunner:
     @cached_property
     def _real(self) -> EncodedRows:
         recipe = self._grid.recipe
-        return EncodedRows.read(recipe.data.path, recipe.schema(), weigh=True)
+        return EncodedRows.read(recipe.data.rows, recipe.schema(), weigh=True)
 
     @cached_property
     def _holdout(self) -> EncodedRows | None:

@@ -44,7 +44,7 @@ from stratsynth.evaluation.tables import RESERVED, groups_of
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.checks import is_number, is_texts
-from stratsynth.errors import RecipeError, UsageError, WeightsError, nearest
+from stratsynth.errors import RecipeError, Unsupported, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe
@@ -164,6 +164,11 @@ class Grid:
     def read(cls, recipe: Recipe, own: Mapping[str, Any] | None = None) -> Grid:
         """The grid of a recipe, with the caller's own objects; refuses contradictory settings without reading data."""
         said = dict(recipe.compare or {})
+        if recipe.data.path is None:
+            raise Unsupported(
+                "[compare] scores releases row by row, in the memory of this process, and reads no table of Spark into "
+                "it: name a file by `path`."
+            )
         _check(said)
         if recipe.spend.strata is not None:
             raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")

@@ -100,11 +100,11 @@ def lens(
         raise UsageError("lens: a target is for predictors; this recipe makes rows.")
     names, groups = groups_of(recipe.schema(), by if by is not None else _usual(recipe))
     table = recipe.table()  # with its ledger, from which nothing is reserved
-    real = EncodedRows.read(recipe.data.path if on is None else on, recipe.schema())
+    real = EncodedRows.read(recipe.data.rows if on is None else on, recipe.schema())
     if not real.rows:
         raise UsageError("lens: the table has no rows that the schema lets in, so nobody loses anything.")
     if kind == Returns.ROWS:
-        written = as_written(recipe.data.path, recipe.schema())
+        written = as_written(recipe.data.rows, recipe.schema())
         return _of_rows(recipe, table, (written, real), names, groups, repeats, seed, tick)
     return _of_predictions(recipe, table, real, names, groups, repeats, seed, tick, target)
 
@@ -195,16 +195,16 @@ def lens_of_release(
         )
     if not isinstance(found.model, TableModel):
         raise UsageError("evaluation: this release draws no rows; `stratsynth lens` takes the recipe of a predictor.")
-    if not _same_rows(real, EncodedRows.read(recipe.data.path, recipe.schema())):
+    if not _same_rows(real, EncodedRows.read(recipe.data.rows, recipe.schema())):
         raise UsageError(
-            f"evaluation: the recipe's data, {recipe.data.path.name}, are other rows than those compared with; what "
+            f"evaluation: the recipe's data, {recipe.data.name}, are other rows than those compared with; what "
             "caused an error can be told of the rows that the release was fitted to."
         )
     table = recipe.table()  # with its ledger, from which nothing is reserved
     quiet = fit_internal(recipe.prepared, table, noise=False, seed=seed)
     many = max(tables.DRAWN, made.rows)
     noiseless = tables.drawn(_rows_of(quiet.model), many, seed, rules=False)
-    written = as_written(recipe.data.path, recipe.schema())
+    written = as_written(recipe.data.rows, recipe.schema())
     chain = tables.Chain(written, real, noiseless, *_drawn(found.model, many, seed + 1), made)
     names, groups = groups_of(recipe.schema(), by)
     sigmas, frames = tables.by_sigma(quiet, real, names, groups), []

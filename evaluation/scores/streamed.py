@@ -1,20 +1,21 @@
-"""INTERNAL. The error of marginals from counts alone, for files larger than memory.
+"""INTERNAL. The error of marginals from counts alone, for tables larger than memory.
 
-Rows of both files lie in scratch files while they are counted, as those of a streamed fit do. What needs the rows
-themselves, such as intervals, is not there: see `workload_error` for tables that fit into memory.
+Rows of files lie in scratch files while they are counted, as those of a streamed fit do; Spark counts its own. What
+needs the rows themselves, such as intervals, is not there: see `workload_error` for tables that fit into memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.evaluation.scores.marginals import all_cliques
-from stratsynth.evaluation.tables import FEW, By, as_schema, groups_of
+from stratsynth.evaluation.tables import FEW, Array, By, as_schema, groups_of
 from stratsynth.evaluation.tables.frames import judged, statuses, tidy
 
+from stratsynth.data.backends import backend
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.files.scratch import Scratch
@@ -25,11 +26,16 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from stratsynth.driver.rows import StoredRows
+    from stratsynth.data.sources import Source
+    from stratsynth.questions import Clique
+    from stratsynth.questions.handler import Rows
+    from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
 
 AT_ONCE = 100
-"""Marginals counted in one pass over the rows."""
+"""Marginals of one group that are counted together."""
+MOST_CELLS = 1 << 23
+"""Cells of tables that are counted in one pass over the rows."""
 
 
 def streamed_workload_error(
@@ -48,7 +54,7 @@ def streamed_workload_error(
     The same values as `workload_error`, which also gives intervals; `low` and `high` are null here.
 
     Args:
-        real: The private table: a path of a file or folder.
+        real: The private table: a path of a file or folder, or a Spark DataFrame.
         synthetic: The release's rows, such as a folder that `stratsynth sample -o folder` filled.
         schema: The schema of both, or its path.
         k: How many columns a marginal has.
@@ -67,20 +73,23 @@ def streamed_workload_error(
     schema = as_schema(schema) if isinstance(schema, str | Path) else schema
     names, groups = groups_of(schema, by)
     cliques = all_cliques(schema.names, k, most)
-    tables = [load_rows(schema, open_source(data), Scratch(), numbers=False) for data in (real, synthetic)]
+    tables = [counter(open_source(data), schema) for data in (real, synthetic)]
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
-    pieces = range(0, len(cliques), AT_ONCE)
-    totals, rows = np.zeros(len(scopes)), np.zeros((2, len(scopes)), np.int64)
-    with steps("counting", len(pieces) * len(scopes), progress) as done:
-        for place, path in enumerate(scopes):
-            fixed = set(path[0].columns) if path else set()  # constant in the group, so no marginal differs there
-            sizes = np.array([rows_of(table, path, schema.names[0], fixed, schema.names) for table in tables])
-            rows[:, place] = sizes
-            for start in pieces:
-                asked = [tuple(c for c in clique if c not in fixed) for clique in cliques[start : start + AT_ONCE]]
-                asked = [clique for clique in asked if clique]
-                check_cells("evaluation", asked, schema)
-                totals[place] += distance(tables, path, asked, sizes)
+    fixed = [set(path[0].columns) if path else set() for path in scopes]  # no marginal differs there
+    first = [[(next((c for c in schema.names if c not in those), schema.names[0]),)] for those in fixed]
+    counted = [table.counts(list(zip(scopes, first, strict=True))) for table in tables]
+    rows = np.array([[int(one.sum()) for (one,) in scope] for scope in counted])
+    totals = np.zeros(len(scopes))
+    work = [
+        (place, [free for free in (tuple(c for c in clique if c not in fixed[place]) for clique in some) if free])
+        for some in (cliques[start : start + AT_ONCE] for start in range(0, len(cliques), AT_ONCE))
+        for place in range(len(scopes))
+    ]
+    with steps("counting", len(work), progress) as done:
+        for part in in_passes(work, schema):
+            asked = [(scopes[place], some) for place, some in part]
+            for (place, _), *both in zip(part, *(table.counts(asked) for table in tables), strict=True):
+                totals[place] += distance(both[0], both[1], rows[:, place])
                 done(None)
     mean = np.where(rows.min(axis=0) > 0, totals / len(cliques), np.nan)
     frame = tidy(
@@ -90,21 +99,31 @@ def streamed_workload_error(
     return judged(frame, mean)
 
 
-def rows_of(table: StoredRows, path: StratumPath, first: str, fixed: set[str], names: Sequence[str]) -> int:
-    """The number of rows of a path, from a table of one of its columns."""
-    column = next((name for name in names if name not in fixed), first)
-    [[counts]] = table.counts([(path, [(column,)])])
-    return int(counts.sum())
+def counter(source: Source, schema: Schema) -> Rows:
+    """What counts the rows of a table: Spark its own, and a scratch file those of files."""
+    if source.engine == "spark":
+        return backend("spark", source, schema).rows(numbers=False)
+    return load_rows(schema, source, Scratch(), numbers=False)
 
 
-def distance(
-    tables: Sequence[StoredRows], path: StratumPath, cliques: Sequence[tuple[str, ...]], sizes: NDArray[np.int64]
-) -> float:
+def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:
+    """Sets of marginals that are counted together, whose tables fit into memory."""
+    part: list[tuple[int, list[Clique]]] = []
+    cells = 0
+    for place, cliques in work:
+        check_cells("evaluation", cliques, schema)
+        more = sum(schema.cells(clique) for clique in cliques)
+        if part and cells + more > MOST_CELLS:
+            yield part
+            part, cells = [], 0
+        part.append((place, cliques))
+        cells += more
+    yield part
+
+
+def distance(real: Sequence[Array], synthetic: Sequence[Array], sizes: NDArray[np.int64]) -> float:
     """The sum over marginals of their total variation; 0 where a table has no row."""
-    if not cliques or not sizes.all():
+    if not sizes.all():
         return 0.0
-    real, synthetic = (table.counts([(path, cliques)])[0] for table in tables)
-    found = 0.0
-    for one, other in zip(real, synthetic, strict=True):
-        found += float(np.abs(one / sizes[0] - other / sizes[1]).sum()) / 2
-    return found
+    pairs = zip(real, synthetic, strict=True)
+    return sum(float(np.abs(one / sizes[0] - other / sizes[1]).sum()) / 2 for one, other in pairs)

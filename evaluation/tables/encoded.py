@@ -68,8 +68,14 @@ class EncodedRows:
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
         column = schema.row_weight.column if weigh else None
         names = schema.names if column is None else (*schema.names, column)
+        source = open_source(data)
+        if source.engine == "spark":
+            raise Unsupported(
+                "evaluation: rows in Spark are not scored row by row. Score a sample of them, frame.sample(0.01)"
+                ".toPandas(); or marginals from counts, by `streamed_workload_error`."
+            )
         empty, parts, seen = pa.schema([(name, pa.string()) for name in names]).empty_table(), [], 0
-        for batch in itertools.chain([empty], open_source(data).batches(names)):
+        for batch in itertools.chain([empty], source.batches(names)):
             parts.append(encode(schema, batch, numbers=numeric, weigh=column is not None))
             seen += batch.num_rows
             if seen * width(schema) > MOST_BYTES:

@@ -59,12 +59,15 @@ def _account(recipe: Recipe) -> dict[str, Any] | None:
     from stratsynth.accounting.standing import rule
     from stratsynth.fitting import request_of
 
-    path, registry, refused = recipe.spend.ledger, Registry(recipe.data.path), ""
+    path, data, refused = recipe.spend.ledger, recipe.data.path, ""
+    registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
     if recipe.data.public:
-        refuse_public(recipe.data.path)
+        if data is not None:
+            refuse_public(data)
         return None
     if path is None:
-        registry.refuse_other(None, None)
+        if registry is not None:
+            registry.refuse_other(None, None)
         return None
     try:
         FileLedger(path, _unread, registry=registry).refuse_other()

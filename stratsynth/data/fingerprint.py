@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.data.folders import FolderSource
 from stratsynth.data.sources import FileSource
+from stratsynth.data.spark_source import SparkSource
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -23,8 +24,11 @@ def fingerprint(source: Source, key: bytes) -> str:
     """The HMAC-SHA256 of a file's bytes, of a frame's columns in Arrow's format, or of a sum over a database's rows.
 
     Of a folder, that of its files' names in order, each with the file's own: a file more, fewer, changed or under
-    another name is noticed, its times are not. A source remembers which files these were, and reads no others.
+    another name is noticed, its times are not. A source remembers which files these were, and reads no others. What
+    Spark holds has no order: see `stratsynth.data.spark_source`.
     """
+    if isinstance(source, SparkSource):
+        return source.fingerprint(key)
     if isinstance(source, FolderSource):
         return _digest(key, _files(source, key))
     if not isinstance(source, FileSource):

@@ -73,21 +73,21 @@ class FolderSource(Source):
     def read(self, columns: Sequence[str]) -> pa.Table:
         """These columns of every row."""
         locate(columns, self.columns())
-        tables = [_with(part.read(own), name, columns) for name, part, own in self._wanted(columns)]
+        tables = [with_partitions(part.read(own), name, columns) for name, part, own in self.wanted(columns)]
         return pa.concat_tables(tables, promote_options="permissive")
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns, file after file."""
         locate(columns, self.columns())
-        for name, part, own in self._wanted(columns):
+        for name, part, own in self.wanted(columns):
             for batch in part.batches(own):
-                yield _with(batch, name, columns)
+                yield with_partitions(batch, name, columns)
 
     def parts_to_read(self) -> int:
         """INTERNAL. Those of all files."""
         return sum(part.parts_to_read() for part in self.parts().values())
 
-    def _wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
+    def wanted(self, columns: Sequence[str]) -> Iterator[tuple[str, ParquetSource, list[str]]]:
         """Each file, with the columns that are read from it rather than from its name."""
         for name, part in self.parts().items():
             keys = _partitions(name)
@@ -124,7 +124,7 @@ def _partitions(name: str) -> dict[str, str | None]:
     return found
 
 
-def _with(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
+def with_partitions(table: pa.Table, name: str, columns: Sequence[str]) -> pa.Table:
     """The rows of a file with what its name says of them, in the order of `columns`."""
     keys = _partitions(name)
     for column in columns:

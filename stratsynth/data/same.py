@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.held import ArrowSource, FrameSource
 from stratsynth.data.sources import Source
+from stratsynth.data.spark_source import SparkSource
 from stratsynth.errors import WeightsError
 
 if TYPE_CHECKING:
@@ -93,4 +94,6 @@ def _held(data: Any) -> Any:
         return data.frame
     if isinstance(data, ArrowSource):
         return data.table
+    if isinstance(data, SparkSource):
+        return data.frame
     return None if isinstance(data, Source | str | os.PathLike) else data

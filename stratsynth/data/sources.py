@@ -44,7 +44,7 @@ PIECE = 1 << 20
 
 ACCEPTED = (
     "a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a table of a .duckdb database, a "
-    "pandas or polars frame, or an Arrow table"
+    "pandas, polars or Spark frame, or an Arrow table"
 )
 
 
@@ -75,7 +75,7 @@ class Source(ABC):
     """What one record is, in words, where the format leaves that open; for the certificate."""
 
     engine: str | None = None
-    """The one engine that holds its rows; None where every engine for files or frames does."""
+    """The engine that holds its rows where they are; None where every engine for files or frames does."""
 
     def left_out(self) -> LeftOut:
         """INTERNAL. How many lines are no records."""
@@ -118,6 +118,10 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
         return ArrowSource(data)
     if isinstance(data, pd.DataFrame):
         return FrameSource(data)
+    from stratsynth.data.spark_source import SparkSource, is_spark_frame
+
+    if is_spark_frame(data):
+        return SparkSource(data)
     if isinstance(data, Streams):
         try:
             return ArrowSource(pa.table(data))
@@ -217,14 +221,14 @@ class ParquetSource(FileSource):
         with self.open() as file:
             return pq.read_table(file, columns=list(columns), partitioning=None)
 
-    def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """These columns, a few row groups at a time; texts as the dictionaries that Parquet keeps of them."""
+    def batches(self, columns: Sequence[str], groups: Sequence[int] | None = None) -> Iterator[pa.Table]:
+        """These columns, of all row groups or of some; texts as the dictionaries that Parquet keeps of them."""
         locate(columns, self.columns())
         types = self.types()
         texts = [name for name in columns if _is_text(types.field(name).type)]
         with self.open() as file:
             parquet = pq.ParquetFile(file, read_dictionary=texts, pre_buffer=False)
-            for batch in parquet.iter_batches(BATCH, columns=list(columns)):
+            for batch in parquet.iter_batches(BATCH, row_groups=groups, columns=list(columns)):
                 yield pa.Table.from_batches([batch]).select(list(columns))
 
     def parts_to_read(self) -> int:

@@ -71,9 +71,9 @@ def open_table(
     """A table to fit on. Its header must have the schema's columns; nothing else is read.
 
     Args:
-        data: A path, a pandas or polars frame, an Arrow table, or the path of a DuckDB database. One record is one row;
-            of a CSV file, one physical line: a field that runs over several lines breaks its record, so such tables are
-            better kept as Parquet.
+        data: A path, a pandas, polars or Spark frame, an Arrow table, or the path of a DuckDB database. One record is
+            one row; of a CSV file, one physical line: a field that runs over several lines breaks its record, so such
+            tables are better kept as Parquet.
         schema: A `Schema`, or the path of a schema file.
         ledger: The file that keeps the account of these data. Without one the account lasts for the process, and
             certificates say so; data are known there as the same by their path, as one object, or by their content.
@@ -85,8 +85,10 @@ def open_table(
             weights, their total: the people whom the records stand for.
         public: For research on public data: nothing is charged, and every release says that it is not a private one.
         engine: What holds the rows: "memory"; "stream", which reads a file a part at a time and keeps codes in a
-            scratch file under TMPDIR; "duckdb", which does the same with a table of a database; or "auto": "duckdb" for
-            a database, "stream" for a file whose declared size comes to more than 512 MiB of codes, else "memory".
+            scratch file under TMPDIR; "duckdb", which does the same with a table of a database; "spark", whose
+            executors count Parquet files and Spark's own frames where these lie; or "auto": "duckdb" for a database,
+            "spark" for a Spark frame, "stream" for a file whose declared size comes to more than 512 MiB of codes, else
+            "memory".
         table: Of a database, the table whose rows are the records.
         query: Instead of `table`, one SELECT of columns, of expressions of one row's values, and a condition, from one
             table; whatever else a query can do would let one record change many rows, and is refused.

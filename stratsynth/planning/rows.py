@@ -29,13 +29,16 @@ class RowsPlan:
     """How the rows will be held."""
 
     engine: str
-    """`memory`, `stream` or `duckdb`."""
+    """`memory`, `stream`, `duckdb` or `spark`."""
     megabytes: float
-    """Memory for the rows and the program, without answers and models."""
+    """Memory for the rows and the program, without answers and models; in this process."""
     scratch_megabytes: float
-    """Room on disk under TMPDIR for as long as the fit runs; 0 in memory."""
+    """Room on disk under TMPDIR for as long as the fit runs; 0 in memory and in Spark."""
     passes: int
-    """How often all rows are gone through: to encode and to sort them, and once for each moment that is answered."""
+    """How often all rows are gone through: to encode and to sort them, and once for each moment that is answered.
+
+    In Spark, once for each moment whose tables are not known yet; one with more cells than a pass counts takes several.
+    """
     passed_megabytes: float
     """What one such pass goes through at most; the file is read twice, for its fingerprint and for its rows."""
 
@@ -46,6 +49,8 @@ def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
     whole = size * width(schema, numbers=Total in needs) / 2**20
     held = whole * (2 if Split in needs else 1)
     chosen = engine_of(engine, schema, prepared.public.size)
+    if chosen == "spark":
+        return RowsPlan(chosen, PROGRAM, 0.0, found.answers.passes, whole)
     passes = 1 + (Split in needs) + found.answers.moments
     if chosen != "memory":
         return RowsPlan(chosen, PROGRAM + DATABASE * (chosen == "duckdb"), held, passes, whole)

@@ -72,6 +72,9 @@ def _rows(plan: Plan) -> list[str]:
     if plan.rows is None:
         return []
     held = plan.rows
+    if held.engine == "spark":
+        passes = "1 pass" if held.passes == 1 else f"{held.passes} passes"
+        return [f"Rows       engine spark: {passes} over the rows where they lie, and one for their fingerprint"]
     disk = f"{held.scratch_megabytes:,.0f} MB on disk under TMPDIR, " if held.scratch_megabytes else ""
     over = f"{held.passed_megabytes:,.0f} MB" if held.passed_megabytes >= 1 else "less than 1 MB"
     return [f"Rows       engine {held.engine}: {disk}{held.passes} passes over {over} of codes; the file is read twice"]

@@ -124,7 +124,7 @@ class Recipe:
     def table(self, new_account: str | None = None) -> PrivateTable:
         """The private table, its header checked; no row is read. `new_account` is as for `open_table`."""
         return open_table(
-            self.data.path,
+            self.data.rows,
             schema=self.schema(),
             ledger=self.spend.ledger,
             ledger_epsilon=self.spend.ledger_epsilon,
@@ -133,7 +133,7 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
-            table=self.data.table,
+            table=None if self.data.path is None else self.data.table,  # Spark's own table is a source already
             query=self.data.query,
         )
 

@@ -6,21 +6,24 @@ import types
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from stratsynth.checks import check_keys, check_line, check_seed
 from stratsynth.errors import RecipeError
 from stratsynth.strata.groups import Groups
 
+if TYPE_CHECKING:
+    from stratsynth.data.sources import Source
+
 S = TypeVar("S")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class DataSection:
     """[data]: the private table."""
 
-    path: Path
-    """The file with the rows."""
+    path: Path | None = None
+    """The file or folder with the rows."""
     schema: Path
     """The public schema of the rows."""
     declared_size: int | None = None
@@ -28,15 +31,21 @@ class DataSection:
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", "duckdb", or "auto", by the file's kind and the declared size."""
+    """What holds the rows: "memory", "stream", "duckdb", "spark"; or "auto", by the file's kind and declared size."""
     table: str | None = None
-    """Of a database, the table whose rows are the records."""
+    """Of a DuckDB database, the table whose rows are the records; with `engine = "spark"` and without `path`, the table
+    or view by the name that Spark knows it by."""
     query: str | None = None
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
-        """Refuse an engine that there is not, and what names no rows of a database, as a plan has to."""
-        if self.holds == "duckdb":
+        """Refuse an engine that there is not, and rows that are nowhere or in two places, as a plan has to."""
+        if self.engine == "spark":
+            if (self.path is None) == (self.table is None) or self.query is not None:
+                raise RecipeError('[data] engine = "spark" takes path or table: one of them, and no query.')
+        elif self.path is None:
+            raise RecipeError("[data] path is missing: the file or folder with the rows.")
+        elif self.holds == "duckdb":
             from stratsynth.data.duckdb_source import check_names
 
             check_names(self.path, self.table, self.query)
@@ -50,7 +59,24 @@ class DataSection:
         """The engine, with "duckdb" for "auto" where the rows lie in a database."""
         from stratsynth.data.sources import is_database
 
-        return "duckdb" if self.engine == "auto" and is_database(self.path, self.table, self.query) else self.engine
+        if self.engine != "auto" or self.path is None:
+            return self.engine
+        return "duckdb" if is_database(self.path, self.table, self.query) else "auto"
+
+    @property
+    def name(self) -> str:
+        """What the rows are called in messages."""
+        return str(self.table) if self.path is None else self.path.name
+
+    @property
+    def rows(self) -> Path | Source:
+        """What `open_table` opens: the path; or Spark's table, for which Spark is started."""
+        if self.path is not None:
+            return self.path
+        from stratsynth.data.spark_source import SparkSource
+
+        assert self.table is not None  # noqa: S101 - checked when this was made
+        return SparkSource.table(self.table)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Watched by an audit hook, which sees every socket of Python whatever library mad
 
 import os
 import sys
+from typing import Any
 
 EVENTS = {"socket.connect", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "socket.gethostbyname",
           "socket.gethostbyaddr", "socket.getnameinfo"}  # fmt: skip
@@ -15,7 +16,19 @@ allowed = False
 """Whether connections are neither refused nor remembered: while something else is shown that has to see them."""
 
 
-def watch(event: str, arguments: tuple[object, ...]) -> None:
+loopback = False
+"""Whether connections within this machine are neither: Spark's own processes talk to each other by them."""
+
+
+def within(event: str, arguments: tuple[Any, ...]) -> bool:
+    place = arguments[0] if event == "socket.getaddrinfo" else arguments[1]
+    host = place[0] if isinstance(place, tuple) else place
+    return isinstance(host, str) and (host == "localhost" or host.startswith("127."))
+
+
+def watch(event: str, arguments: tuple[Any, ...]) -> None:
+    if loopback and event in {"socket.connect", "socket.getaddrinfo"} and within(event, arguments):
+        return
     if not allowed and event in EVENTS and int(getattr(arguments[0], "family", 0)) != LOCAL:
         # not the address: a test's values may be in it
         seen.append(event)

@@ -1,0 +1,228 @@
+"""Rows where Spark has them: encoded and counted by its executors, whose partial tables are added up here.
+
+Noise, account and everything that is charged stay in this one process; nothing is kept on the executors between passes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.folders import FolderSource
+from stratsynth.data.seen import changed
+from stratsynth.data.sources import ParquetSource, Source
+from stratsynth.data.spark_jobs import after, before, cells_at_once, collected, spark_session, tasks
+from stratsynth.data.spark_source import LANES, SparkSource
+from stratsynth.data.spark_tasks import NOT_HERE, VERSION, CheckFiles, CountTables, FromFiles, FromSpark, Piece, stamp
+from stratsynth.errors import LedgerError, Unsupported
+from stratsynth.strata import within
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.data.spark_tasks import Asked
+    from stratsynth.noise import Entropy
+    from stratsynth.questions import Clique, Query
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+PIECE_ROWS = 1 << 18
+"""Rows of a file that are read at a time, about: some row groups that lie beside each other."""
+
+
+@dataclass(frozen=True)
+class Spark:
+    """Rows of a DataFrame, a table or Parquet files."""
+
+    source: Source
+    """What is read; its representation shows no row."""
+    schema: Schema = field(repr=False)
+    """What of it is read."""
+    session: Any = field(repr=False)
+    """Spark's session."""
+    reads = frozenset({"tables"})
+
+    @classmethod
+    def checked(cls, source: Source, schema: Schema) -> Spark:
+        """The backend; refuses, before anything is charged, what Spark cannot hold.
+
+        Raises:
+            Unsupported: Units of several rows, other files than Parquet, frames in memory; or no PySpark.
+            UsageError: Spark cannot be started.
+        """
+        if not isinstance(schema.unit, str):
+            raise Unsupported(
+                'engine "spark" counts rows where they are, and the rows of one unit may lie anywhere; take engine = '
+                '"memory" for units of several rows, or keep at most one row of each and leave the unit out.'
+            )
+        if isinstance(source, SparkSource):
+            return cls(source, schema, source.frame.sparkSession)
+        if not isinstance(source, ParquetSource | FolderSource):
+            what = "a frame in memory" if source.path is None else source.path.name
+            raise Unsupported(
+                f'engine "spark" reads DataFrames and tables of Spark, and Parquet files, not {what}; write it as '
+                'Parquet, or take engine = "auto".'
+            )
+        return cls(source, schema, spark_session())
+
+    def counted_by(self, schema: Schema) -> Spark:
+        """The same source."""
+        return replace(self, schema=schema)
+
+    def fingerprint(self, key: bytes) -> str:
+        """Of the source's content; of files as any engine takes it, once the executors have seen them too.
+
+        Raises:
+            UsageError: The executors lack this package, or the files.
+            StratsynthError: The rows cannot be read.
+        """
+        if isinstance(self.source, SparkSource):
+            return self.source.fingerprint(key, self.columns)
+        found, pieces = fingerprint(self.source, key), self.pieces()
+        try:
+            collected(self._numbers(pieces), CheckFiles(VERSION, pieces))
+        except Exception as error:  # noqa: BLE001 - Java's, of many classes
+            raise before(error) from None
+        return found
+
+    def rows(self, *, numbers: bool = True) -> SparkRows:
+        """What counts them; nothing is read before it is asked."""
+        return SparkRows(self)
+
+    def count(self, asked: Asked, cells: int) -> NDArray[np.int64]:
+        """The exact tables that are asked for, of so many cells, one after the other; in one pass."""
+        if isinstance(self.source, SparkSource):
+            rows = self.source.hashed(self.columns).coalesce(tasks(self.session))
+            task = CountTables(VERSION, self.schema, asked, FromSpark(self.columns, LANES))
+            sums, found = collected(rows, task, cells)
+            self.source.check(self.columns, sums)
+            return found
+        pieces = self.pieces()
+        task = CountTables(VERSION, self.schema, asked, FromFiles(pieces, self.columns))
+        return collected(self._numbers(pieces), task, cells)[1]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What is read."""
+        return (*self.schema.names, *self.schema.beside)
+
+    def pieces(self) -> tuple[Piece, ...]:
+        """The row groups of the files, a few together."""
+        if isinstance(self.source, FolderSource):
+            files = [(name, part, tuple(own)) for name, part, own in self.source.wanted(self.columns)]
+        else:
+            assert isinstance(self.source, ParquetSource)  # noqa: S101 - `checked` let in nothing else
+            files = [("", self.source, self.columns)]
+        found = []
+        for name, part, own in files:
+            with part.open() as file:
+                known = pq.read_metadata(file)
+            sizes = [known.row_group(i).num_rows for i in range(known.num_row_groups)]
+            path = part.path.resolve()
+            found += [Piece(str(path), name, own, run, stamp(path)) for run in runs(sizes)]
+        return tuple(found)
+
+    def _numbers(self, pieces: Sequence[Piece]) -> Any:
+        """A DataFrame of the numbers of the pieces."""
+        return self.session.range(0, len(pieces), 1, max(1, min(len(pieces), tasks(self.session))))
+
+
+@dataclass(frozen=True)
+class _Table:
+    """One table that is asked for."""
+
+    place: int
+    """The number of its path among those asked."""
+    clique: Clique
+    shape: tuple[int, ...]
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.shape)
+
+
+class SparkRows:
+    """Exact tables of rows that Spark holds, and nothing else."""
+
+    def __init__(self, held: Spark) -> None:
+        """Nothing is read."""
+        self._held = held
+
+    def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
+        """All tables together in one pass, or in several where they are too large for one.
+
+        Raises:
+            LedgerError: Other rows than those whose fingerprint was taken.
+            StratsynthError: Anything else, whatever it was: it says nothing about the rows.
+        """
+        found: list[list[NDArray[np.int64]]] = [[] for _ in asked]
+        for tables in in_passes(self._tables(asked), cells_at_once(self._held.session)):
+            by_path = groupby(tables, key=lambda table: table.place)
+            wanted = [(asked[place][0], [table.clique for table in those]) for place, those in by_path]
+            ends = np.cumsum([table.cells for table in tables])
+            flat = self._counted(wanted, int(ends[-1]))
+            for table, cells in zip(tables, np.split(flat, ends[:-1]), strict=True):
+                found[table.place].append(cells.reshape(table.shape))
+        return found
+
+    def _tables(self, asked: Asked) -> Iterator[_Table]:
+        plain = replace(self._held.schema, rules=())  # which say nothing of tables
+        for place, (path, cliques) in enumerate(asked):
+            inner = within(plain, path) if cliques else plain
+            yield from (_Table(place, clique, inner.shape(clique)) for clique in cliques)
+
+    def _counted(self, asked: Asked, cells: int) -> NDArray[np.int64]:
+        try:
+            return self._held.count(asked, cells)
+        except LedgerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of many classes, whose message may hold values
+            path = self._held.source.path
+            raise (changed(path) if path is not None and NOT_HERE in str(error) else after()) from None
+
+    def sums(self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy) -> NoReturn:
+        """Never asked: `Spark.reads` does not declare it."""
+        raise _only_tables()
+
+    def columns(self, path: StratumPath, names: Sequence[str]) -> NoReturn:
+        """Never asked: `Spark.reads` does not declare it."""
+        raise _only_tables()
+
+    def frame(self, path: StratumPath) -> NoReturn:
+        """Never asked: `Spark.reads` does not declare it."""
+        raise _only_tables()
+
+
+def in_passes(tables: Iterable[_Table], most: int) -> Iterator[list[_Table]]:
+    """The tables in order, in lists of at most so many cells, or of one table that has more."""
+    waiting: list[_Table] = []
+    for table in tables:
+        if waiting and sum(each.cells for each in waiting) + table.cells > most:
+            yield waiting
+            waiting = []
+        waiting.append(table)
+    if waiting:
+        yield waiting
+
+
+def runs(sizes: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Numbers of row groups that lie beside each other, of about PIECE_ROWS rows together."""
+    waiting: list[int] = []
+    for number, rows in enumerate(sizes):
+        if waiting and sum(sizes[i] for i in waiting) + rows > PIECE_ROWS:
+            yield tuple(waiting)
+            waiting = []
+        waiting.append(number)
+    if waiting:
+        yield tuple(waiting)
+
+
+def _only_tables() -> Unsupported:
+    return Unsupported('engine "spark" answers tables of counts alone; take engine = "memory".')

@@ -1,0 +1,232 @@
+"""What runs on Spark's executors: rows become codes there, and codes partial tables; nothing else leaves them.
+
+A task is sent as a value: the schema, the tables that are asked for, and where its rows are. It holds no key and no
+ledger. Its answer has as many bytes whatever the rows are, since Spark notes sizes in its logs; and what goes wrong is
+one fixed sentence, since Spark notes messages too.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from stratsynth.data.folders import with_partitions
+from stratsynth.data.sources import BATCH, ParquetSource
+from stratsynth.driver.clipping import PathRows
+from stratsynth.driver.counting import STEP
+from stratsynth.driver.rows import StoredRows
+from stratsynth.errors import StratsynthError
+from stratsynth.files.scratch import Heap
+from stratsynth.schema.codec import encode
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.questions import Clique
+    from stratsynth.schema import Schema
+    from stratsynth.strata import StratumPath
+
+Asked: TypeAlias = "Sequence[tuple[StratumPath, Sequence[Clique]]]"
+
+ANSWER = "first long, cells binary"
+"""The columns of a task's answer: where a block of cells begins, and its counts; SUMS for what tells tables apart."""
+SUMS = -1
+BLOCK = 1 << 17
+"""Cells in a block of an answer: a mebibyte."""
+ROWS = STEP // 2
+"""Rows whose tables are counted at once: fewer than are counted by several threads, as a task has one core."""
+
+VERSION = version("stratsynth")
+OTHER_VERSION = "stratsynth is another version here than on the driver"
+NOT_HERE = "a file is not here as the driver sees it"
+FAILED = "the rows could not be read or counted"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some row groups of one Parquet file."""
+
+    path: str
+    """The file, by the same path on every machine."""
+    name: str
+    """Its name below a folder, which may say the values of partitions; empty for a single file."""
+    columns: tuple[str, ...]
+    """What is read of it, rather than from its name."""
+    groups: tuple[int, ...]
+    """The numbers of the row groups."""
+    stamp: tuple[int, int]
+    """The size and the time of the last change that the file had when the driver saw it."""
+
+    def tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """These columns of its rows."""
+        self.check()
+        for batch in ParquetSource(Path(self.path)).batches(self.columns, self.groups):
+            yield with_partitions(batch, self.name, columns)
+        self.check()
+
+    def check(self) -> None:
+        """Refuse a file that is not there, or was changed."""
+        try:
+            same = stamp(self.path) == self.stamp
+        except OSError:
+            same = False
+        if not same:
+            raise StratsynthError(NOT_HERE)
+
+
+def stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
+    """What a file can be told by on every machine that has it: its size, and when it was last changed."""
+    found = os.stat(path)  # noqa: PTH116 - of a text, as it travels
+    return found.st_size, found.st_mtime_ns
+
+
+class Reading(Protocol):
+    """How a task comes by its rows."""
+
+    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
+        """The rows, some at a time, under the schema's names; and what `row_sums` says of them."""
+
+
+@dataclass(frozen=True)
+class FromFiles:
+    """Spark hands out the numbers of pieces, which are read here."""
+
+    pieces: tuple[Piece, ...]
+    columns: tuple[str, ...]
+
+    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
+        """The rows of the pieces with these numbers."""
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                for table in self.pieces[number].tables(self.columns):
+                    yield table, row_sums([], table.num_rows)
+
+
+@dataclass(frozen=True)
+class FromSpark:
+    """Spark hands out the rows; of their columns the last `lanes` are hashes of the row."""
+
+    columns: tuple[str, ...]
+    lanes: int
+
+    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[pa.Table, NDArray[np.uint64]]]:
+        """The rows in larger batches than Spark's, which are encoded sooner."""
+        waiting: list[pa.RecordBatch] = []
+        for batch in batches:
+            waiting.append(batch)
+            if sum(one.num_rows for one in waiting) >= BATCH:
+                yield self._joined(waiting)
+                waiting = []
+        if waiting:
+            yield self._joined(waiting)
+
+    def _joined(self, batches: Sequence[pa.RecordBatch]) -> tuple[pa.Table, NDArray[np.uint64]]:
+        table = pa.Table.from_batches(batches)
+        named = [*self.columns, *(f"lane {i}" for i in range(self.lanes))]  # Spark's are numbered, as names may be odd
+        table = table.rename_columns(named)
+        return table.select(list(self.columns)), row_sums(table.columns[len(self.columns) :], table.num_rows)
+
+
+@dataclass(frozen=True)
+class CountTables:
+    """The tables that are asked for, over the rows of one task."""
+
+    version: str
+    """Of the package on the driver."""
+    schema: Schema
+    asked: Asked
+    reading: Reading
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One answer, whatever the rows."""
+        return quietly(self.version, lambda: self._answer(batches))
+
+    def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        names = (*self.schema.names, *self.schema.beside)
+        none = self._part(pa.schema([(name, pa.string()) for name in names]).empty_table())
+        told, total = row_sums([], 0), self._tables([none])
+        parts = [none]
+        for table, sums in self.reading.tables(batches):
+            told = told + sums
+            parts.append(self._part(table))
+            if sum(part.size for part in parts) >= ROWS:
+                total, parts = total + self._tables(parts), [none]
+        yield answer(SUMS, told)
+        total += self._tables(parts)
+        for first in range(0, len(total), BLOCK):
+            yield answer(first, total[first : first + BLOCK])
+
+    def _part(self, table: pa.Table) -> PathRows:
+        coded = encode(self.schema, table, weigh=True)
+        return PathRows(self.schema, coded.codes, {}, coded.n, coded.weights)
+
+    def _tables(self, parts: Sequence[PathRows]) -> NDArray[np.int64]:
+        """Their exact tables, one after the other."""
+        counted = StoredRows(self.schema, parts, Heap()).counts(self.asked)
+        return np.concatenate([table.ravel() for tables in counted for table in tables])
+
+
+@dataclass(frozen=True)
+class SumRows:
+    """How many rows there are, and the sums of their hashes: whatever their order and their partitions."""
+
+    version: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """One answer."""
+        return quietly(self.version, lambda: self._answer(batches))
+
+    def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        told = row_sums([], 0)
+        for batch in batches:
+            told = told + row_sums(batch.columns, batch.num_rows)
+        yield answer(SUMS, told)
+
+
+@dataclass(frozen=True)
+class CheckFiles:
+    """That the package is here, and that files are as the driver sees them."""
+
+    version: str
+    pieces: tuple[Piece, ...]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """An answer without cells."""
+        return quietly(self.version, lambda: self._answer(batches))
+
+    def _answer(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                self.pieces[number].check()
+        yield answer(SUMS, row_sums([], 0))
+
+
+def row_sums(lanes: Sequence[pa.Array | pa.ChunkedArray], rows: int) -> NDArray[np.uint64]:
+    """The number of rows, and the sum of each lane of hashes, modulo 2^64. Those of no row add to any others."""
+    sums = [int(lane.to_numpy().view(np.uint64).sum()) for lane in lanes]
+    return np.array([rows, *sums], np.uint64)
+
+
+def answer(first: int, cells: NDArray[np.int64] | NDArray[np.uint64]) -> pa.RecordBatch:
+    """One row of an answer."""
+    return pa.RecordBatch.from_pydict({"first": [first], "cells": [cells.tobytes()]})
+
+
+def quietly(wanted: str, work: Callable[[], Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
+    """Do the work; what goes wrong is told in one of a few fixed sentences, and never by what a row holds."""
+    if wanted != VERSION:
+        raise StratsynthError(OTHER_VERSION)
+    try:
+        yield from work()
+    except Exception as error:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
+        known = str(error) if type(error) is StratsynthError and str(error) == NOT_HERE else FAILED
+    else:
+        return
+    raise StratsynthError(known)
