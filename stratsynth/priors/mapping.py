@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
-MOST_ROWS = 30_000
+MOST_ROWS = 15_000
 """About how many rows a fit goes through, copies included; of more, that many evenly spaced ones stand for all."""
 MOST_COPIES = 8
 """Of each row, where the prior lacks a column: one for each of its levels, and no more than this."""
