@@ -33,6 +33,9 @@ JUDGED = 10
 """How many tables both must have foretold before the prior is given up: it may be wrong about a few alone."""
 DECIDED = 100.0
 """By how much the prior must be behind then, as a logarithm of likelihoods."""
+LEFT = 0.2
+"""The part of what makes a tree's pairs differ from independence that a prior may leave unexplained, where it is judged
+once: the tree explains all of that, and about as much of other pairs as this allows."""
 
 
 @dataclass(kw_only=True)
@@ -121,7 +124,7 @@ def against(
 
     What the mechanism's own model will make of the new tables cannot be foretold, as it knows nothing of them before.
     So the prior has to have earned its lead: of the tables' distance from what the mechanism's model says, beyond their
-    noise, it must leave half at most, or no more than noise may have made.
+    noise, it must leave `LEFT` at most, or no more than noise may have made.
 
     Args:
         own: The mechanism's learner, which has all tables and is not fitted yet.
@@ -143,7 +146,7 @@ def against(
         for said in (tilted.marginals(cliques), foretell(cliques))
     )
     tilted.tables = every
-    if mine > max(0.5 * other, SURE * math.sqrt(noise)):
+    if mine > max(LEFT * other, SURE * math.sqrt(noise)):
         return None
     arbiter.lead = other - mine if other > mine else 0.0
     yield from tilted.fit(last=True)

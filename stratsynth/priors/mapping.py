@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.schema import Schema
 
-MOST_ROWS = 30_000
+MOST_ROWS = 15_000
 """About how many rows a fit goes through, copies included; of more, that many evenly spaced ones stand for all."""
 MOST_COPIES = 8
 """Of each row, where the prior lacks a column: one for each of its levels, and no more than this."""
@@ -40,6 +40,8 @@ LENT_LEVEL = 0.5
 """How many people the rows of a level stand for that the prior does not have."""
 ROWS_OF_LEVEL = 20
 """How many rows are relabelled for such a level."""
+LEAST_KEPT = 0.5
+"""The part of a prior's rows that must keep the schema's structural rules; those that do not are left out."""
 NAMED = 5
 """How many unknown values a refusal names."""
 
@@ -120,8 +122,11 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
     rows, weights = _completed(schema, *_thinned(rows, weights, MOST_ROWS // copies), rules.without, copies)
     rows = {name: rows[name].astype(smallest(schema.size(name))) for name in schema.names}
     kept = ~broken(schema, rows) & (weights > 0)
-    if not kept.any():
-        raise UsageError("prior: every row of it breaks a structural rule of the schema.")
+    if (part := float(weights[kept].sum() / weights.sum())) < LEAST_KEPT:
+        raise UsageError(
+            f"prior: {1 - part:.0%} of its rows break a structural rule of the schema, which says what cannot be. "
+            "Correct the rules, or how the prior's values are recoded; or this is no prior for these data."
+        )
     rows, weights = {name: code[kept] for name, code in rows.items()}, weights[kept]
     record = {
         **stated,

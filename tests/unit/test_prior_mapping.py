@@ -85,6 +85,12 @@ def test_rows_that_break_a_structural_rule_are_left_out():
     assert not ((rows.codes["A"] == 0) & (rows.codes["C"] == 1)).any()
 
 
+def test_a_prior_whose_rows_mostly_cannot_be_is_refused():
+    rule = Rule(when={"C": ("0", "1")}, never={"B": ("0", "1", "2")})
+    with pytest.raises(StratsynthError, match="% of its rows break a structural rule"):
+        last_year(300).rows(Schema(SCHEMA.columns, rules=(rule,)))
+
+
 def test_very_many_rows_are_thinned_and_stand_for_all(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(mapping, "MOST_ROWS", 100)
     rows = last_year(1_000).rows(SCHEMA)
