@@ -45,7 +45,7 @@ def rows(text):
 @pytest.mark.parametrize(
     ("heading", "keys"),
     [
-        ("[data]", "path table schema declared_size public engine query"),
+        ("[data]", "path schema declared_size public engine table query"),
         ("[strata]", "by merge bands hierarchy small threshold"),
         ('source = "public"', "path citation"),
         ('source = "holdout"', "path citation confidential"),
