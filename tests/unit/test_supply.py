@@ -123,7 +123,10 @@ def test_the_audit_runs_in_continuous_integration():
 
 def test_what_is_installed_is_what_the_locks_name():
     script = (ROOT / "scripts" / "_env.sh").read_text("utf-8")
-    assert 'install --require-hashes --only-binary :all: "${locks[@]/#/--requirement=}"' in script
+    assert 'install --require-hashes --only-binary :all: "${wheels[@]/#/--requirement=}"' in script
+    assert "install --require-hashes --only-binary :all: --no-binary pyspark --no-build-isolation" in script
+    kinds = re.findall(r"run_pip install (--\S+)", script)
+    assert kinds == ["--require-hashes", "--require-hashes", "--no-deps"]  # the last one is the project's own wheel
 
 
 GRAPHICS = re.compile(r"nvidia|cuda|triton|rocm|cudnn", re.IGNORECASE)
