@@ -87,8 +87,8 @@ ENGINES: Mapping[str, Callable[[Source, Schema, int | None], Backend]] = {
     "auto": auto,
     "memory": lambda source, schema, _: Memory(source, schema),
     "stream": lambda source, schema, _: Stream.checked(source, schema),
-    "duckdb": lambda source, schema, _: Stream.checked(source, schema),  # its batches come from a database
     "spark": lambda source, schema, _: Spark.checked(source, schema),
+    "duckdb": lambda source, schema, _: Stream.checked(source, schema),  # its batches come from a database
 }
 """By the name that `open_table` takes, from the source, the schema and the declared size."""
 
@@ -97,9 +97,15 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
     """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
     check_engine(engine)
     own = source.engine
-    if own is not None and engine not in {"auto", own} and not (own == "spark" and engine == "memory"):
-        where = ' or, where they fit into the memory of one process, "memory"' if own == "spark" else ""
-        raise Unsupported(f'engine {engine!r}: these rows are held by engine = "{own}"{where}; leave `engine` out.')
+    if own is not None and engine not in {"auto", own} and (own, engine) != ("spark", "memory"):
+        if own == "spark":
+            raise Unsupported(
+                f'engine {engine!r}: these rows are held by the engine "spark"; leave `engine` out, or take "memory" '
+                "where they fit into the memory of one process."
+            )
+        raise Unsupported(
+            f'engine: rows of a database are held by engine = "{own}"; for {engine!r}, write them to a Parquet file.'
+        )
     if own is None and engine == "duckdb":
         raise Unsupported(
             'engine: "duckdb" reads a table of a DuckDB database: name the file of the database, and table or query.'

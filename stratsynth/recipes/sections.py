@@ -31,21 +31,22 @@ class DataSection:
     public: bool = False
     """Whether the rows are public: then nothing is charged, and the release says that it is not private."""
     engine: str = "auto"
-    """What holds the rows: "memory", "stream", "duckdb", "spark"; or "auto", by the file's kind and declared size."""
+    """What holds the rows: "memory", "stream", "duckdb", "spark", or "auto": by the file's kind and declared size."""
     table: str | None = None
-    """Of a DuckDB database, the table whose rows are the records; with `engine = "spark"` and without `path`, the table
-    or view by the name that Spark knows it by."""
+    """Of a database, the table whose rows are the records; with `engine = "spark"` and instead of `path`, the name by
+    which Spark knows a table or view."""
     query: str | None = None
     """Instead of `table`: one SELECT of columns, expressions of one row's values and a condition, from one table."""
 
     def __post_init__(self) -> None:
         """Refuse an engine that there is not, and rows that are nowhere or in two places, as a plan has to."""
-        if self.engine == "spark":
-            if (self.path is None) == (self.table is None) or self.query is not None:
-                raise RecipeError('[data] engine = "spark" takes path or table: one of them, and no query.')
-        elif self.path is None:
-            raise RecipeError("[data] path is missing: the file or folder with the rows.")
-        elif self.holds == "duckdb":
+        if self.engine == "spark" and self.query is not None:
+            raise RecipeError("[data] query is of a database; of Spark, name a table or view.")
+        if self.path is None and (self.table is None or self.engine != "spark"):
+            raise RecipeError('[data] path is missing; only a table of Spark, with engine = "spark", goes without.')
+        if self.path is not None and self.table is not None and self.engine == "spark":
+            raise RecipeError('[data] table goes without path where engine = "spark".')
+        if self.path is not None and self.holds == "duckdb":
             from stratsynth.data.duckdb_source import check_names
 
             check_names(self.path, self.table, self.query)
@@ -53,15 +54,6 @@ class DataSection:
             from stratsynth.data.backends import check_engine
 
             check_engine(self.engine)
-
-    @property
-    def holds(self) -> str:
-        """The engine, with "duckdb" for "auto" where the rows lie in a database."""
-        from stratsynth.data.sources import is_database
-
-        if self.engine != "auto" or self.path is None:
-            return self.engine
-        return "duckdb" if is_database(self.path, self.table, self.query) else "auto"
 
     @property
     def name(self) -> str:
@@ -77,6 +69,15 @@ class DataSection:
 
         assert self.table is not None  # noqa: S101 - checked when this was made
         return SparkSource.table(self.table)
+
+    @property
+    def holds(self) -> str:
+        """The engine, with "duckdb" for "auto" where the rows lie in a database."""
+        from stratsynth.data.sources import is_database
+
+        if self.path is None or self.engine != "auto":
+            return self.engine
+        return "duckdb" if is_database(self.path, self.table, self.query) else self.engine
 
 
 @dataclass(frozen=True)
