@@ -71,7 +71,7 @@ def recipe(tmp_path, **data):
     [
         ({}, "path is missing"),
         ({"engine": "spark"}, "path is missing"),
-        ({"table": "people"}, 'table goes with engine = "spark"'),
+        ({"table": "people"}, 'path is missing; only a table of Spark, with engine = "spark"'),
         ({"table": "people", "path": "people.parquet", "engine": "spark"}, "without path"),
         ({"table": 3, "engine": "spark"}, "table"),
         ({"path": "people.parquet", "engine": "sprak"}, "'sprak'.*spark"),
