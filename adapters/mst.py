@@ -163,7 +163,7 @@ def _tree(
         Distance((a, b), total * np.multiply.outer(share[a], share[b])) for a, b in combinations(schema.names, 2)
     ]
     part = {name: i for i, name in enumerate(schema.names)}
-    chosen = []
+    chosen: list[Clique] = []
     steps = len(schema.names) - 1
     for _ in range(steps):
         # the exponential mechanism over the pairs that join two components; each of the d - 1 draws costs the same

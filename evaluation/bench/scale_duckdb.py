@@ -1,7 +1,9 @@
 """Counting in DuckDB, a GROUP BY for each table, against reading its rows once and counting them ourselves.
 
 Of a database with the same people. Groups are of values as they lie in the database; their encoding, which a counter
-there would need as well, is left out, so that DuckDB is judged at its best.
+there would need as well, is left out, so that DuckDB is judged at its best. Measured once, of 3 million people and 25
+columns, in seconds of processors: reading 1.6; then 1, 10 and 300 pairs 0.01, 0.02 and 0.2, against 0.015, 0.13 and
+5.4 in DuckDB. So its groups are sooner for fewer than about a hundred tables, and fits ask for more: MST for over 300.
 """
 
 from __future__ import annotations
