@@ -32,7 +32,19 @@ from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public
 from stratsynth.models import Returns
-from stratsynth.questions import Choose, Clique, Counts, Distance, Program, Question, Work, choose, counts, work
+from stratsynth.questions import (
+    Choose,
+    Clique,
+    Counts,
+    Distance,
+    Program,
+    Question,
+    Solver,
+    Work,
+    choose,
+    counts,
+    work,
+)
 from stratsynth.questions.counts import NoisyTable, check_cells
 
 if TYPE_CHECKING:
@@ -89,22 +101,8 @@ class MST(Poolable[Graphical]):
 
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure, choose, measure, fit."""
-        return (yield from self._learned(public, allot, rehearsed=False))
-
-    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """The same charges; after the first choice, of the pairs of one column only: d choices among d^2 take time."""
-        return (yield from self._learned(public, allot, rehearsed=True)).model
-
-    def _learned(self, public: Public, allot: Allotment, *, rehearsed: bool) -> Program[Learner[Any]]:
         schema = public.schema
-        if len(schema.names) < 2:
-            ones = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
-            twos: tuple[NoisyTable, ...] = ()
-        else:
-            # the paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs
-            ones = yield from counts(schema.oneways, rho=allot.rho / 3)
-            tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3, rehearsed=rehearsed)
-            twos = yield from counts(tree, rho=allot.rho / 3)
+        ones, twos = yield from self._measured(public, allot, rehearsed=False)
         # in place of the paper's compression, which merges rare levels
         tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
@@ -122,6 +120,25 @@ class MST(Poolable[Graphical]):
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
+        """The same charges; after the first choice, of two pairs: d choices among d^2 take time. The model is left out.
+
+        `price` has refused trees that are too large, and structural rules make no model larger than they may.
+        """
+        yield from self._measured(public, allot, rehearsed=True)
+        yield from work(LEFT_OUT, None)
+
+    def _measured(
+        self, public: Public, allot: Allotment, *, rehearsed: bool
+    ) -> Program[tuple[tuple[NoisyTable, ...], tuple[NoisyTable, ...]]]:
+        """The paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs."""
+        schema = public.schema
+        if len(schema.names) < 2:
+            return (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else (), ()
+        ones = yield from counts(schema.oneways, rho=allot.rho / 3)
+        tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3, rehearsed=rehearsed)
+        return ones, (yield from counts(tree, rho=allot.rho / 3))
+
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
         """All pairs of columns, and the columns."""
         return self._pairs.parts(public.schema.names)
@@ -136,6 +153,14 @@ class MST(Poolable[Graphical]):
         return self.engine == "numpy"
 
 
+def _left_out(problems: Sequence[None]) -> list[None]:
+    return [None for _ in problems]
+
+
+LEFT_OUT = Solver(_left_out)
+"""Stands for the fits of models in a rehearsal, which counts them."""
+
+
 def _tree(
     schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float, *, rehearsed: bool
 ) -> Program[tuple[Clique, ...]]:
@@ -145,11 +170,12 @@ def _tree(
         Distance((a, b), total * np.multiply.outer(share[a], share[b])) for a, b in combinations(schema.names, 2)
     ]
     part = {name: i for i, name in enumerate(schema.names)}
-    chosen = []
+    chosen: list[Clique] = []
     steps = len(schema.names) - 1
     for _ in range(steps):
         # the exponential mechanism over the pairs that join two components; each of the d - 1 draws costs the same
         joining = [score for score in candidates if part[score.clique[0]] != part[score.clique[1]]]
+        joining = joining[:2] if rehearsed and chosen else joining
         edge = joining[(yield from choose(joining, rho=rho / steps))].clique
         chosen.append(edge)
         if rehearsed and len(chosen) == 1:

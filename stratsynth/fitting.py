@@ -210,9 +210,11 @@ def _judged(
     prior: Prior | None = None,
 ) -> tuple[Prepared, Request]:
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
-    from stratsynth.data.backends import Memory
     from stratsynth.data.same import PRIOR, refuse_same, refuse_same_content
-    from stratsynth.driver.handlers import served
+    from stratsynth.data.stream import Stream
+    from stratsynth.driver.handlers import check_served
+    from stratsynth.files.scratch import check_room
+    from stratsynth.planning.rows import held_bytes
 
     _check_table(table)
     check_budget(budget)
@@ -230,12 +232,8 @@ def _judged(
     else:
         prepared = prepare(mechanism, table.schema, budget, table.declared_size, prior)
     how = prepared.mechanism
-    missing = sorted(kind.__name__ for kind in how.needs - served(table.backend.reads))
-    if missing:
-        remedy = ' Take engine = "memory".' if served(table.backend.reads) < served(Memory.reads) else ""
-        if table.source is not None and table.source.engine is not None:
-            remedy = ' Write the rows to a Parquet file, and take engine = "memory".'
-        raise Unsupported(f"{how.name} needs {', '.join(missing)}, which these rows cannot answer.{remedy}")
+    database = table.source is not None and table.source.engine == "duckdb"
+    check_served(how.name, how.needs, table.backend.reads, database=database)
     if how.public_rows_only and not table.public:
         raise Unsupported(
             f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
@@ -251,6 +249,8 @@ def _judged(
     def final() -> None:
         """The last refusals, which a resumed fit has passed before."""
         ready()
+        if isinstance(table.backend, Stream):
+            check_room(held_bytes(prepared))
         refuse_same_content(table.backend, origins)
         refuse_same_content(table.backend, priors, PRIOR)
 

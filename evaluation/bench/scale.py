@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from stratsynth.evaluation.bench.figures import Figure, fresh, limited, peak_megabytes
+from stratsynth.evaluation.bench.scale_duckdb import databases
 
 ROWS = (1_000_000, 3_000_000, 10_000_000)
 BY = ("SEX", "RAC1P")
@@ -49,6 +50,8 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
             found.append(
                 Figure(f"{number:,} people made and written", made_in, "s", against=f"a file of {size:,.0f} MB")
             )
+            if number == min(rows):
+                found += databases(path, number)
             for name, settings in FITS.items():
                 if only not in {None, name}:
                     continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.errors import MechanismError
+from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Question, Split, Work
 from stratsynth.questions.choose import ChooseHandler
 from stratsynth.questions.counts import CountsHandler
@@ -31,6 +31,21 @@ def served(reads: Iterable[str]) -> frozenset[type[Question]]:
     """The kinds of questions that a backend with these reads can answer."""
     able = frozenset(reads)
     return WITHOUT_ROWS.union(kind for kind, handler in HANDLERS.items() if handler.reads <= able)
+
+
+def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
+    """Refuse a mechanism whose questions a backend with these reads cannot answer, with the remedy where there is one.
+
+    Raises:
+        Unsupported: By name, what rows held like that cannot answer; rows in memory answer all kinds there are.
+    """
+    missing = sorted(kind.__name__ for kind in frozenset(needs) - served(reads))
+    if not missing:
+        return
+    known = {kind.__name__ for kind in HANDLERS}
+    how = 'write the rows to a Parquet file, and take engine = "memory"' if database else 'take engine = "memory"'
+    remedy = f"; {how}, which needs memory for all of them" if known.issuperset(missing) else ""
+    raise Unsupported(f"{name} needs {', '.join(missing)}, which these rows cannot answer{remedy}.")
 
 
 def handler(question: Question) -> Handler[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import tempfile
 import weakref
 from typing import Any, Protocol
@@ -16,7 +17,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from stratsynth.errors import StratsynthError
+from stratsynth.errors import StratsynthError, UsageError
 
 SEGMENT = 1 << 24
 """The least bytes of the file that are mapped at once."""
@@ -119,6 +120,24 @@ def _reserve(handle: int, start: int, length: int) -> None:
         return
     for at in range(start, start + length, SEGMENT):
         os.pwrite(handle, bytes(min(SEGMENT, start + length - at)), at)
+
+
+def check_room(size: float) -> None:
+    """Refuse, before anything is charged, what the disk has no room for.
+
+    Args:
+        size: About how many bytes the scratch file will take, from public facts.
+
+    Raises:
+        UsageError: Less than that is free where the file would lie.
+    """
+    folder = tempfile.gettempdir()
+    free = shutil.disk_usage(folder).free
+    if free < size:
+        raise UsageError(
+            f"scratch: by the declared size the working copy of the rows takes {size / 2**20:,.0f} MB, and {folder} "
+            f"has {free / 2**20:,.0f} MB free. Name a folder on a larger disk by TMPDIR. Nothing was charged."
+        )
 
 
 def _no_room() -> NoRoomError:

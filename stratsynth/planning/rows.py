@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.data.backends import engine_of
-from stratsynth.data.stream import width
+from stratsynth.data.spark import Spark
+from stratsynth.data.stream import Stream, width
+from stratsynth.driver.handlers import check_served
 from stratsynth.planning.effort import rows_of
 from stratsynth.questions import Split, Total
 
@@ -43,14 +45,28 @@ class RowsPlan:
     """What one such pass goes through at most; the file is read twice, for its fingerprint and for its rows."""
 
 
+def held_bytes(prepared: Prepared) -> float:
+    """What the rows take by their declared size, in memory or in a scratch file: as much again where they are split."""
+    needs = prepared.mechanism.needs
+    once = rows_of(prepared) * width(prepared.public.schema, numbers=Total in needs)
+    return once * (2 if Split in needs else 1)
+
+
 def rows_plan(prepared: Prepared, found: Rehearsal, engine: str) -> RowsPlan:
-    """What it takes with this engine; `auto` decides as `open_table` does for a file."""
+    """What it takes with this engine; `auto` decides as `open_table` does for a file.
+
+    Raises:
+        Unsupported: An engine that cannot answer what the mechanism asks, as a fit would refuse.
+    """
     size, schema, needs = rows_of(prepared), prepared.public.schema, prepared.mechanism.needs
     whole = size * width(schema, numbers=Total in needs) / 2**20
-    held = whole * (2 if Split in needs else 1)
+    held = held_bytes(prepared) / 2**20
     chosen = engine_of(engine, schema, prepared.public.size)
     if chosen == "spark":
+        check_served(prepared.mechanism.name, needs, Spark.reads, database=False)
         return RowsPlan(chosen, PROGRAM, 0.0, found.answers.passes, whole)
+    if chosen != "memory":
+        check_served(prepared.mechanism.name, needs, Stream.reads, database=chosen != "stream")
     passes = 1 + (Split in needs) + found.answers.moments
     if chosen != "memory":
         return RowsPlan(chosen, PROGRAM + DATABASE * (chosen == "duckdb"), held, passes, whole)

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 STEPS = 2000
 """The most branches that are tried; rules that are not decided by then count as ones that can be kept."""
 
+KNOWN = 1 << 12
+"""The most findings that are kept."""
+
 Codes = Mapping[str, Iterable[int]]
 """For some columns, the codes that a row may have; every code of the others."""
 Clause = dict[str, int]
@@ -35,6 +38,8 @@ class Feasible:
         self._clauses: list[Clause] = [{c: _bits(codes) for c, codes in box.items()} for box in boxes]
         columns = dict.fromkeys(column for clause in self._clauses for column in clause)
         self._whole = {column: (1 << schema.size(column)) - 1 for column in columns}
+        self._known: dict[tuple[int, ...], bool] = {}
+        """What was found for the codes left free, in the order of `_whole`."""
 
     def keeps(self, where: Codes | None = None) -> bool:
         """Whether some row has these codes and lies in no forbidden box."""
@@ -45,8 +50,13 @@ class Feasible:
                 return False
             if column in free:
                 free[column] &= allowed
-        self._left = STEPS
-        return self._search(free, self._clauses)
+        key = tuple(free.values())  # strata that differ in columns without rules ask the same thing
+        if key not in self._known:
+            self._left = STEPS
+            if len(self._known) >= KNOWN:
+                self._known.clear()
+            self._known[key] = self._search(free, self._clauses)
+        return self._known[key]
 
     def _search(self, free: dict[str, int], clauses: Sequence[Clause]) -> bool:
         """Whether the codes left free allow a row outside every box; `free` is used up."""

@@ -393,7 +393,7 @@ def test_engines_of_other_rows_are_refused(tmp_path):
     with pytest.raises(Unsupported, match="have no order"):
         ss.open_table(path, schema=units, table="people")
     budget = dataclasses.replace(BUDGET, neighbours="replace")
-    with pytest.raises(Unsupported, match="Write the rows to a Parquet file"):
+    with pytest.raises(Unsupported, match="write the rows to a Parquet file"):
         ss.fit(External(print, "nobody 1.0"), opened(path, ledger=ledger), budget)
     assert not ledger.exists()
 

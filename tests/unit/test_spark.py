@@ -433,7 +433,7 @@ def test_what_spark_cannot_hold_is_refused_before_anything_is_charged(tmp_path, 
     with pytest.raises(SchemaError, match="column WORK has type array; it must hold text"):
         opened(frame.selectExpr("SEX", "GROUP", "AGE", "array(WORK) AS WORK"))
     for how in (CoinPress(columns=["AGE"]), External(print, "nobody 1.0")):
-        with pytest.raises(Unsupported, match=r'which these rows cannot answer\. Take engine = "memory"'):
+        with pytest.raises(Unsupported, match=r'which these rows cannot answer; take engine = "memory"'):
             ss.fit(how, opened(frame, ledger=ledger), dataclasses.replace(BUDGET, neighbours="replace"))
     assert not ledger.exists()
 

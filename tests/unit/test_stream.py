@@ -2,7 +2,9 @@
 
 import dataclasses
 import os
+import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +12,11 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
+from stratsynth.adapters import AIM, MST, CoinPress, DPFermi, External, Independent
 
 import strategies
 import stratsynth as ss
-from helpers import small
+from helpers import attribute, regressing, small
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from stratsynth import progress
@@ -175,9 +177,24 @@ def test_what_cannot_be_streamed_is_refused_before_anything_is_charged(tmp_path)
     with pytest.raises(Unsupported, match=r'a frame is in memory already; take engine = "memory"'):
         ss.open_table(small.people(), schema=SCHEMA, engine="stream")
     table = ss.open_table(path, schema=SCHEMA, declared_size=SIZE, ledger=ledger, engine="stream")
-    with pytest.raises(Unsupported, match=r'needs Raw, which these rows cannot answer. Take engine = "memory"'):
+    with pytest.raises(Unsupported, match=r'needs Raw, which these rows cannot answer; take engine = "memory"'):
         ss.fit(External(print, "nobody 1.0"), table, dataclasses.replace(BUDGET, neighbours="replace"))
     assert not ledger.exists()
+
+
+def test_what_auto_would_stream_and_a_mechanism_cannot_use_names_the_remedy_in_fit_and_plan(tmp_path, monkeypatch):
+    """Public columns are handed out row by row, which streams cannot do; `auto` does not know the mechanism."""
+    monkeypatch.setattr("stratsynth.data.backends.MOST_BYTES", 1)
+    regressing.people(200).to_parquet(tmp_path / "people.parquet")
+    how = DPFermi(target="D", features=["X", "C"], groups=["G"], protect="sensitive")
+    for engine in ("auto", "stream"):
+        table = ss.open_table(tmp_path / "people.parquet", schema=attribute.SCHEMA, declared_size=200, engine=engine)
+        with pytest.raises(Unsupported, match=r'needs PublicRows, .* take engine = "memory"'):
+            ss.fit(how, table, attribute.BUDGET)
+        assert table.ledger.reserved == ()
+        with pytest.raises(Unsupported, match=r'needs PublicRows, .* take engine = "memory"'):
+            ss.plan(how, attribute.SCHEMA, attribute.BUDGET, declared_size=200, engine=engine)
+    ss.plan(how, attribute.SCHEMA, attribute.BUDGET, declared_size=200, engine="memory")
 
 
 def test_a_full_disk_is_an_error_that_says_nothing_about_the_rows(tmp_path, monkeypatch):
@@ -194,6 +211,31 @@ def test_a_full_disk_is_an_error_that_says_nothing_about_the_rows(tmp_path, monk
     assert not any(digit in str(refused.value).replace(str(tmp_path), "") for digit in "123456789")
     ss.fit(Independent(), table, BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge", "done"]
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_disk_with_too_little_room_is_refused_before_anything_is_reserved(how, tmp_path, monkeypatch):
+    path, ledger, asked = written(tmp_path, "parquet"), tmp_path / "people.ledger", []
+    split, numbers = how != "independent", "sums" in how
+    least = SIZE * width(SCHEMA, numbers=numbers) * (2 if split else 1)
+
+    def usage(folder):
+        asked.append(folder)
+        return SimpleNamespace(free=free)
+
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    table = ss.open_table(path, schema=SCHEMA, declared_size=SIZE, ledger=ledger, engine="stream")
+    free = least - 1
+    with pytest.raises(UsageError, match=r"Name a folder on a larger disk by TMPDIR\. Nothing was charged"):
+        ss.fit(HOW[how](), table, BUDGET)
+    assert kinds(ledger) == ["ledger"]
+    free = least
+    ss.fit(HOW[how](), table, BUDGET)
+    assert set(asked) == {tempfile.gettempdir()}
+    assert "reserve" in kinds(ledger)
+    asked.clear()
+    ss.fit(HOW[how](), ss.open_table(small.people(), schema=SCHEMA, declared_size=SIZE), BUDGET)
+    assert asked == []  # rows in memory need no disk
 
 
 def test_the_scratch_file_is_gone_when_the_fit_is(tmp_path, monkeypatch):
