@@ -111,7 +111,10 @@ def test_a_plan_foretells_the_passes_of_a_fit(how, monkeypatch):
     )
     ss.fit(HOW[how](), ss.open_table(small.people(), schema=SCHEMA, declared_size=SIZE), BUDGET)
     foretold = plan(HOW[how](), SCHEMA, BUDGET, declared_size=SIZE, engine="spark").rows
-    assert foretold.passes == sum(made)
+    if HOW[how]().adaptive:  # how often it asks depends on noisy answers
+        assert sum(made) / 2 <= foretold.passes <= 2 * sum(made)
+    else:
+        assert foretold.passes == sum(made)
 
 
 @pytest.mark.parametrize(
