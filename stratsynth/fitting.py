@@ -215,6 +215,7 @@ def _judged(
     from stratsynth.driver.handlers import check_served
     from stratsynth.files.scratch import check_room
     from stratsynth.planning.rows import held_bytes
+    from stratsynth.priors import Prior
 
     _check_table(table)
     check_budget(budget)
@@ -230,6 +231,8 @@ def _judged(
         ):  # fmt: skip
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     else:
+        if isinstance(prior, Prior) and table.source is not None and not table.public:
+            refuse_same(table.source, (prior.source,), PRIOR)  # before its rows are read, and their values named
         prepared = prepare(mechanism, table.schema, budget, table.declared_size, prior)
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
@@ -254,7 +257,8 @@ def _judged(
         refuse_same_content(table.backend, origins)
         refuse_same_content(table.backend, priors, PRIOR)
 
-    return prepared, request_of(prepared, seed, private=private, ready=final)
+    query = getattr(table.source, "query", None)
+    return prepared, request_of(prepared, seed, private=private, ready=final, query=query)
 
 
 def _check_table(table: object) -> None:
@@ -267,10 +271,15 @@ def _check_table(table: object) -> None:
 
 
 def request_of(
-    prepared: Prepared, seed: int | None, *, private: bool = True, ready: Callable[[], object] = lambda: None
-) -> Request:
-    """What a fit asks of the ledger: public facts decide it, without the data."""
+    prepared: Prepared, seed: int | None, *, private: bool = True, ready: Callable[[], object] = lambda: None,
+    query: str | None = None,
+) -> Request:  # fmt: skip
+    """What a fit asks of the ledger: public facts decide it, without the data.
+
+    A database's rows have one account whatever `query` selects of them, so another query is another fit.
+    """
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
     given = () if facts.prior is None else (facts.prior.digest,)
+    given = given if query is None else (*given, "query", query)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)

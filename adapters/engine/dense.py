@@ -32,6 +32,8 @@ def laid_out(trees: Sequence[JunctionTree]) -> Forest:
 class Dense(Forest):
     """One junction tree, each of its tables as an array of its own shape."""
 
+    alone = True
+
     def __init__(self, tree: JunctionTree) -> None:
         """Lay the tables out, one after another."""
         super().__init__([tree], levels=False)

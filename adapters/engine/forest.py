@@ -69,6 +69,9 @@ class Maps(ABC):
 class Forest:
     """Some junction trees, flattened."""
 
+    alone = False
+    """Whether it is of one tree that goes with no other, so that its sums may take another order."""
+
     def __init__(self, trees: Sequence[JunctionTree], *, levels: bool = True) -> None:
         """Lay all tables out and, with `levels`, index every level of edges."""
         self.trees = tuple(trees)

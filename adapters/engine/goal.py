@@ -74,7 +74,7 @@ class Goal:
         return np.where(self._out, NEVER, self._fixed + self._maps.spread(terms))
 
     def _sum(self, values: Floats) -> Floats:
-        if self._number == 1:
+        if self._forest.alone:
             return np.array([values.sum()])
         found = np.bincount(self.owner, weights=values, minlength=self._number)
         return found.astype(np.float64, copy=False)

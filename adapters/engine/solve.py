@@ -131,7 +131,9 @@ def solve(problems: Sequence[Problem]) -> list[Solution]:
     for some in _batches(small, trees):
         found.update(zip(some, solved(some), strict=True))
     if large:
-        with ThreadPoolExecutor(min(len(large), os.cpu_count() or 1)) as pool:  # numpy works outside Python's lock
+        # numpy works outside Python's lock; no more memory than small ones take together
+        at_once = MOST_CELLS // max(trees[i].cells for [i] in large)
+        with ThreadPoolExecutor(max(1, min(len(large), os.cpu_count() or 1, at_once))) as pool:
             for [i], [solution] in zip(large, pool.map(solved, large), strict=True):
                 found[i] = solution
     return [found[i] for i in range(len(problems))]

@@ -24,12 +24,12 @@ POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIM
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
 
 
-@lru_cache(maxsize=1024)  # strata are asked the same
+@lru_cache(maxsize=1024, typed=True)  # strata are asked the same
 def _factor(declared: float, other: float, power: int) -> Fraction:
     return (Fraction(other) / Fraction(declared)) ** power
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)
 def _priced(amount: float, declared: float, other: float, power: int) -> Fraction:
     """An amount that was priced for one sensitivity, at another."""
     return Fraction(amount) * _factor(declared, other, power)

@@ -36,7 +36,7 @@ def epsilon_sampled(
     return _epsilon(noise * _NARROWER, rate, steps, delta, neighbours.priced)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256, typed=True)
 def _epsilon(noise: float, rate: float, steps: int, delta: float, neighbours: Neighbours) -> float:
     import dp_accounting
     from dp_accounting.pld import PLDAccountant

@@ -19,7 +19,7 @@ _SLACK = 1e-12
 """How far below the exact rho `rho_of` stays: more than the rounding of the conversion, less than anyone sees."""
 
 
-@lru_cache(maxsize=1024)  # strata of a fit cost the same, most of them
+@lru_cache(maxsize=1024, typed=True)  # strata of a fit cost the same, most of them
 def epsilon_of(rho: float, delta: float) -> float:
     """The least epsilon such that everything rho-zCDP is (epsilon, delta)-DP."""
     if rho == 0:
@@ -38,7 +38,7 @@ def epsilon_of(rho: float, delta: float) -> float:
     return max(0.0, at((low + high) / 2))
 
 
-@lru_cache(maxsize=1024)  # every stratum of a fit asks for the same budget
+@lru_cache(maxsize=1024, typed=True)  # every stratum of a fit asks for the same budget
 def rho_of(epsilon: float, delta: float) -> float:
     """The most rho whose conversion stays within (epsilon, delta); rounded down."""
     low, high = 0.0, epsilon

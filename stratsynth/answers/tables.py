@@ -122,9 +122,14 @@ def of_tables(measurements: pa.Table) -> pa.Table:
     """The measurements that are cells of tables, and none of the noisy sums."""
     if "sum" not in measurements.column_names:
         return measurements
+    import pyarrow as pa
     import pyarrow.compute as pc
 
-    return measurements.filter(pc.equal(measurements.column("sum").cast("string"), ""))
+    column = measurements.column("sum")
+    if pa.types.is_dictionary(column.type):  # what stands for a table is looked up once, not in every row
+        chunks = [pc.take(pc.equal(chunk.dictionary.cast("string"), ""), chunk.indices) for chunk in column.chunks]
+        return measurements.filter(pa.chunked_array(chunks, pa.bool_()))
+    return measurements.filter(pc.equal(column, ""))
 
 
 def measured(table: pa.Table) -> Iterator[tuple[str, Columns, Floats, float]]:

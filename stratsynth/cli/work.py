@@ -73,7 +73,7 @@ def _account(recipe: Recipe) -> dict[str, Any] | None:
         FileLedger(path, _unread, registry=registry).refuse_other()
     except UsageError as error:
         refused = str(error)
-    request = request_of(recipe.prepared, recipe.seed)
+    request = request_of(recipe.prepared, recipe.seed, query=recipe.data.query)
     ledger = FileLedger(path, _unread, recipe.spend.ledger_epsilon, account=recipe.spend.account)
     outlook = ledger.foresee([request], refuse=False)
     found = {"granted": outlook.granted, **outlook.to_dict(), "rule": rule(request.budget.delta)}

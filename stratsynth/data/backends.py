@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.spark import Spark
+from stratsynth.data.spark_source import SparkSource
 from stratsynth.data.stream import Stream, width
 from stratsynth.errors import Unsupported, UsageError, nearest
 
@@ -53,6 +54,8 @@ class Memory:
 
     def fingerprint(self, key: bytes) -> str:
         """Of the source's content."""
+        if isinstance(self.source, SparkSource):  # may come out otherwise when it is read: see `SparkSource.read`
+            return self.source.fingerprint(key, (*self.schema.names, *self.schema.beside))
         return fingerprint(self.source, key)
 
     def counted_by(self, schema: Schema) -> Memory:
@@ -97,6 +100,11 @@ def backend(engine: str, source: Source, schema: Schema, declared_size: int | No
     """The backend of that name; Unsupported, before anything is charged, for rows that it cannot hold."""
     check_engine(engine)
     own = source.engine
+    if own is not None and not isinstance(schema.unit, str):
+        raise Unsupported(
+            "engine: rows of Spark or of a database have no order, so nothing says which rows of a unit come first; "
+            'write them to a Parquet file in an order, and take engine = "memory".'
+        )
     if own is not None and engine not in {"auto", own} and (own, engine) != ("spark", "memory"):
         if own == "spark":
             raise Unsupported(

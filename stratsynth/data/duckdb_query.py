@@ -31,6 +31,18 @@ _MORE = ("group_expressions", "group_sets", "having", "modifiers", "qualify", "s
 _OF_ONE_ROW = {"BETWEEN", "CASE", "CAST", "COLLATE", "COLUMN_REF", "COMPARISON", "CONJUNCTION", "CONSTANT", "FUNCTION",
                "OPERATOR", "TYPE"}  # fmt: skip
 """The kinds of expressions that are of one row's values; of functions, those that `_check_function` knows."""
+_FUNCTIONS = {
+    "!~~", "!~~*", "%", "*", "**", "+", "-", "/", "//", "abs", "cbrt", "ceil", "ceiling", "concat", "contains",
+    "date_diff", "date_part", "date_trunc", "datediff", "datepart", "datetrunc", "day", "dayofweek", "dayofyear",
+    "ends_with", "exp", "floor", "greatest", "hour", "isodow", "last_day", "least", "left", "len", "length", "ln",
+    "log", "log10", "log2", "lower", "lpad", "ltrim", "make_date", "minute", "mod", "month", "pow", "power",
+    "prefix", "quarter", "regexp_extract", "regexp_full_match", "regexp_matches", "regexp_replace", "replace",
+    "reverse", "right", "round", "rpad", "rtrim", "second", "sign", "split_part", "sqrt", "starts_with",
+    "strip_accents", "strptime", "substr", "substring", "suffix", "translate", "trim", "trunc", "try_strptime",
+    "upper", "week", "year", "||", "~~", "~~*",
+}  # fmt: skip
+"""The functions that may be called: of their arguments alone, as far as we know them. That the catalogue calls another
+one consistent does not say so: some look at how a column is stored, or plan a statement."""
 _PLAIN = {"COLUMN_REF", "CONSTANT", "STAR"}
 """Those that cannot fail."""
 
@@ -101,7 +113,7 @@ def chosen_query(connection: Any, query: str) -> Chosen:
     node["select_list"] = [_tried(expression) for expression in node["select_list"]]
     if node["where_clause"]:
         _check_expression(connection, node["where_clause"], columns, names)
-        node["where_clause"] = _tried(node["where_clause"])
+        node["where_clause"] = _tried(_true(connection, node["where_clause"]))
     [(text,)] = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchall()
     return Chosen(quoted(schema, table), text)
 
@@ -129,7 +141,7 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
     )
     if not plain:
         raise UsageError(
-            "query: it does more than select from one table (a join, a group, an order, a limit, a sample, WITH, or no "
+            "query: it does more than choose from one table (a join, a group, an order, a limit, a sample, WITH, or no "
             f"table at all). {REMEDY}"
         )
     schema, table = source["schema_name"] or "main", source["table_name"]
@@ -137,8 +149,8 @@ def _check_select(connection: Any, node: dict[str, Any]) -> tuple[str, str, str]
     if (schema.lower(), table.lower()) not in tables:
         known = [name for _, name in tables.values()]
         raise UsageError(
-            f"query: the database has no table {table!r}{nearest(table, known)}, or it is a view. It has: "
-            f"{', '.join(known) or 'none'}. {REMEDY}"
+            f"query: the database has no table {table!r}{nearest(table, known)}, or it is a view. "
+            f"It has: {', '.join(known) or 'none'}. {REMEDY}"
         )
     schema, table = tables[schema.lower(), table.lower()]
     return schema, table, source["alias"] or table
@@ -174,11 +186,27 @@ def _check_function(connection: Any, part: dict[str, Any]) -> None:
     """A function of its arguments alone; aggregates, macros, and what depends on chance, time or settings is none."""
     name = part["function_name"]
     kinds = connection.execute(
-        "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE function_name = lower(?)", [name]
+        "SELECT DISTINCT function_type, stability FROM duckdb_functions() WHERE lower(function_name) = lower(?)", [name]
     ).fetchall()
     whole = part["filter"] or part["distinct"] or part["order_bys"]["orders"] or part["schema"] or part["catalog"]
-    if kinds != [("scalar", "CONSISTENT")] or whole:
+    if name.lower() not in _FUNCTIONS or kinds != [("scalar", "CONSISTENT")] or whole:
         raise UsageError(f"query: {name} is not known as a function of one row's values alone. {REMEDY}")
+
+
+def refuse_macros(connection: Any) -> None:
+    """Refuse a database with a macro of a built-in function's name, in whose place it would be run."""
+    known = connection.execute("SELECT function_name, internal FROM system.main.duckdb_functions()").fetchall()
+    built_in = {name.lower() for name, internal in known if internal}
+    taken = sorted(name for name, internal in known if not internal and name.lower() in built_in)
+    if taken:
+        raise UsageError(f"the database has a macro of a function's own name, {taken[0]}. Drop it, or rename it.")
+
+
+def _true(connection: Any, condition: dict[str, Any]) -> dict[str, Any]:
+    """A condition as a truth value: the conversion may fail on a row too, so that it has to be tried with the rest."""
+    [(text,)] = connection.execute("SELECT json_serialize_sql('SELECT CAST(x AS BOOLEAN)')").fetchall()
+    cast: dict[str, Any] = json.loads(text)["statements"][0]["node"]["select_list"][0]
+    return {**cast, "child": condition}
 
 
 def _tried(expression: dict[str, Any]) -> dict[str, Any]:

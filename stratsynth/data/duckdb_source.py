@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from stratsynth.checks import said
 from stratsynth.data import sources
-from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, select
+from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
 from stratsynth.data.seen import changed
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
@@ -32,6 +32,7 @@ _SETTINGS = {
     "allow_community_extensions": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
+    "disabled_optimizers": "common_subexpressions",  # it would move what may fail on a row out of its TRY
     "enable_external_access": "false",  # no other file, no network
     "memory_limit": f"{MEMORY}MB",
     "python_enable_replacements": "false",  # a name in a query is no variable of ours
@@ -137,6 +138,7 @@ class DuckDBSource(FileSource):
         try:
             if not os.path.samestat(self.path.stat(), os.fstat(file.fileno())):
                 raise changed(self.path)
+            refuse_macros(connection)
             yield connection, self._chosen(connection, duckdb.Error)
         except duckdb.Error as error:
             raise UsageError(f"{self.path}: cannot be read ({type(error).__name__}).") from None
@@ -179,6 +181,7 @@ def library() -> Any:
 
 def refuse_unwritten(path: Path) -> None:
     """Refuse a database whose last changes are not in its file yet: what lies beside it is in no fingerprint."""
+    path = path.resolve()  # behind a link, the changes lie beside the file itself
     log = path.with_name(f"{path.name}.wal")
     if log.exists():
         raise UsageError(

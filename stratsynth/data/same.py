@@ -48,6 +48,16 @@ def refuse_same(private: Source, others: Iterable[Any], refusal: str = WEIGHTS) 
         raise WeightsError(refusal)
 
 
+def refuse_same_path(private: Path, other: Source, refusal: str) -> None:
+    """Refuse a source that is the file, or in the folder, of the private rows, before either is opened.
+
+    Raises:
+        WeightsError: It is.
+    """
+    if other.path is not None and any(_same_file(a, b) for a in _files(private) for b in _files(other.path)):
+        raise WeightsError(refusal)
+
+
 def refuse_same_content(private: Backend, others: Iterable[Any], refusal: str = WEIGHTS) -> None:
     """Refuse sources with the very content of the private table, as a copy of its file has. This reads both.
 

@@ -59,8 +59,8 @@ class Spark:
         """
         if not isinstance(schema.unit, str):
             raise Unsupported(
-                'engine "spark" counts rows where they are, and the rows of one unit may lie anywhere; take engine = '
-                '"memory" for units of several rows, or keep at most one row of each and leave the unit out.'
+                'engine "spark" counts rows where they are, and the rows of one unit may lie anywhere; write them to '
+                'Parquet files in an order and take engine = "memory", or keep one row of each and leave the unit out.'
             )
         if isinstance(source, SparkSource):
             return cls(source, schema, source.frame.sparkSession)

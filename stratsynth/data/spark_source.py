@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from stratsynth.data.sources import Source
 from stratsynth.data.spark_jobs import before, collected, refuse_connect, spark_session, tasks
-from stratsynth.data.spark_tasks import VERSION, SumRows
+from stratsynth.data.spark_tasks import VERSION, SumRows, row_sums
 from stratsynth.errors import LedgerError, StratsynthError, UsageError
 from stratsynth.schema.codec import locate
 
@@ -76,8 +76,10 @@ class SparkSource(Source):
         return self._types
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in this process's memory."""
-        return self.selected(columns).toArrow().rename_columns(list(columns))
+        """These columns of every row, in this process's memory; those whose fingerprint was taken, if one was."""
+        table = self.hashed(columns).toArrow()
+        self.check(columns, tuple(row_sums(table.columns[len(columns) :], table.num_rows).tolist()))
+        return table.select(range(len(columns))).rename_columns(list(columns))
 
     def selected(self, columns: Sequence[str]) -> Any:
         """A DataFrame of these columns, numbered instead of named.

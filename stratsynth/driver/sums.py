@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks, perrow
 from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.errors import MechanismError
 from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
@@ -57,13 +58,20 @@ def exact_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None = None)
     return totals
 
 
+def _of_the_size(part: Ints, total: NDArray[Any]) -> Ints:
+    """A sum as long as its query says: a shorter one would be repeated, and its noise averaged away."""
+    if part.shape != total.shape:
+        raise MechanismError("a sum has another size than its query says.")
+    return part
+
+
 @np.errstate(all="ignore")
 def _plain_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None) -> list[Ints]:
     """The same of rows that count 1 each."""
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
         for block, part in enumerate(SUMS[type(query)](query, rows, which)):
-            totals[block] += part
+            totals[block] += _of_the_size(part, totals[block])
     return totals
 
 

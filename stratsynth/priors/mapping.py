@@ -21,7 +21,7 @@ from stratsynth.errors import UsageError, nearest
 from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.intervals import effective
 from stratsynth.models.rules import broken
-from stratsynth.schema import Categorical
+from stratsynth.schema import Categorical, Nested
 from stratsynth.schema.codec import encode_categorical, encode_numeric, row_weights, smallest
 from stratsynth.schema.values import check_type
 
@@ -77,9 +77,10 @@ class Rules:
             column = schema.column(name)
             if not isinstance(column, Categorical):
                 raise UsageError(f"prior: recode names {name}, which has numbers and no levels.")
+            levels = column.single.all_levels if isinstance(column, Nested) else column.all_levels
             for level in values.values():
-                if level not in column.all_levels:
-                    hint = nearest(level, column.all_levels)
+                if level not in levels:
+                    hint = nearest(level, levels)
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
         for name in schema.names:
             theirs = self.rename.get(name, name)

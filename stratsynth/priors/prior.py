@@ -31,6 +31,11 @@ CONFIDENTIAL = (
     "from them is not protected, whether or not the same people are in both files. Fit that file too and take its "
     'release (origin = "release"), or take a published file or table.'
 )
+KEPT = (
+    "created", "unit", "neighbours", "guarantee", "ledger", "unprotected", "unverified", "public_columns", "row_weight",
+    "prior",
+)  # fmt: skip
+"""What a certificate repeats of the certificate of a release that is its prior."""
 ROWS = "synthetic.parquet"
 """Where a release has its rows."""
 
@@ -82,6 +87,10 @@ class Prior(PriorSource):
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         source = open_source(data)
         if source.path is not None:
+            if (source.path.parent / "certificate.json").exists():
+                raise UsageError(
+                    f"prior: {source.path.name} is of a release; take Prior.release({str(source.path.parent)!r})."
+                )
             refuse_public(source.path)  # rows that have an account are not public
         return cls(source, rules, {"origin": "public", "citation": said})
 
@@ -109,7 +118,7 @@ class Prior(PriorSource):
         """
         from stratsynth.data.sources import open_source
         from stratsynth.release.certificate import read_certificate
-        from stratsynth.release.hashes import check_files
+        from stratsynth.release.hashes import check_files, hashes_of
 
         path = given_path("prior: the release", folder)
         record = read_certificate(path)
@@ -119,15 +128,15 @@ class Prior(PriorSource):
             )
         if not (path / ROWS).exists():
             raise ReleaseError(f"prior: {path} holds no rows ({ROWS}).")
+        if hashes_of(record) is None:
+            raise ReleaseError(f"prior: {path} lists no hashes of its files: an older version made it; make it again.")
         check_files(path, record, [ROWS])
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         title = record.get("called", {}).get("title") or record["mechanism"]["name"]
         stated = {
             "origin": "release",
             "citation": f"release of {record['created']}: {title}",
-            "release": {
-                key: record[key] for key in ("created", "unit", "neighbours", "guarantee", "ledger", "unprotected")
-            },
+            "release": {key: record[key] for key in KEPT if key in record},
         }
         return cls(open_source(path / ROWS), rules, stated)
 
@@ -138,6 +147,10 @@ class Prior(PriorSource):
             UsageError: Columns that the prior lacks, and values that the schema does not know, with how many rows of
                 the prior have them.
         """
+        from stratsynth.accounting.registry import refuse_public
+
+        if self.source.path is not None and self.stated["origin"] == "public":
+            refuse_public(self.source.path)  # again: an account may have been opened since
         key = schema.sha256
         if key not in self._mapped:
             self._mapped[key] = mapped(self.source, self.rules, schema, self.stated)

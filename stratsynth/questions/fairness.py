@@ -90,7 +90,7 @@ class FairGradients(Query):
         return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
 
 
-@lru_cache(maxsize=64)  # every step of a fit asks for them many times
+@lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them many times
 def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...]:
     gradient = Block(size, clip)
     if not cells:

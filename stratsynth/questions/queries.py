@@ -124,7 +124,7 @@ class Design:
                 raise MechanismError(f"{what}: column {name!r} is not in the schema, or is constant in this stratum.")
 
 
-@lru_cache(maxsize=64)  # every step of a fit asks for them several times
+@lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them several times
 def _names(design: Design, schema: Schema) -> tuple[str, ...]:
     """The names of a design's features, by their values: both arguments are frozen."""
     plain, products = design.plain(schema), design.products(schema)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.checks import path as given_path
+from stratsynth.data.same import PRIOR, refuse_same_path
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
@@ -168,7 +169,12 @@ class Recipe:
     @cached_property
     def prior(self) -> Prior | None:
         """What the fit starts from, if the recipe says so; its rows are read when the fit is prepared."""
-        return None if self.given_prior is None else read_prior(self.given_prior, self.folder)
+        if self.given_prior is None:
+            return None
+        found = read_prior(self.given_prior, self.folder)
+        if not self.data.public and self.data.path is not None:
+            refuse_same_path(self.data.path, found.source, PRIOR)
+        return found
 
     def groups(self) -> Groups:
         """What [strata] says besides the columns."""

@@ -79,7 +79,10 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
             "are: the guarantee is about the data that were fitted, not about whoever is in the prior."
         )
         if prior.get("origin") == "release":
-            found["Rows of the prior"] += " It is a release itself: who is in both has what both guarantee, added up."
+            found["Rows of the prior"] += (
+                " It is a release itself: who is in both is protected by both guarantees together, which add up only "
+                "where unit and neighbours are the same."
+            )
     said = (
         OF_THIS.get(item, (item, f"{item[:1].upper()}{item[1:]}.")) for item in unprotected if item != "public_columns"
     )
