@@ -45,6 +45,15 @@ def test_an_earlier_release_is_a_prior_by_its_folder(recipe, capsys):
     assert stated["prior"]["origin"] == "release"
 
 
+def test_a_plan_refuses_the_private_file_before_it_is_read(recipe, tmp_path, capsys):
+    small.people().assign(SEX="secret-code").to_csv(tmp_path / "people.csv", index=False)
+    small.edit(recipe, "last.csv", "people.csv")
+    assert cli.run(["plan", "recipe.toml"]) == 2
+    said = capsys.readouterr().err
+    assert "private table itself" in said
+    assert "secret" not in said
+
+
 WRONG = {
     "confidential": (PRIOR, f'{PRIOR}origin = "confidential"\n', "is not protected"),
     "no citation": ('citation = "made up, the year before"\n', "", "citation"),

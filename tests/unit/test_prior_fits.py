@@ -117,6 +117,43 @@ def test_a_file_that_has_an_account_is_no_public_prior(tmp_path: Path):
         Prior.public(path, citation=CITATION)
 
 
+def test_an_account_that_was_opened_since_is_noticed(tmp_path: Path):
+    path = tmp_path / "people.csv"
+    people(200, 6).to_csv(path, index=False)
+    prior = Prior.public(path, citation=CITATION)
+    fit("mst", open_table(path, schema=SCHEMA, ledger=tmp_path / "l", declared_size=200), BUDGET)
+    with pytest.raises(StratsynthError, match="account"):
+        fit("mst", table(), BUDGET, prior=prior)
+
+
+def test_values_of_the_private_table_are_not_named_where_it_is_given_as_its_own_prior(tmp_path: Path):
+    path, link = tmp_path / "people.csv", tmp_path / "link.csv"
+    frame = people(200, 6)
+    frame.assign(**{frame.columns[0]: "secret-code"}).to_csv(path, index=False)
+    link.symlink_to(path)
+    for given in (path, link):
+        with pytest.raises(StratsynthError) as refused:
+            fit(
+                "mst",
+                open_table(path, schema=SCHEMA, declared_size=200),
+                BUDGET,
+                prior=Prior.public(given, citation=CITATION),
+            )
+        assert "private table itself" in str(refused.value)
+        assert "secret" not in str(refused.value)
+
+
+def test_what_stands_behind_a_release_is_kept_and_its_rows_are_no_public_file(tmp_path: Path):
+    private = open_table(people(3_000, 8), schema=SCHEMA, declared_size=3_000)
+    fit("mst", private, Budget(epsilon=1, delta=1e-9)).save(tmp_path / "first", rows=500, seed=0)
+    again = open_table(people(3_000, 9), schema=SCHEMA, declared_size=3_000)
+    fit("mst", again, BUDGET, prior=Prior.release(tmp_path / "first")).save(tmp_path / "second", rows=500, seed=0)
+    third = Prior.release(tmp_path / "second")
+    assert third.stated["release"]["prior"]["release"]["guarantee"]["epsilon"] == 1
+    with pytest.raises(StratsynthError, match=r"is of a release; take Prior\.release"):
+        Prior.public(tmp_path / "first" / "synthetic.parquet", citation=CITATION)
+
+
 def test_mechanisms_that_do_not_start_from_a_prior_refuse_it():
     with pytest.raises(StratsynthError, match="does not start from a prior"):
         fit("clipped_mean", table(), BUDGET, prior=last_year())
@@ -131,7 +168,7 @@ def test_a_private_release_is_a_prior_and_both_guarantees_are_stated(tmp_path: P
     assert release.certificate["prior"]["origin"] == "release"
     assert release.certificate["prior"]["release"]["guarantee"]["epsilon"] == 1
     assert "ledger" in release.certificate["prior"]["release"]
-    assert any("added up" in line for line in release.certificate["not_protected"])
+    assert any("both guarantees together" in line for line in release.certificate["not_protected"])
     (tmp_path / "old" / "synthetic.parquet").write_bytes(b"another file")
     with pytest.raises(StratsynthError, match=r"synthetic\.parquet"):
         Prior.release(tmp_path / "old")

@@ -8,7 +8,7 @@ from helpers.priors import CITATION, SCHEMA, last_year, people
 from stratsynth import Categorical, Numeric, Prior, Schema, StratsynthError
 from stratsynth.mechanisms.prior_rows import LENT
 from stratsynth.priors import mapping
-from stratsynth.schema import Rule
+from stratsynth.schema import Nested, Rule
 from stratsynth.strata import Stratum, within
 
 SMALL = Schema({"SEX": Categorical(levels=("1", "2")), "AGE": Numeric(lower=0, upper=90, bins=3)})
@@ -23,6 +23,14 @@ def test_names_and_levels_are_mapped_by_declared_rules_and_levels_may_be_merged(
     assert rows.weights.tolist() == [1.0] * 4
     assert rows.stated["citation"] == CITATION
     assert rows.stated["rows"] == 4
+
+
+def test_a_code_that_is_counted_in_groups_is_mapped_by_its_code():
+    jobs = Nested(levels=("a", "b"), members={"a": ("001", "002"), "b": ("003",)})
+    frame = pd.DataFrame({"OCC": ["001", "old"]})
+    for column in (jobs, jobs.grouped(0)):
+        rows = Prior.public(frame, citation=CITATION, recode={"OCC": {"old": "003"}}).rows(Schema({"OCC": column}))
+        assert rows.codes["OCC"].size == 2
 
 
 REFUSED = {
