@@ -55,7 +55,10 @@ make_env() {
     for lock in "${locks[@]}"; do
       if [ "$(basename "$lock")" = spark.txt ]; then built+=("$lock"); else wheels+=("$lock"); fi
     done
-    run_pip install --require-hashes --only-binary :all: "${wheels[@]/#/--requirement=}"
+    # The demonstration uses a small part of what is installed: Python compiles that when it is imported.
+    local compile=--compile
+    if [ "$1" = demo ]; then compile=--no-compile; fi
+    run_pip install --require-hashes --only-binary :all: "${wheels[@]/#/--requirement=}" "$compile"
     if [ ${#built[@]} -gt 0 ]; then
       run_pip install --require-hashes --only-binary :all: --no-binary pyspark --no-build-isolation \
         "${built[@]/#/--requirement=}"
