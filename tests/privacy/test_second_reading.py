@@ -5,15 +5,20 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST
+from stratsynth.adapters import MST, Independent
 
 import stratsynth as ss
 from helpers import small
+from stratsynth.driver import sums
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again
+from stratsynth.driver.rows import MemoryRows
 from stratsynth.errors import MechanismError, SchemaError, UsageError
+from stratsynth.fitting import request_of
+from stratsynth.mechanisms import prepare
+from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Coded, Columns, Counts, Gradients, Peak, PublicRows, Split, Total
-from stratsynth.schema import Unit
+from stratsynth.schema import Numeric, Schema, Unit
 from stratsynth.schema.codec import encode
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.values import _unit
@@ -165,3 +170,19 @@ def test_a_file_with_an_account_is_refused_before_it_is_drafted_from(tmp_path):
     (tmp_path / "people.ledger").write_text("", encoding="utf-8")
     with pytest.raises(UsageError, match="has an account"):
         ss.synthesize(tmp_path / "people.csv", epsilon=1, public=True)
+
+
+def test_a_sum_that_is_shorter_than_its_query_says_is_refused_and_not_repeated(monkeypatch):
+    schema = Schema({name: Numeric(lower=0, upper=1, bins=2) for name in ("a", "b")})
+    query = Columns(("a", "b"), (0.0, 0.0), (1.0, 1.0), 1.0)
+    codes = {name: np.zeros(3, np.uint8) for name in schema.names}
+    rows = MemoryRows(schema, codes, {name: np.full(3, 0.5) for name in schema.names}, 3)
+    monkeypatch.setitem(sums.SUMS, Columns, lambda *_: [np.ones(1, np.int64)])
+    with pytest.raises(MechanismError, match="another size than its query says"):
+        rows.sums([((), query, 1.0)], SeededEntropy(1))
+
+
+def test_another_query_of_a_database_is_another_fit():
+    prepared = prepare(Independent(), small.SCHEMA, small.BUDGET, small.SIZE)
+    identities = {request_of(prepared, 1, query=query).identity for query in (None, "SELECT 1", "SELECT 2")}
+    assert len(identities) == 3
