@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
+from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows, cells
 
 from stratsynth.questions import Clique, Program, work
@@ -37,6 +38,8 @@ class TiltedLearner(Learner[TiltedRows]):
     """What each row weighs before any table is known, adding up to one."""
     people: float
     """How many people the prior's rows stand for."""
+    lent: NDArray[np.bool_] | None = None
+    """Of a stratum's rows, which are borrowed; None where none are, or where they have been made like the others."""
     weights: NDArray[np.float64] = field(init=False)
     """What each row weighs now."""
     _aims: list[Aim] = field(default_factory=list, init=False)
@@ -52,7 +55,14 @@ class TiltedLearner(Learner[TiltedRows]):
         rows = public.prior
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
-        return cls(schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people, **given)
+        return cls(
+            schema=public.schema,
+            codes=codes,
+            base=rows.weights / rows.people,
+            people=rows.people,
+            lent=rows.lent,
+            **given,
+        )
 
     @property
     def model(self) -> TiltedRows:
@@ -67,6 +77,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Take in the tables that are new, then tilt."""
+        yield from self.begin()
         for table in self.tables[len(self._aims) :]:
             counted = None if table.counted is None else table.counted.ravel()
             spread = table.sigma * math.sqrt(self._trust(table))
@@ -76,6 +87,18 @@ class TiltedLearner(Learner[TiltedRows]):
         problem = Tilt(self.base, tuple(self._aims), self.total, self._numbers, steps)
         found = yield from work(TILTER, problem)
         self.weights, self._numbers = found.weights, found.numbers
+
+    def begin(self) -> Program[None]:
+        """Make what a stratum borrows like what it has: before anything is fitted, and once."""
+        lent, self.lent = self.lent, None
+        if lent is None:
+            return
+        problem = likened(self.schema, self.codes, self.base, lent, self.people)
+        if problem is not None:
+            found = yield from work(TILTER, problem)
+            self.base = self.base.copy()
+            self.base[lent] = found.weights * self.base[lent].sum()
+            self.weights = self.base
 
     def _trust(self, table: Measured) -> float:
         """For how many people's word the prior counts in a table, by the table's paid answer.
@@ -101,13 +124,13 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
         """A stratum's own prior rows, tilted as everybody's were; `prior` is learned here, and not a setting."""
-        yield from ()  # nothing has to be fitted before a stratum starts
         rows = public.prior
         assert rows is not None and rows.parent is not None  # noqa: S101, PT018 - Public.within made them
         learner = TiltedLearner.of(public, size=public.size)
         ratio = np.divide(self.weights, self.base, out=np.zeros_like(self.base), where=self.base > 0)
         moved = learner.base * ratio[rows.parent]
         learner.base = learner.weights = moved / moved.sum() if moved.sum() > 0 else learner.base
+        yield from learner.begin()
         return learner
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:

@@ -1,9 +1,10 @@
 """Whole numbers of weighted rows.
 
 Systematic rounding along an order in which alike rows are neighbours: each row is taken the floor or the ceiling of
-what is due to it, with the right expectation. Of several such draws, that one is given out whose tables of all pairs of
-columns are nearest to the weights'. In a group of a dozen people this takes off half of what chance adds; the rows'
-chances change by as little as the draws differ.
+what is due to it, with the right expectation. Of several such draws the one is taken whose tables of pairs of columns
+are nearest to the weights', and then rows are exchanged, one for another, as long as that brings the tables nearer. The
+price is that a row's
+chance is no longer exactly its weight.
 """
 
 from __future__ import annotations
@@ -20,9 +21,15 @@ if TYPE_CHECKING:
 
 DRAWS = 10
 """The number of draws among which one is chosen."""
+SWAPS = 400
+"""The most exchanges of rows."""
 FEWEST, MOST = 10, 2_000
 """From how many rows to how many there is a choice: one of a few rows would be the commonest each time, and many rows
 are near the weights by themselves."""
+LEAST_GAIN = 1e-6
+"""What an exchange has to bring."""
+MOST_PAIRS = 300
+"""How many pairs of columns are looked at, evenly spaced among all."""
 
 
 def rounded(
@@ -42,8 +49,8 @@ def rounded(
     order = possible[_neighbours(codes, possible)]
     if not FEWEST <= n <= MOST:
         return _drawn(weights, order, n, rng)
-    near = _Pairs(codes, weights, n)
-    return min((_drawn(weights, order, n, rng) for _ in range(DRAWS)), key=near.distance)
+    near = _Pairs(codes, weights, possible, n)
+    return near.exchanged(min((_drawn(weights, order, n, rng) for _ in range(DRAWS)), key=near.distance))
 
 
 def _drawn(weights: NDArray[np.float64], order: NDArray[np.intp], n: int, rng: Generator) -> NDArray[np.intp]:
@@ -60,23 +67,56 @@ def _neighbours(codes: Mapping[str, NDArray[np.integer[Any]]], rows: NDArray[np.
 
 
 class _Pairs:
-    """The counts of all pairs of columns' cells that the weights ask for."""
+    """The counts of pairs of columns' cells that the weights ask for."""
 
     def __init__(
-        self, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], n: int
+        self, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64], rows: NDArray[np.intp],
+        n: int,
     ) -> None:  # fmt: skip
-        wide = [code.astype(np.intp) for code in codes.values()]
+        wide = [code[rows].astype(np.int32) for code in codes.values()]
         sizes = [int(code.max(initial=0)) + 1 for code in wide]
-        places, start = [], 0
-        for (a, first), (b, second) in combinations(zip(wide, sizes, strict=True), 2):
-            places.append(a * second + b + start)
-            start += first * second
-        self._cells = np.stack(places, axis=1) if places else np.zeros((weights.size, 0), dtype=np.intp)
-        self._size = start
-        each = np.repeat(weights / weights.sum() * n, self._cells.shape[1])
-        self._wanted = np.bincount(self._cells.ravel(), weights=each, minlength=start)
+        pairs = list(combinations(range(len(wide)), 2))
+        pairs = [pairs[i] for i in np.unique(np.linspace(0, len(pairs) - 1, min(MOST_PAIRS, len(pairs))).astype(int))]
+        starts = np.cumsum([0, *(sizes[a] * sizes[b] for a, b in pairs)])
+        self._rows = rows
+        self._cells = np.empty((rows.size, len(pairs)), dtype=np.int32)
+        for i, (a, b) in enumerate(pairs):
+            self._cells[:, i] = wide[a] * sizes[b] + wide[b] + starts[i]
+        due, self._wanted = weights[rows] * (n / weights[rows].sum()), np.zeros(starts[-1])
+        for column in self._cells.T:
+            self._wanted += np.bincount(column, weights=due, minlength=self._wanted.size)
+
+    def _off(self, number: NDArray[np.intp]) -> NDArray[np.float64]:
+        """By how much each cell's count is too high, when each row is taken a number of times."""
+        taken = np.repeat(self._cells, number, axis=0).ravel()
+        return np.bincount(taken, minlength=self._wanted.size).astype(np.float64) - self._wanted
+
+    def _number(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """How often each row is among these."""
+        return np.bincount(np.searchsorted(self._rows, rows), minlength=self._rows.size)
 
     def distance(self, rows: NDArray[np.intp]) -> float:
-        """The sum of squared differences of all counts."""
-        off = np.bincount(self._cells[rows].ravel(), minlength=self._size) - self._wanted
-        return float(off @ off)
+        """The sum of the differences of all counts."""
+        return float(np.abs(self._off(self._number(rows))).sum())
+
+    def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """These rows, some of them exchanged for others: each time the one that is worst for the one that is best."""
+        cells, number = self._cells, self._number(rows)
+        off = self._off(number)
+        for _ in range(SWAPS):
+            # what one more, or one fewer, in a cell adds to the distance
+            more, fewer = np.clip(1 + 2 * off, -1, 1), np.clip(1 - 2 * off, -1, 1)
+            taken = np.flatnonzero(number)
+            leaving = fewer[cells[taken]].sum(axis=1)
+            place = int(np.argmin(leaving))
+            out = taken[place]
+            both = (cells == cells[out]) * (more + fewer)[cells[out]]  # a cell that one leaves and one enters
+            gain = more[cells].sum(axis=1) + leaving[place] - both.sum(axis=1)
+            into = int(np.argmin(gain))
+            if gain[into] > -LEAST_GAIN:
+                break
+            off[cells[out]] -= 1
+            off[cells[into]] += 1
+            number[out] -= 1
+            number[into] += 1
+        return np.repeat(self._rows, number)

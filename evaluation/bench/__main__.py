@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         "`spark` beside `stream`, on a local cluster of two workers",
     )
     parser.add_argument(
-        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "all"), default="mst",
+        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
         help="pooled: the mechanism that is pooled (mst, aim or gem); prior: the mechanism, or all of them",
     )  # fmt: skip
     parser.add_argument("--prior", metavar="FILE", help="prior: the year before of the file of --acs (CSV)")

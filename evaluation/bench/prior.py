@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 EPSILONS = (0.1, 1.0, 3.0)
-KINDS = ("aim", "mst", "gem", "independent", "pooled")
+KINDS = ("aim", "mst", "gem", "independent", "pooled", "strata")
+GROUPED = ("pooled", "strata")
+"""What fits groups of BY apart; `strata` is MST in each."""
 SCORES = ("overall error", "group error", "parity")
 TARGETS = {1.0: (0.115, 0.36, 0.10), 3.0: (0.10, 0.33, 0.09)}
 """For Texas, its year before as the prior; at epsilon .1 the target is the prior used as the release."""
@@ -149,12 +151,13 @@ def _fitted(
     from stratsynth.mechanisms import make
 
     frame, by = case.frame, list(BY)
-    how: Any = make(kind, {}) if kind != "pooled" else None
-    if how is None:
+    how: Any = make("mst" if kind == "strata" else kind, {}) if kind != "pooled" else None
+    if kind in GROUPED:
         counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index().astype(dict.fromkeys(by, str))
         every = pd.MultiIndex.from_product([case.schema.levels(c) for c in by], names=by).to_frame(index=False)
         shares = every.merge(counted, how="left").fillna({"share": 0.0})
-        how = make("pooled", {"by": by, "weights": ss.Weights.public(shares, citation="the table, for a benchmark")})
+        weights = ss.Weights.public(shares, citation="the table, for a benchmark")
+        how = ss.Stratified(how, by, weights) if how else make("pooled", {"by": by, "weights": weights})
     table = ss.open_table(frame, schema=case.schema, declared_size=len(frame), public=True)
     start = time.perf_counter()
     release = ss.fit(how, table, ss.Budget(epsilon=epsilon, delta=1e-9), seed=seed, prior=prior)

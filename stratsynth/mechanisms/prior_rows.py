@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
 
-LENT = 30.0
-"""How many people a stratum borrows from all others' rows: few beside a group of hundreds, most of one of a dozen.
-Chosen on two years of the survey, both public: 30 to 60 were best, whatever the noise."""
+LENT = 300.0
+"""How many people a stratum borrows from all others' rows: few beside a group of thousands, most of one of a dozen.
+Chosen, as is `KIN`, on one year of the survey alone, of which one half foretold the other's strata."""
+KIN = 10.0
+"""By how much a borrowed row counts more for each column of the strata in which it has the stratum's level."""
 MOST_LENT = 3_000
 """From how many rows they are borrowed, evenly spaced among all."""
 
@@ -51,6 +53,8 @@ class PriorRows:
     """What they were read from: none of it may be the private table."""
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
     """Of a stratum's rows, the number of each among everybody's."""
+    lent: NDArray[np.bool_] | None = field(default=None, repr=False)
+    """Of a stratum's rows, which are borrowed from other strata."""
 
     @property
     def n(self) -> int:
@@ -73,19 +77,21 @@ class PriorRows:
         """
         import numpy as np
 
-        mine, places = np.ones(self.n, dtype=bool), {}
+        kin, places = np.zeros(self.n, dtype=np.int64), {}
         for column, levels in stratum.items:
             place = np.full(self.schema.size(column), -1)
             place[[self.schema.index(column, level) for level in levels]] = np.arange(len(levels))
             places[column] = place[self.codes[column]]
-            mine &= places[column] >= 0
+            kin += places[column] >= 0
+        mine = kin == len(places)
         lent = np.flatnonzero(~mine)
         lent = lent[:: max(1, -(-lent.size // MOST_LENT))]
         chosen = np.concatenate([np.flatnonzero(mine), lent])
         weights = self.weights[chosen]
         borrowed = np.arange(chosen.size) >= chosen.size - lent.size
         if borrowed.any():
-            weights = np.where(borrowed, weights * LENT / weights[borrowed].sum(), weights)
+            near = weights * KIN ** kin[chosen]
+            weights = np.where(borrowed, near * LENT / near[borrowed].sum(), weights)
         codes: dict[str, NDArray[np.integer[Any]]] = {}
         for column in inside.names:
             if column not in places:
@@ -94,7 +100,7 @@ class PriorRows:
             found, number = places[column][chosen], inside.size(column)
             found = np.where(found >= 0, found, np.arange(chosen.size) % number)  # of merged levels, each in turn
             codes[column] = found.astype(np.min_scalar_type(number - 1))
-        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen)
+        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen, lent=borrowed)
         return rows.keeping(~broken(inside, codes)) if codes and inside.rules else rows
 
     def keeping(self, kept: NDArray[np.bool_]) -> PriorRows:
@@ -103,4 +109,5 @@ class PriorRows:
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}
         parent = None if self.parent is None else self.parent[kept]
-        return replace(self, codes=codes, weights=self.weights[kept], parent=parent)
+        lent = None if self.lent is None else self.lent[kept]
+        return replace(self, codes=codes, weights=self.weights[kept], parent=parent, lent=lent)

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.priors import CITATION, SCHEMA, last_year, people
 from stratsynth import Categorical, Numeric, Prior, Schema, StratsynthError
-from stratsynth.mechanisms.prior_rows import LENT
+from stratsynth.mechanisms.prior_rows import KIN, LENT
 from stratsynth.priors import mapping
 from stratsynth.schema import Nested, Rule
 from stratsynth.strata import Stratum, within
@@ -113,8 +113,19 @@ def test_a_stratum_has_its_own_rows_and_borrows_the_same_weight_from_all_others(
     own = int((rows.codes["G"] == 1).sum())
     assert inside.people == pytest.approx(own + LENT)
     assert inside.weights[:own].tolist() == [1.0] * own
+    assert inside.lent.tolist() == [False] * own + [True] * (inside.n - own)
     assert "G" not in inside.codes
     assert (rows.codes["A"][inside.parent] == inside.codes["A"]).all()
+
+
+def test_a_borrowed_row_counts_more_for_each_level_that_it_shares():
+    rows = last_year(1_000).rows(SCHEMA)
+    stratum = Stratum.of({"B": "2", "G": "1"})
+    inside = rows.within(stratum, within(SCHEMA, (stratum,)))
+    shared = (rows.codes["B"][inside.parent] == 2).astype(int) + (rows.codes["G"][inside.parent] == 1)
+    for few in (0, 1):
+        of_few, of_all = (set(inside.weights[inside.lent & (shared == n)].round(9).tolist()) for n in (few, 0))
+        assert of_few == {round(KIN**few * w, 9) for w in of_all}
 
 
 def test_a_group_that_the_prior_does_not_know_borrows_everything():

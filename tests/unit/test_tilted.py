@@ -1,21 +1,25 @@
 """Weighted rows: the tilt against its definition, trust, rounding, and the stored model."""
 
+import itertools
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from stratsynth.adapters.engine import Measured
-from stratsynth.adapters.tilted import TiltedLearner, TiltedRows
+from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, rounding
 from stratsynth.adapters.tilted.arbiter import Arbiter, misfit
 from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
-from stratsynth.adapters.tilted.rounding import DRAWS, rounded
+from stratsynth.adapters.tilted.likened import likened
+from stratsynth.adapters.tilted.rounding import rounded
 
 from helpers.priors import SCHEMA, last_year
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Public
 from stratsynth.models import State
 from stratsynth.questions import Work
+from stratsynth.schema import Categorical, Schema
+from stratsynth.strata import Stratum, within
 
 TOTAL = 1_000.0
 
@@ -90,7 +94,7 @@ def test_an_answer_that_is_far_away_costs_trust_by_its_distance():
     assert trust(at, 2_000 * share + off, 1.0) == pytest.approx(expected, rel=0.01)
 
 
-@pytest.mark.parametrize("n", [0, 1, 9, 100, 5_000])
+@pytest.mark.parametrize("n", [0, 1, 9, 5_000])
 def test_exactly_n_rows_are_drawn_each_the_floor_or_the_ceiling_of_what_is_due(n):
     rng = np.random.default_rng(n)
     weights = rng.random(60)
@@ -102,14 +106,123 @@ def test_exactly_n_rows_are_drawn_each_the_floor_or_the_ceiling_of_what_is_due(n
     assert not drawn[::7].any()
 
 
-def test_choosing_among_draws_brings_pairs_nearer_and_leaves_shares_as_they_are():
+def pairs_apart(codes, weights, rows, n):
+    """The sum of the differences of all tables of pairs."""
+    apart = 0.0
+    for one, other in itertools.combinations(codes, 2):
+        cell = codes[one] * 10 + codes[other]
+        due = np.bincount(cell, weights / weights.sum() * n, minlength=100)
+        apart += np.abs(np.bincount(cell[rows], minlength=100) - due).sum()
+    return apart
+
+
+def test_exchanging_rows_brings_pairs_nearer_and_leaves_shares_as_they_are(monkeypatch: pytest.MonkeyPatch):
     rng = np.random.default_rng(1)
     codes = {name: rng.integers(0, 3, 400) for name in "ABCD"}
     weights = rng.random(400)
+    weights[::9] = 0
     share = np.bincount(codes["A"], weights) / weights.sum()
-    means = [np.bincount(codes["A"][rounded(codes, weights, 40, rng)], minlength=3) / 40 for _ in range(200)]
+    drawn = [rounded(codes, weights, 40, rng) for _ in range(100)]
+    assert {len(rows) for rows in drawn} == {40}
+    assert not any((weights[rows] == 0).any() for rows in drawn)
+    means = [np.bincount(codes["A"][rows], minlength=3) / 40 for rows in drawn]
     assert np.mean(means, axis=0) == pytest.approx(share, abs=0.01)
-    assert DRAWS > 1
+    monkeypatch.setattr(rounding, "SWAPS", 0)
+    before = [rounded(codes, weights, 40, rng) for _ in range(100)]
+    chosen, chance = (np.mean([pairs_apart(codes, weights, r, 40) for r in rows]) for rows in (drawn, before))
+    assert chosen < 0.8 * chance
+
+
+def test_no_exchange_of_two_rows_is_left_that_would_help_the_worst_one(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rounding, "SWAPS", 10_000)
+    rng = np.random.default_rng(3)
+    codes = {name: rng.integers(0, 4, 60) for name in "ABC"}
+    weights = rng.random(60)
+    rows = rounded(codes, weights, 20, rng)
+    now = pairs_apart(codes, weights, rows, 20)
+    losses = [pairs_apart(codes, weights, np.delete(rows, i), 20) for i in range(20)]
+    rest = np.delete(rows, int(np.argmin(losses)))
+    assert min(pairs_apart(codes, weights, np.append(rest, j), 20) for j in range(60)) > now - 1e-5
+
+
+def test_of_many_columns_only_so_many_pairs_are_looked_at():
+    rng = np.random.default_rng(4)
+    codes = {f"c{i}": rng.integers(0, 2, 50) for i in range(60)}
+    assert len(rounded(codes, np.ones(50), 25, rng)) == 25
+    pairs = rounding._Pairs(codes, np.ones(50), np.arange(50), 25)
+    assert pairs._cells.shape == (50, rounding.MOST_PAIRS)
+    assert pairs._cells.dtype == np.int32
+
+
+def borrowing(own, others):
+    """Rows of two columns: a stratum's own with the first shares, and 2,000 borrowed ones with the others."""
+    count = int(sum(own))
+    first = np.concatenate(
+        [np.repeat(np.arange(3), own), np.repeat(np.arange(3), (np.array(others) * 2_000).round().astype(int))]
+    )
+    codes = {"A": first, "B": (first + np.arange(first.size) % 2) % 3}
+    lent = np.arange(first.size) >= count
+    weights = np.where(lent, 300 / 2_000, 1.0)
+    return {n: c.astype(np.uint8) for n, c in codes.items()}, weights, lent
+
+
+def made_like(own, others):
+    codes, weights, lent = borrowing(own, others)
+    columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
+    problem = likened(Schema(columns), codes, weights / weights.sum(), lent, weights.sum())
+    (found,) = tilt([problem])
+    return np.bincount(codes["A"][lent], found.weights, 3)
+
+
+def test_borrowed_rows_take_the_shares_of_a_stratum_that_differs_and_keep_theirs_where_chance_explains_it():
+    others = [0.6, 0.3, 0.1]
+    assert made_like([100, 400, 500], others) == pytest.approx([0.1, 0.4, 0.5], abs=0.03)
+    assert made_like([63, 27, 10], others) == pytest.approx(others, abs=0.02)
+    few = made_like([0, 1, 4], others)  # five people say little
+    assert 0.1 < few[2] < 0.6
+
+
+def test_a_column_in_which_all_rows_have_one_level_is_left_alone():
+    codes, weights, lent = borrowing([10, 0, 0], [1.0, 0.0, 0.0])
+    columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
+    problem = likened(Schema(columns), codes, weights / weights.sum() * (1 + 1e-15), lent, weights.sum())
+    assert len(problem.aims) == 1  # B alone
+
+
+def test_without_rows_of_its_own_a_stratum_takes_what_it_borrows_as_it_is():
+    codes, weights, lent = borrowing([0, 0, 0], [0.6, 0.3, 0.1])
+    columns = {n: Categorical(levels=("0", "1", "2")) for n in "AB"}
+    assert likened(Schema(columns), codes, weights / weights.sum(), lent, weights.sum()) is None
+
+
+def test_a_learner_makes_borrowed_rows_alike_once():
+    rows = last_year(1_000).rows(SCHEMA)
+    stratum = Stratum.of({"G": "1"})
+    inside = within(SCHEMA, (stratum,))
+    prior = rows.within(stratum, inside)
+    at = TiltedLearner.of(Public(inside, 500, prior=prior), settled=500.0)
+    asked = []
+
+    def run(steps):
+        answer = None
+        while True:
+            try:
+                step = steps.send(answer)
+            except StopIteration:
+                return
+            assert isinstance(step, Work)
+            asked.append(step.problem)
+            answer = step.solver.solve([step.problem])[0]
+
+    before = at.base.copy()
+    run(at.fit())
+    assert len(asked) == 2  # the borrowed rows, and the tables
+    assert at.base.sum() == pytest.approx(1)
+    assert at.base[prior.lent].sum() == pytest.approx(before[prior.lent].sum())
+    assert at.base[~prior.lent] == pytest.approx(before[~prior.lent])
+    assert not np.allclose(at.base, before)
+    run(at.fit())
+    assert len(asked) == 3
 
 
 def model():
