@@ -13,10 +13,14 @@ if TYPE_CHECKING:
 
     from stratsynth.evaluation.bench.figures import Figure
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior")
+NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior",
+         "strata")  # fmt: skip
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "spark")}
+ONLY = {
+    "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "spark"),
+    "strata": ("independent", "pooled", "aim", "mst"),
+}  # fmt: skip
 """The parts that can be measured alone."""
 
 
@@ -35,7 +39,7 @@ def _parser() -> argparse.ArgumentParser:
         "--only",
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; or "
-        "`spark` beside `stream`, on a local cluster of two workers",
+        "`spark` beside `stream`, on a local cluster of two workers; strata: one mechanism alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
@@ -64,6 +68,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
         help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--areas", type=int, nargs="+", metavar="N",
+        help="strata: so many areas times 18 strata; 148 and 1,389 by default, which makes 2,664 and 25,002",
     )  # fmt: skip
     return parser
 
@@ -109,6 +117,7 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
         },
         "weights": {"samples": arguments.samples, "acs": arguments.acs},
         "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
+        "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
         "frames": {"tables": arguments.tables},
         "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
     }  # fmt: skip

@@ -29,6 +29,8 @@ class Asked:
     question: Question
 
 
+Alike = dict[StratumPath, tuple[StratumPath, ...]]
+"""In a rehearsal, for each path at which a program runs, all paths that it stands for, its own among them."""
 Answering = Callable[[Sequence[Asked]], Sequence[Answer]]
 """Answers all questions that are pending at one moment, in order. Splits and work never reach it."""
 
@@ -36,10 +38,11 @@ Answering = Callable[[Sequence[Asked]], Sequence[Answer]]
 class _Frame:
     """One running program: where it runs, and what it waits for."""
 
-    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema) -> None:
+    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, alike: Alike | None) -> None:
         self.program = program
         self.path = path
         self.schema = schema
+        self.alike = alike
         self.children: dict[Stratum, _Frame] = {}
         """The programs of the split it waits for, in declared order."""
         self.question: Question | None = None
@@ -65,10 +68,21 @@ class _Frame:
             raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
         self.question.check(self.schema)
         if type(self.question) is Split:
+            self._stand(self.question)
             for stratum, program in self.question.programs.items():
-                child = _Frame(program, (*self.path, stratum), within(self.schema, (stratum,)))
+                child = _Frame(program, (*self.path, stratum), within(self.schema, (stratum,)), self.alike)
                 self.children[stratum] = child
                 child.send(None)
+
+    def _stand(self, split: Split) -> None:
+        """Note which paths each program of a split stands for."""
+        if self.alike is None:
+            if split.alike is not None:
+                raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
+            return
+        for stratum in split.programs:
+            kind = (stratum,) if split.alike is None else split.alike[stratum]
+            self.alike[*self.path, stratum] = tuple((*above, one) for above in self.alike[self.path] for one in kind)
 
     def waiting(self) -> list[_Frame]:
         """The frames at and below this one that wait for an answer from outside, in declared order."""
@@ -94,9 +108,24 @@ class _Frame:
         self.program.close()
 
 
-def run(program: Program[R], schema: Schema, answer: Answering, solve: Solving = together) -> R:
-    """Run a program, and the programs it splits into, to the end; return its result. `solve` does their work."""
-    root = _Frame(program, (), schema)
+def run(
+    program: Program[R], schema: Schema, answer: Answering, solve: Solving = together, alike: Alike | None = None
+) -> R:
+    """Run a program, and the programs it splits into, to the end.
+
+    Args:
+        program: What is run.
+        schema: The columns that everybody's rows vary in.
+        answer: Answers its questions.
+        solve: Does its work.
+        alike: For a rehearsal: filled with the paths that each program stands for. None refuses one for several.
+
+    Returns:
+        What the program returns.
+    """
+    if alike is not None:
+        alike[()] = ((),)
+    root = _Frame(program, (), schema, alike)
     try:
         root.send(None)
         root.settle()

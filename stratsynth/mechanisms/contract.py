@@ -60,8 +60,15 @@ class Public:
         return {**vars(self), "_kept": {}}
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
-        """What is known of one stratum that has this share of all records; the same object each time."""
-        return self.keep(("within", stratum, share, exact), lambda: self._within(stratum, share, exact))
+        """What is known of one stratum that has this share of all records.
+
+        The same object each time, and for all strata of which the same is known: what follows from it is worked out
+        once for all of them.
+        """
+        return self.keep(("within", stratum, share, exact), lambda: self._same(self._within(stratum, share, exact)))
+
+    def _same(self, inside: Public) -> Public:
+        return self.keep(("same", inside), lambda: inside)
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
         """The value kept under a key, made when it is first asked for."""

@@ -1,5 +1,6 @@
 """What a fit will cost and how noisy it will be, before anything is read or spent."""
 
-from stratsynth.planning.foresee import Plan, StratumPlan, plan
+from stratsynth.planning.foresee import Plan, plan
+from stratsynth.planning.stratum import StratumPlan
 
 __all__ = ["Plan", "StratumPlan", "plan"]

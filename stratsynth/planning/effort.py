@@ -41,8 +41,10 @@ def seconds(prepared: Prepared, found: Rehearsal) -> float:
     size, columns = rows_of(prepared), len(prepared.public.schema.names)
     choices, candidates = dict[str, int](), dict[str, frozenset[tuple[tuple[str, ...], int]]]()
     tables: dict[str, set[tuple[str, ...]]] = {}
+    times: dict[str, int] = {}
     for one in found.answers.seen:
         where = label(one.path)
+        times[where] = len(found.answers.stands_for(one.path))
         here = tables.setdefault(where, set())
         here.update(clique for clique, _, _ in one.cliques)
         here.update(clique for clique, _ in one.candidates)
@@ -50,12 +52,12 @@ def seconds(prepared: Prepared, found: Rehearsal) -> float:
             choices[where] = choices.get(where, 0) + 1
             candidates[where] = max(candidates.get(where, frozenset()), one.candidates, key=len)
     cells = {where: sum(n for _, n in those) for where, those in candidates.items()}
-    weighed = sum(n * (len(candidates[w]) * WEIGH + cells[w] * CELL) for w, n in choices.items())
+    weighed = sum(times[w] * n * (len(candidates[w]) * WEIGH + cells[w] * CELL) for w, n in choices.items())
     # strata divide the rows among them: each row is counted in the tables of everybody and of one stratum
     inside = max((len(t) for where, t in tables.items() if where), default=0)
     counted = len(tables.get("", ())) + inside
-    fits = found.fits + (sum(choices.values()) if prepared.mechanism.adaptive else 0)
-    wide = size / max(1, len(tables)) >= MANY
+    fits = found.fits + (sum(times[w] * n for w, n in choices.items()) if prepared.mechanism.adaptive else 0)
+    wide = size / max(1, sum(times.values())) >= MANY
     longer = min(MOST_TIMES, max(1.0, size / max(1, fits) / FEW)) * max(1.0, columns / 25)
     return size * (columns * READ + counted * (COUNT_WIDE if wide else COUNT)) + weighed + fits * FIT * longer
 

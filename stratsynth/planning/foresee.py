@@ -1,75 +1,28 @@
 """The plan of a fit: the mechanism is run on simulated answers, and what it asked is summed up by stratum.
 
-Everything comes from the schema, the public shares and the declared size. Expected errors are those of the
-noise alone: the mean size of the noise in a cell, sigma sqrt(2 / pi), relative to the cell's mean count, which
-is the public size over the number of cells; over several tables of a kind, the median. Where a stratum is asked for
-no table of k columns but for larger ones, its k-way counts are sums over their cells, each from the best table for it.
-A stratum that starts from a model of everybody has that model's error where it measures nothing of a kind.
+Everything comes from the schema, the public shares and the declared size; `planning.stratum` says what is expected of
+each stratum.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-import operator
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from itertools import combinations
-from statistics import median
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.planning.effort import check_effort, seconds
-from stratsynth.planning.rehearsal import rehearse, size_of
+from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
+from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.schema.weight_names import weight_warnings
-from stratsynth.strata import StratumPath, label
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
-    from stratsynth.accounting.charges import Charge
-    from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
-
-NOISE_SIZE = math.sqrt(2 / math.pi)
-"""The mean absolute value of Gaussian noise, in units of sigma."""
-
-
-@dataclass(frozen=True)
-class StratumPlan:
-    """What one stratum will be asked, and how noisy the answers will be."""
-
-    stratum: str
-    """Its levels joined by `|`; empty for everybody."""
-    size: int
-    """Its public size in records: declared size times public share."""
-    size_low: int | None
-    size_high: int | None
-    """The bounds of its size, from those of its share; None where the source of the weights has none."""
-    one_way: bool
-    """Whether it is given one-way tables only, as a small group may be."""
-    epsilon: float | None
-    """What its own questions cost at the budget's delta, those asked of everybody included."""
-    questions: int
-    rounds: int
-    """The number of choices of what to measure; about that number, where the answers decide."""
-    tables: int
-    """Noisy tables it will release."""
-    sigma: float | None
-    """The median noise of a cell."""
-    oneway_error: float | None
-    """Expected relative error of a one-way count; None if nothing is asked that tells it."""
-    twoway_error: float | None
-    """Expected relative error of a two-way count; None if nothing is asked that tells it."""
-    megabytes: float
-    """Memory for exact and noisy answers."""
-    verdict: str
-    small: str
-    """Why the policy for small groups finds it small; empty where it does not."""
+    from stratsynth.strata import StratumPath
 
 
 @dataclass(frozen=True)
@@ -179,10 +132,9 @@ def plan(
     prepared = prepare(mechanism, schema, budget, declared_size, prior)
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
-    account, answers, model = found.account, found.answers, found.model
+    account, answers, strata = found.account, found.answers, Foreseen(prepared, found)
     allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
-    seen, charges = _Along(answers.seen), _Along(spending.charges)
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(
         mechanism.title,
@@ -193,10 +145,7 @@ def plan(
         float(spending.spent()),
         allot.amount,
         prices(spending, budget, allot, prepared.worst),
-        tuple(
-            _stratum(path, prepared, seen, charges, account, "" if model is None else model.foretell(path))
-            for path in paths
-        ),
+        tuple(strata.stratum(path) for path in paths),
         layout.weights.describe() if layout else {"source": "none", "citation": None},
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
@@ -207,7 +156,7 @@ def plan(
         tuple(prepared.unprotected),
         account.budget.unit,
         by_kind(spending.charges),
-        bool(paths[0]) and _pooled(seen, paths[0]),
+        strata.pooled(paths[0]),
         prepared.worst is not None,
         seconds=check_effort(seconds(prepared, found)),
         rows=held,
@@ -240,133 +189,3 @@ def _row_weight(schema: Schema) -> dict[str, Any] | None:
         return None
     relative = None if weight.mean is None else weight.most / weight.mean
     return {"column": weight.column, "max": weight.most, "noise_factor": weight.most, "relative_noise_factor": relative}
-
-
-class _Placed(Protocol):
-    """What is asked somewhere."""
-
-    @property
-    def path(self) -> StratumPath:
-        """Where."""
-
-
-T = TypeVar("T", bound=_Placed)
-
-
-class _Along(Generic[T]):
-    """What has a path, found by a path of at most one stratum without a look at all other strata's."""
-
-    def __init__(self, items: Iterable[T]) -> None:
-        """Sort the items by the first stratum of their paths."""
-        self._by: dict[StratumPath, list[tuple[int, T]]] = {}
-        for number, item in enumerate(items):
-            self._by.setdefault(item.path[:1], []).append((number, item))
-
-    def of(self, path: StratumPath) -> list[T]:
-        """The items of everybody and of the path and below it, in order; all of them for the empty path."""
-        among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
-        return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
-
-    @property
-    def everybody(self) -> list[T]:
-        """Those of the empty path."""
-        return [item for _, item in self._by.get((), [])]
-
-
-def _stratum(
-    path: StratumPath, prepared: Prepared, seen: _Along[Seen], charges: _Along[Charge], account: Account, said: str
-) -> StratumPlan:
-    """What is asked of a path, of everybody above it and of everybody below it; `said` is the model's own verdict."""
-    layout, declared_size = prepared.strata, prepared.public.size or 0
-    mine = seen.of(path)
-    below = [s for s in mine if s.path[: len(path)] == path]
-    own = Spending(account.budget.neighbours, charges.of(path))
-    spent = replace(account.allot, amount=float(own.spent()))
-    tables = [table for s in below for table in s.cliques]
-    size = size_of(path, prepared)
-    pooled = bool(path) and _pooled(seen, path)
-    one, two = (_error(tables, size, k, prepared.public.schema) for k in (1, 2))
-    if pooled:  # what it does not measure stays as in everybody's model
-        whole = [_error(_everybody(seen, path), float(declared_size), k, prepared.public.schema) for k in (1, 2)]
-        one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
-    alone = not pooled and prepared.worst is not None and one is not None and not any(s.kind == "choose" for s in mine)
-    free = [name for name in prepared.public.schema.names if not path or name not in path[0].columns]
-    own_words = _moved(one, {column for clique, _, _ in tables for column in clique}, len(free)) if pooled else ""
-    ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
-    return StratumPlan(
-        label(path),
-        round(size),
-        None if ends is None else math.floor(declared_size * ends[0]),
-        None if ends is None else math.ceil(declared_size * ends[1]),
-        bool(layout and path and layout.plainly(path[0])),
-        prices(own, account.budget, spent)[str(account.budget.neighbours)],
-        len(mine),
-        sum(s.kind == "choose" for s in below),
-        len(tables),
-        median(sigma for _, _, sigma in tables) if tables else None,
-        one,
-        two,
-        _megabytes(mine),
-        said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
-        layout.small.get(path[0], "") if layout and path else "",
-    )
-
-
-def _pooled(seen: _Along[Seen], path: StratumPath) -> bool:
-    """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
-    return bool(_everybody(seen, path))
-
-
-def _everybody(seen: _Along[Seen], path: StratumPath) -> list[tuple[tuple[str, ...], int, float]]:
-    """The tables of everybody's model."""
-    by = set(path[0].columns)
-    return [table for s in seen.everybody for table in s.cliques if not set(table[0]) <= by]
-
-
-def _moved(error: float | None, measured: set[str], columns: int) -> str:
-    """The verdict on a stratum that starts from a model of everybody."""
-    if not measured:
-        return "as everybody: too small to measure how it differs"
-    return f"{verdict(error)}; about {len(measured)} of {columns} columns measured here, others as everybody"
-
-
-def _megabytes(seen: Sequence[Seen]) -> float:
-    """Exact and noisy tables; those of candidates are kept from round to round, beside the model's of one round."""
-    candidates = {item for s in seen for item in s.candidates}
-    cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
-    return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
-
-
-def _error(
-    tables: Sequence[tuple[tuple[str, ...], int, float]], size: float, k: int, schema: Schema
-) -> float | None:  # fmt: skip
-    """The median, over tables of k columns, of the noise in a cell relative to its mean count.
-
-    Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
-    """
-    own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
-    if not own:
-        summed: dict[tuple[str, ...], float] = {}
-        for clique, cells, sigma in tables:
-            for part in combinations(sorted(clique), k):
-                inside = min(cells, math.prod(schema.size(name) for name in part))
-                noise = NOISE_SIZE * sigma * math.sqrt(cells * inside)
-                summed[part] = min(noise, summed.get(part, math.inf))
-        own = list(summed.values())
-    if not own:
-        return None
-    return median(own) / size if size > 0 else math.inf
-
-
-def verdict(error: float | None) -> str:
-    """In words, what one-way counts of a stratum are good for."""
-    if error is None:
-        return "no one-way tables: see the mechanism"
-    for most, words in (
-        (0.03, "good"),
-        (0.1, "fair: margins hold, details blur"),
-        (0.5, "poor: only large levels show"),
-    ):
-        if error <= most:
-            return words
-    return "noise: too small on its own; merge it, or spend more"

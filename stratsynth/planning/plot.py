@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
-from stratsynth.planning.foresee import StratumPlan, plan
+from stratsynth.planning.foresee import plan
+from stratsynth.planning.stratum import StratumPlan
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

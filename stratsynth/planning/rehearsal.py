@@ -1,7 +1,8 @@
 """A fit on made-up answers: what it will ask, whether that can be paid, and about how long it will take.
 
 Every question is checked and charged, to an account of its own, as in a fit. So whatever a schema, a budget and
-settings cannot pay is refused here, before anything is reserved: a plan and a fit both begin with it.
+settings cannot pay is refused here, before anything is reserved: a plan and a fit both begin with it. Of strata of
+which the same is known, one runs its program, and its charges and work count for each of them.
 """
 
 from __future__ import annotations
@@ -55,24 +56,25 @@ def rehearse(prepared: Prepared) -> Rehearsal:
     import numpy as np
 
     from stratsynth.driver.handlers import declared
-    from stratsynth.driver.lockstep import run
+    from stratsynth.driver.lockstep import Alike, run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
 
-    how, public, solved = prepared.mechanism, prepared.public, list[int]()
+    how, public, solved, alike = prepared.mechanism, prepared.public, list[int](), Alike()
     request = Request("", how.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
     account = ProcessLedger().open(request)
-    answers = SimulatedAnswers(account, lambda path: size_of(path, prepared), np.random.default_rng(0))
+    answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), alike)
 
     def answer(asked: Sequence[Asked]) -> list[Answer]:
         prepared.admit(declared(asked))
         return answers(asked)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
-        solved.append(len(problems))
+        solved.append(sum(len(answers.stands_for(path)) for path in paths))
         return together(solver, [solver.hasty(problem) for problem in problems], paths)
 
-    model = run(how.rehearsal(public, prepared.allot, np.random.default_rng(0)), public.schema, answer, solve)
+    steps = how.rehearsal(public, prepared.allot, np.random.default_rng(0))
+    model = run(steps, public.schema, answer, solve, alike)
     return Rehearsal(account, answers, model, sum(solved))
 
 

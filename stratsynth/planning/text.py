@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import math
 import textwrap
+from collections import Counter
 from typing import Any
 
 from stratsynth.display import panel
 from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.effort import about
-from stratsynth.planning.foresee import Plan, StratumPlan
+from stratsynth.planning.foresee import Plan
+from stratsynth.planning.stratum import StratumPlan
 from stratsynth.release.notices import open_columns
 from stratsynth.release.page import words
 from stratsynth.release.page.summary import price_lines
 
 INDENT = 11 * " "
+MOST = 200
+"""The most strata that are listed one by one."""
+ENDS = (40, 20)
+"""Of more, the largest and the smallest are."""
 
 
 def describe(plan: Plan) -> str:
@@ -47,9 +53,11 @@ def describe(plan: Plan) -> str:
     extra = f"{' between':17}" * ranged + f" {'epsilon':>8}" * uneven
     heads = f"{'rounds':>7} {'tables':>7} {'MB':>6} {'noise':>8} {'1-way':>7} {'2-way':>7}  verdict"
     lines.append(f"{'stratum':{width}} {'people':>9}{extra} {heads}")
-    ordered = sorted(plan.strata, key=lambda s: -s.size)
-    lines.extend(_line(s, width, ranged=ranged, own=(plan.budgets or {}).get(s.stratum)) for s in ordered)
-    lines.append("")
+    ordered = [
+        _line(s, width, ranged=ranged, own=(plan.budgets or {}).get(s.stratum))
+        for s in sorted(plan.strata, key=lambda s: -s.size)
+    ]
+    lines.extend([*_ends(ordered, "strata"), *_verdicts(plan), ""])
     lines.append("rounds: how often it chooses what to measure next, about; where answers decide, fits differ.")
     lines.append(
         "MB: memory for exact and noisy tables; a fitted model takes its own, as its mechanism's settings allow."
@@ -59,6 +67,24 @@ def describe(plan: Plan) -> str:
     if ranged:
         lines.append("between: where the group's size may lie, as far as the source of the weights says.")
     return "\n".join(lines)
+
+
+def _ends(listed: list[str], what: str) -> list[str]:
+    """All of a list; of a long one, its ends."""
+    if len(listed) <= MOST:
+        return listed
+    first, last = ENDS
+    between = f"... {len(listed) - first - last:,} {what} between, which --json and Plan.strata have ..."
+    return [*listed[:first], between, *listed[-last:]]
+
+
+def _verdicts(plan: Plan) -> list[str]:
+    """The number of strata with each verdict, where not all are listed."""
+    if len(plan.strata) <= MOST:
+        return []
+    times = Counter(s.verdict for s in sorted(plan.strata, key=lambda s: -s.size))
+    shown = [f"{number:>9,} strata: {words}" for words, number in times.items()]
+    return ["", *_ends(shown, "verdicts")]
 
 
 def _code_lists(plan: Plan) -> list[str]:
@@ -186,7 +212,8 @@ def _small(plan: Plan) -> list[str]:
     done = {"merge": "merged along the hierarchy", "one-way": "given one-way tables only"}[small]
     lines = [f"Small      below public size x epsilon {threshold:g}: {done}"]
     if small == "merge" and left:
-        lines.append(f"           small still, with nothing wider to merge into: {', '.join(s.stratum for s in left)}")
+        some = ", ".join(s.stratum for s in left[:MOST]) + (f" and {len(left) - MOST:,} more" if left[MOST:] else "")
+        lines.append(f"           small still, with nothing wider to merge into: {some}")
     return lines
 
 
@@ -194,11 +221,11 @@ def _merged(plan: Plan) -> list[str]:
     """Who was merged and why."""
     if not plan.merged:
         return []
-    lines = ["Merged"]
+    lines = []
     for merge in plan.merged:
         of = ", ".join(f"{c} {' + '.join(levels)}" for c, levels in merge["levels"].items() if len(levels) > 1)
         lines.append(f"  {merge['stratum']}: {of} ({merge['why']})")
-    return [*lines, ""]
+    return ["Merged", *_ends(lines, "merges"), ""]
 
 
 def _line(s: StratumPlan, width: int, *, ranged: bool, own: float | None) -> str:
@@ -221,10 +248,12 @@ def in_html(plan: Plan) -> str:
     rows = [
         [s.stratum or "all", s.size, s.tables, math.nan if s.sigma is None else s.sigma, percent(s.oneway_error),
          percent(s.twoway_error), s.verdict]
-        for s in sorted(plan.strata, key=lambda s: -s.size)
+        for s in sorted(plan.strata, key=lambda s: -s.size)[:MOST]
     ]  # fmt: skip
     heads = ["stratum", "people", "tables", "noise", "1-way", "2-way", "verdict"]
     note = "1-way, 2-way: expected error of a mean count from noise alone. print(plan) says more."
+    if len(plan.strata) > MOST:
+        note = f"The largest {MOST} of {len(plan.strata):,} strata; plan.strata has all. {note}"
     return panel(f"Plan of {plan.mechanism}", facts, (heads, rows), note=note)
 
 

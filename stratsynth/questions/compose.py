@@ -29,12 +29,23 @@ class Split(Question):
 
     dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
     programs: Mapping[Stratum, Program[Any]]
+    alike: Mapping[Stratum, Sequence[Stratum]] | None = None
+    """In a rehearsal, the strata that each program stands for, its own among them. None: each for its own alone, as in
+    every fit."""
+
+    @property
+    def strata(self) -> list[Stratum]:
+        """All strata, those that another's program stands for among them."""
+        return list(self.programs) if self.alike is None else [s for kind in self.alike.values() for s in kind]
 
     def check(self, schema: Schema) -> None:
         """Strata of the same columns, with known levels, and no cell of the crossing in two of them."""
-        strata = list(self.programs)
-        if type(self.programs) is not dict or not all(type(stratum) is Stratum for stratum in strata):
+        plain = type(self.programs) is dict and (self.alike is None or type(self.alike) is dict)
+        strata = self.strata if plain else []
+        if not plain or not all(type(stratum) is Stratum for stratum in strata):
             raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")
+        if self.alike is not None and [*self.alike] != [stratum for stratum in self.programs if stratum in strata]:
+            raise MechanismError("split: strata that are alike have one program, which is that of one of them.")
         if not strata:
             raise MechanismError("split: no stratum was given.")
         for stratum in strata:
@@ -89,9 +100,11 @@ class Work(Question):
         return ()
 
 
-def split(programs: Mapping[Stratum, Program[R]]) -> Program[dict[Stratum, R]]:
-    """Run one program for each stratum: `results = yield from split({...})`, by stratum."""
-    answer = yield Split(programs)
+def split(
+    programs: Mapping[Stratum, Program[R]], alike: Mapping[Stratum, Sequence[Stratum]] | None = None
+) -> Program[dict[Stratum, R]]:
+    """Run one program for each stratum: `results = yield from split({...})`, by stratum; `alike` as in `Split`."""
+    answer = yield Split(programs, alike)
     return cast("dict[Stratum, R]", answer)
 
 

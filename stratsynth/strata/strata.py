@@ -11,7 +11,7 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Rule, Schema
@@ -20,6 +20,8 @@ from stratsynth.schema.narrow import narrow
 
 MOST_STRATA = 100_000
 """Each stratum is a program and a model of its own."""
+KNOWN = 1 << 10
+"""How many schemas of strata are kept, to be handed out again."""
 
 Cell = tuple[str, ...]
 """A level for each column, in the order of the columns' names: what a stratum is made of."""
@@ -182,8 +184,26 @@ def within(schema: Schema, path: StratumPath) -> Schema:
 
 
 def _within(schema: Schema, stratum: Stratum) -> Schema:
-    for name in stratum.columns:
-        schema.column(name)
+    """Strata that differ in nothing but single levels of columns that no rule names have one schema, made once."""
+    ruled, items = _ruled(schema), []
+    for name, levels in stratum.items:
+        column = schema.column(name)
+        if ruled:
+            for level in levels:
+                schema.index(name, level)
+        items.append((name, levels if len(levels) > 1 or name in ruled else column.all_levels[:1]))
+    return _inner(schema, tuple(items))
+
+
+@lru_cache(maxsize=KNOWN)
+def _ruled(schema: Schema) -> frozenset[str]:
+    """The columns that rules name."""
+    return frozenset(name for rule in schema.rules for name in rule.names)
+
+
+@lru_cache(maxsize=KNOWN)
+def _inner(schema: Schema, items: tuple[tuple[str, tuple[str, ...]], ...]) -> Schema:
+    stratum = Stratum(items)
     columns = dict(schema.columns)
     if not all(schema.column(name).public for name in stratum.columns):  # who is in it is no public knowledge
         columns = {n: replace(c, public=False) if c.public else c for n, c in columns.items()}

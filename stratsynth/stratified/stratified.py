@@ -8,7 +8,7 @@ stratified again, or pooled.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import nextafter
@@ -23,6 +23,7 @@ from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
 from stratsynth.strata.groups import Groups
+from stratsynth.stratified.given import Given, alike
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
@@ -218,18 +219,30 @@ class Stratified(Groupwise[Any]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
         """All strata's programs in lock-step, and the combination of what they return."""
-        parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.steps(*given))
+        given, weights = yield from self._given(public, allot)
+        streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
+        parts = yield from split(
+            {s: one.steps(stream) for (s, one), stream in zip(given.items(), streams, strict=True)}
+        )
         return combine(public.schema, parts, weights)
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """All strata's rehearsals; where these return models, their combination, which says how noisy it will be."""
-        parts, weights = yield from self._split(public, allot, rng, lambda inner, *given: inner.rehearsal(*given))
-        return combine(public.schema, parts, weights) if None not in parts.values() else None
+        """The rehearsals of strata; where they return models, their combination, which says how noisy it will be.
 
-    def _split(
-        self, public: Public, allot: Allotment, rng: Generator, program: Callable[..., Program[Any]]
-    ) -> Program[tuple[Mapping[Stratum, Any], Resolved]]:
-        """All strata's programs in lock-step; streams of randomness are spawned, never shared."""
+        All have one seed, and one stratum stands for all of which the same is known; strata within strata are rehearsed
+        one by one.
+        """
+        given, weights = yield from self._given(public, allot)
+        kinds = alike(given) if not public.constant else {stratum: [stratum] for stratum in given}
+        seed = rng.bit_generator.random_raw()
+        parts = yield from split({s: given[s].rehearsal(seed) for s in kinds}, alike=kinds)
+        if None in parts.values():
+            return None
+        first = {stratum: one for one, kind in kinds.items() for stratum in kind}
+        return combine(public.schema, {stratum: parts[first[stratum]] for stratum in given}, weights)
+
+    def _given(self, public: Public, allot: Allotment) -> Program[tuple[Mapping[Stratum, Given], Resolved]]:
+        """What each stratum's program is told, and the strata's weights."""
         layout = self.strata(public, allot.promise)
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
@@ -237,29 +250,35 @@ class Stratified(Groupwise[Any]):
             weights, total = counted(table, layout.strata, public.schema)
             public = self.sized(public, total, allot.promise)
         allots = self._allots(public, allot, layout, asked)
-        streams = rng.spawn(len(layout.strata))
-        programs = {
-            s: program(self._inner(layout, s), self._public(public, s, weights), allots[s], stream)
-            for s, stream in zip(layout.strata, streams, strict=True)
-        }
-        return (yield from split(programs)), weights
+        inner = self._inner(layout)
+        return {
+            s: Given(inner(s), self._public(public, s, weights), allots[s], weights.shares[s]) for s in layout.strata
+        }, weights
 
     def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:
         return public.within(stratum, weights.shares[stratum], exact=self.weights.exact)
 
-    def _inner(self, layout: Layout, stratum: Stratum) -> Mechanism[Any]:
-        return make(ONE_WAY, {}) if layout.plainly(stratum) else self.inner
+    def _inner(self, layout: Layout) -> Callable[[Stratum], Mechanism[Any]]:
+        """What is fitted in each stratum."""
+        plain = make(ONE_WAY, {})
+        return lambda stratum: plain if layout.plainly(stratum) else self.inner
 
     @once
     def _prices(self, public: Public, budget: Budget) -> dict[Stratum, Allotment]:
         """What each stratum would spend of its own budget."""
         layout = self.strata(public, budget)
-        return {
-            s: self._inner(layout, s).price(
-                self._public(public, s, layout.resolved), replace(budget, epsilon=layout.epsilons[s])
-            )
-            for s in layout.strata
-        }
+        found: dict[Hashable, Allotment] = {}
+        inner = self._inner(layout)
+
+        def price(stratum: Stratum) -> Allotment:
+            how, epsilon = inner(stratum), layout.epsilons[stratum]
+            inside = self._public(public, stratum, layout.resolved)
+            key = id(how), inside, epsilon
+            if key not in found:
+                found[key] = how.price(inside, replace(budget, epsilon=epsilon))
+            return found[key]
+
+        return {stratum: price(stratum) for stratum in layout.strata}
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
         """What each stratum may spend, once everybody has paid for the counts."""

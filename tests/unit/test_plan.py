@@ -10,7 +10,7 @@ from stratsynth.adapters import Independent
 import stratsynth as ss
 from helpers.command import complaint, stratsynth
 from stratsynth.planning import plan
-from stratsynth.planning.foresee import NOISE_SIZE
+from stratsynth.planning.stratum import NOISE_SIZE
 from stratsynth.planning.text import describe
 
 SCHEMA = ss.Schema(
@@ -108,3 +108,21 @@ def test_the_picture_is_drawn_once(recipe, tmp_path):
 def test_a_plan_needs_a_declared_size(recipe, tmp_path):
     recipe.write_text(recipe.read_text().replace("declared_size = 10000", ""))
     assert "declared_size" in complaint(stratsynth("plan", recipe, cwd=tmp_path), 2)
+
+
+def test_a_plan_of_many_strata_lists_its_ends_and_counts_the_rest():
+    levels = tuple(f"{number:03}" for number in range(300))
+    schema = ss.Schema({"AREA": ss.Categorical(levels=levels), **SCHEMA.columns})
+    shares = pd.DataFrame({"AREA": levels, "share": [(number + 1) / 45_150 for number in range(300)]})
+    foreseen = plan(
+        ss.Stratified(Independent(), ["AREA"], ss.Weights.public(shares, citation="made up")),
+        schema, BUDGET, declared_size=10_000,
+    )  # fmt: skip
+    text = describe(foreseen)
+    assert len(text.splitlines()) < 100
+    assert "... 240 strata between" in text
+    assert {"299", "260", "019", "000"} <= {line.split()[0] for line in text.splitlines() if line}
+    counted = [int(line.split()[0]) for line in text.splitlines() if " strata: " in line]
+    assert sum(counted) == 300
+    assert len(foreseen.to_dict()["strata"]) == 300
+    assert "The largest 200 of 300 strata" in foreseen._repr_html_()

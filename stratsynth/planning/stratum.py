@@ -1,0 +1,253 @@
+"""What one stratum will be asked, and how noisy the answers will be.
+
+Expected errors are those of the noise alone: the mean size of the noise in a cell, sigma sqrt(2 / pi), relative to the
+cell's mean count, which is the public size over the number of cells; over several tables of a kind, the median. Where a
+stratum is asked for no table of k columns but for larger ones, its k-way counts are sums over their cells, each from
+the best table for it. A stratum that starts from a model of everybody has that model's error where it measures nothing
+of a kind.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from statistics import median
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from stratsynth.accounting.charges import Spending
+from stratsynth.accounting.prices import prices
+from stratsynth.planning.rehearsal import size_of
+from stratsynth.strata import StratumPath, label
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Prepared
+    from stratsynth.planning.rehearsal import Rehearsal
+    from stratsynth.questions.handler import Seen
+    from stratsynth.schema import Schema
+
+NOISE_SIZE = math.sqrt(2 / math.pi)
+"""The mean absolute value of Gaussian noise, in units of sigma."""
+_Table = tuple[tuple[str, ...], int, float]
+"""Columns, number of cells and sigma."""
+
+
+@dataclass(frozen=True)
+class StratumPlan:
+    """What one stratum will be asked, and how noisy the answers will be."""
+
+    stratum: str
+    """Its levels joined by `|`; empty for everybody."""
+    size: int
+    """Its public size in records: declared size times public share."""
+    size_low: int | None
+    size_high: int | None
+    """The bounds of its size, from those of its share; None where the source of the weights has none."""
+    one_way: bool
+    """Whether it is given one-way tables only, as a small group may be."""
+    epsilon: float | None
+    """What its own questions cost at the budget's delta, those asked of everybody included."""
+    questions: int
+    rounds: int
+    """The number of choices of what to measure; about that number, where the answers decide."""
+    tables: int
+    """Noisy tables it will release."""
+    sigma: float | None
+    """The median noise of a cell."""
+    oneway_error: float | None
+    """Expected relative error of a one-way count; None if nothing is asked that tells it."""
+    twoway_error: float | None
+    """Expected relative error of a two-way count; None if nothing is asked that tells it."""
+    megabytes: float
+    """Memory for exact and noisy answers."""
+    verdict: str
+    small: str
+    """Why the policy for small groups finds it small; empty where it does not."""
+
+
+class _Placed(Protocol):
+    """What is asked somewhere."""
+
+    @property
+    def path(self) -> StratumPath:
+        """Where."""
+
+
+T = TypeVar("T", bound=_Placed)
+
+
+class _Along(Generic[T]):
+    """What has a path, found by a path of at most one stratum without a look at all other strata's."""
+
+    def __init__(self, items: Iterable[T]) -> None:
+        """Sort the items by the first stratum of their paths."""
+        self._by: dict[StratumPath, list[tuple[int, T]]] = {}
+        for number, item in enumerate(items):
+            self._by.setdefault(item.path[:1], []).append((number, item))
+
+    def of(self, path: StratumPath) -> list[T]:
+        """The items of everybody and of the path and below it, in order; all of them for the empty path."""
+        among = [self._by.get((), []), self._by.get(path, [])] if path else self._by.values()
+        return [item for _, item in sorted(itertools.chain(*among), key=operator.itemgetter(0))]
+
+    @property
+    def everybody(self) -> list[T]:
+        """Those of the empty path."""
+        return [item for _, item in self._by.get((), [])]
+
+
+class Foreseen:
+    """A rehearsal by strata: what those have in common that are alike is worked out once."""
+
+    def __init__(self, prepared: Prepared, found: Rehearsal) -> None:
+        """Sort what was asked and charged."""
+        self._prepared = prepared
+        self._account = found.account
+        self._model = found.model
+        self._seen = _Along(found.answers.seen)
+        self._charges = _Along(found.account.spending.charges)
+        self._first = found.answers.first
+        self._known: dict[StratumPath, _Asked] = {}
+
+    def stratum(self, path: StratumPath) -> StratumPlan:
+        """The plan of a path of at most one stratum."""
+        first = self._first(path)
+        if first not in self._known:
+            self._known[first] = self._asked(first)
+        asked, prepared = self._known[first], self._prepared
+        layout, declared_size, size = prepared.strata, prepared.public.size or 0, size_of(path, prepared)
+        one, two = (_relative(noise, size) for noise in asked.noise)
+        pooled = bool(path) and self.pooled(path)
+        if pooled:  # what it does not measure stays as in everybody's model
+            whole = [_relative(noise, float(declared_size)) for noise in asked.whole]
+            one, two = (mine if mine is not None else theirs for mine, theirs in zip((one, two), whole, strict=True))
+        alone = not pooled and prepared.worst is not None and one is not None and not asked.chooses
+        own_words = _moved(one, asked.columns, self._free(path)) if pooled else ""
+        said = "" if self._model is None else self._model.foretell(path)
+        ends = layout.resolved.ranges[path[0]] if layout and path and layout.resolved.ranges else None
+        return StratumPlan(
+            label(path),
+            round(size),
+            None if ends is None else math.floor(declared_size * ends[0]),
+            None if ends is None else math.ceil(declared_size * ends[1]),
+            bool(layout and path and layout.plainly(path[0])),
+            asked.epsilon,
+            asked.questions,
+            asked.rounds,
+            asked.tables,
+            asked.sigma,
+            one,
+            two,
+            asked.megabytes,
+            said or own_words or verdict(one) + ("; columns alone, nothing of how they go together" if alone else ""),
+            layout.small.get(path[0], "") if layout and path else "",
+        )
+
+    def pooled(self, path: StratumPath) -> bool:
+        """Whether everybody together is asked for more than the sizes of the strata: there is a model to start from."""
+        return bool(path) and bool(self._everybody(path))
+
+    def _asked(self, path: StratumPath) -> _Asked:
+        """What is asked of a path, of everybody above it and of everybody below it."""
+        account, schema = self._account, self._prepared.public.schema
+        mine = self._seen.of(path)
+        below = [s for s in mine if s.path[: len(path)] == path]
+        own = Spending(account.budget.neighbours, self._charges.of(path))
+        spent = replace(account.allot, amount=float(own.spent()))
+        tables, whole = [table for s in below for table in s.cliques], self._everybody(path) if path else ()
+        return _Asked(
+            prices(own, account.budget, spent)[str(account.budget.neighbours)],
+            len(mine),
+            sum(s.kind == "choose" for s in below),
+            len(tables),
+            median(sigma for _, _, sigma in tables) if tables else None,
+            (_noise(tables, 1, schema), _noise(tables, 2, schema)),
+            (_noise(whole, 1, schema), _noise(whole, 2, schema)),
+            _megabytes(mine),
+            any(s.kind == "choose" for s in mine),
+            len({column for clique, _, _ in tables for column in clique}),
+        )
+
+    def _everybody(self, path: StratumPath) -> tuple[_Table, ...]:
+        """The tables of everybody's model."""
+        by = set(path[0].columns)
+        return tuple(table for s in self._seen.everybody for table in s.cliques if not set(table[0]) <= by)
+
+    def _free(self, path: StratumPath) -> int:
+        """The number of columns that do not define the stratum."""
+        return len([name for name in self._prepared.public.schema.names if not path or name not in path[0].columns])
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What strata have in common that are alike; the fields are those of `StratumPlan`, but for the last ones."""
+
+    epsilon: float | None
+    questions: int
+    rounds: int
+    tables: int
+    sigma: float | None
+    noise: tuple[float | None, float | None]
+    """The expected errors of one-way and two-way counts, times the stratum's size."""
+    whole: tuple[float | None, float | None]
+    """Those of everybody's model, where there is one, times everybody's number."""
+    megabytes: float
+    chooses: bool
+    """Whether it, or everybody above it, is asked to choose."""
+    columns: int
+    """The number of columns that it measures."""
+
+
+def _moved(error: float | None, measured: int, columns: int) -> str:
+    """The verdict on a stratum that starts from a model of everybody."""
+    if not measured:
+        return "as everybody: too small to measure how it differs"
+    return f"{verdict(error)}; about {measured} of {columns} columns measured here, others as everybody"
+
+
+def _megabytes(seen: Sequence[Seen]) -> float:
+    """Exact and noisy tables; those of candidates are kept from round to round, beside the model's of one round."""
+    candidates = {item for s in seen for item in s.candidates}
+    cells = 2 * sum(n for s in seen for _, n, _ in s.cliques) + sum(n for _, n in candidates)
+    return 8 * (cells + max((s.cells for s in seen if s.candidates), default=0)) / 2**20
+
+
+def _noise(tables: Sequence[_Table], k: int, schema: Schema) -> float | None:
+    """The median, over tables of k columns, of the noise in a cell relative to its mean count, times the people.
+
+    Without such tables, over the sets of k columns within larger ones: a count there is a sum of cells.
+    """
+    own = [NOISE_SIZE * sigma * cells for clique, cells, sigma in tables if len(clique) == k]
+    if not own:
+        summed: dict[tuple[str, ...], float] = {}
+        for clique, cells, sigma in tables:
+            for part in combinations(sorted(clique), k):
+                inside = min(cells, math.prod(schema.size(name) for name in part))
+                noise = NOISE_SIZE * sigma * math.sqrt(cells * inside)
+                summed[part] = min(noise, summed.get(part, math.inf))
+        own = list(summed.values())
+    return median(own) if own else None
+
+
+def _relative(noise: float | None, size: float) -> float | None:
+    """What `_noise` found, for that many people."""
+    if noise is None:
+        return None
+    return noise / size if size > 0 else math.inf
+
+
+def verdict(error: float | None) -> str:
+    """In words, what one-way counts of a stratum are good for."""
+    if error is None:
+        return "no one-way tables: see the mechanism"
+    for most, words in (
+        (0.03, "good"),
+        (0.1, "fair: margins hold, details blur"),
+        (0.5, "poor: only large levels show"),
+    ):
+        if error <= most:
+            return words
+    return "noise: too small on its own; merge it, or spend more"
