@@ -28,12 +28,14 @@ from stratsynth.planning.rehearsal import rehearse, size_of
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.schema.weight_names import weight_warnings
 from stratsynth.strata import StratumPath, label
+from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
     from stratsynth.accounting.charges import Charge
     from stratsynth.questions.handler import Seen
     from stratsynth.schema import Schema
+    from stratsynth.weights import Weights
 
 NOISE_SIZE = math.sqrt(2 / math.pi)
 """The mean absolute value of Gaussian noise, in units of sigma."""
@@ -159,6 +161,7 @@ def plan(
     declared_size: int,
     engine: str = "auto",
     prior: PriorSource | None = None,
+    weights: Weights | None = None,
 ) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
@@ -169,6 +172,7 @@ def plan(
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
         prior: What the fit would start from: a `Prior`. Its rows, which are public, are read.
+        weights: Public shares of groups that are no strata, as for `fit`.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -176,7 +180,8 @@ def plan(
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
-    prepared = prepare(mechanism, schema, budget, declared_size, prior)
+    how = mechanism if weights is None else Weighted(mechanism, weights)
+    prepared = prepare(how, schema, budget, declared_size, prior)
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, model = found.account, found.answers, found.model
@@ -197,7 +202,7 @@ def plan(
             _stratum(path, prepared, seen, charges, account, "" if model is None else model.foretell(path))
             for path in paths
         ),
-        layout.weights.describe() if layout else {"source": "none", "citation": None},
+        _weights(prepared),
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
         {"small": layout.declared.small, "threshold": layout.declared.threshold}
@@ -218,6 +223,14 @@ def plan(
         prior=_prior(prepared),
         warnings=tuple(weight_warnings(schema)),
     )
+
+
+def _weights(prepared: Prepared) -> dict[str, Any]:
+    """Where shares come from, of strata or, with `by`, of groups that are none."""
+    layout = prepared.drawn
+    if layout is None:
+        return {"source": "none", "citation": None}
+    return {**layout.weights.describe(), **({} if prepared.strata is not None else {"by": list(layout.by)})}
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
