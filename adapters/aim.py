@@ -56,6 +56,7 @@ class AIM(Poolable[Graphical]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -94,6 +95,12 @@ class AIM(Poolable[Graphical]):
             )
         check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
+        for known in public.known:
+            if known.shares.size > self.model_cells:
+                raise Unsupported(
+                    f"aim: the public table of {', '.join(known.clique)} has {known.shares.size:,} cells; model_cells "
+                    f"is {self.model_cells:,}."
+                )
         if ones > self.model_cells:
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
         return budget.zcdp()
@@ -103,13 +110,13 @@ class AIM(Poolable[Graphical]):
         schema = public.schema
         own = GraphicalLearner(
             schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
-            iterations=self.iterations, engine=self.engine,
+            iterations=self.iterations, engine=self.engine, published=public.known,
         )  # fmt: skip
         learner = arbitrated(own, public)
         # Algorithm 3: measure every column, and fit the first model
         first = self._first(public, allot.rho)
-        if schema.names:
-            learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=first))))
+        if public.asked:
+            learner.tables.extend(map(Measured.of, (yield from counts(public.asked, rho=first))))
         if first < allot.rho:
             people = learner.total if public.size is None else float(public.size)
             yield from learner.fit()
@@ -119,15 +126,15 @@ class AIM(Poolable[Graphical]):
                 rounds=self._rounds(public, people, allot.rho), neighbours=public.neighbours,
             )  # fmt: skip
             if left:  # all that this stratum can still learn is its columns
-                learner.tables.extend(map(Measured.of, (yield from counts(schema.oneways, rho=down(left)))))
+                learner.tables.extend(map(Measured.of, (yield from counts(public.asked, rho=down(left)))))
         yield from learner.fit(last=True)
         return learner
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[None]:
         """The questions of an ordinary fit, without its fits and with made-up choices: what a plan goes by."""
         first = self._first(public, allot.rho)
-        if public.schema.names:
-            yield from counts(public.schema.oneways, rho=first)
+        if public.asked:
+            yield from counts(public.asked, rho=first)
         rounds, left = self._rounds(public, public.size or 0, allot.rho), Fraction(allot.rho) - Fraction(first)
         yield from usual_questions(public.schema, self._starters(public, allot.rho), rho=left, rounds=rounds, rng=rng)
 
@@ -146,10 +153,11 @@ class AIM(Poolable[Graphical]):
 
     @once
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
-        """How much each candidate matters: whatever is small enough of the workload's parts."""
+        """How much each candidate matters: what is small enough of the workload's parts, and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         every = self._workload.parts(public.schema.names)
-        return {clique: weight for clique, weight in every.items() if public.schema.cells(clique) <= most}
+        small = {clique: weight for clique, weight in every.items() if public.schema.cells(clique) <= most}
+        return {clique: weight for clique, weight in small.items() if not public.told(clique)}
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from stratsynth.adapters.shared.fit_inputs import records
+from stratsynth.adapters.shared.known import told_columns
 from stratsynth.adapters.tilted import tilted_to
 
 from stratsynth.errors import MechanismError, ReleaseError
@@ -37,6 +39,7 @@ class Independent(Mechanism[TableModel]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""
@@ -45,9 +48,10 @@ class Independent(Mechanism[TableModel]):
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
         """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
         schema = public.schema
-        tables = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
+        tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         tilted = yield from tilted_to(tables, public)
-        return Product.of(schema, tables) if tilted is None else tilted.model
+        told = told_columns(public, tables, records(tables, public.size))
+        return Product.of(schema, (*tables, *told)) if tilted is None else tilted.model
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,14 @@ class Product(TableModel):
             drawn = np.searchsorted(cumulated, rng.random(n) * cumulated[-1], side="right")
             rows[column] = possible[np.minimum(drawn, possible.size - 1)]  # a product may round up to the total
         return rows
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Product:
+        """The other columns as they are; one of several levels keeps these, evenly where they had nothing."""
+        found = {}
+        for name in schema.names:
+            some = self.probabilities[name][list(levels.get(name, range(schema.size(name))))]
+            found[name] = some / some.sum() if some.sum() > 0 else np.full(some.size, 1 / some.size)
+        return Product(schema, found)
 
     def redrawn(
         self, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator

@@ -23,6 +23,7 @@ from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.graphical import GraphicalLearner
+from stratsynth.adapters.shared.known import told_columns
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -66,6 +66,7 @@ class MST(Poolable[Graphical]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0
@@ -102,21 +103,23 @@ class MST(Poolable[Graphical]):
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure, choose, measure, fit."""
         schema = public.schema
-        ones, twos = yield from self._measured(public, allot, rehearsed=False)
+        paid, twos = yield from self._measured(public, allot, rehearsed=False)
+        total = records(paid, public.size)
+        ones = (*paid, *told_columns(public, paid, total))
         # in place of the paper's compression, which merges rare levels
-        tables = (*(Measured.of(t) for t in ones), *_without_rare(twos, ones, self.rare))
+        tables = (*(Measured.of(t) for t in paid), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        rules, held = held_together(forbidden(schema), sizes, [table.clique for table in twos])
+        measured = [*(known.clique for known in public.known), *(table.clique for table in twos)]
+        rules, held = held_together(forbidden(schema), sizes, measured)
         tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
-        total = records(ones, public.size)
         own = GraphicalLearner(
             schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
-            iterations=self.iterations,
+            iterations=self.iterations, published=tuple(known for known in public.known if known.clique in held),
         )  # fmt: skip
-        arbiter = yield from against(own, public, len(ones), lambda pairs: _apart(pairs, ones))
+        arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
         if arbiter is not None:
             return arbiter
-        problem = Problem(sizes, tables, total, rules, prior=self.prior, iterations=self.iterations)
+        problem = Problem(sizes, tuple(own.taken_in), total, rules, prior=self.prior, iterations=self.iterations)
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
@@ -134,9 +137,9 @@ class MST(Poolable[Graphical]):
         """The paper's three steps, a third of rho each: measure columns, select a tree of pairs, measure the pairs."""
         schema = public.schema
         if len(schema.names) < 2:
-            return (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else (), ()
-        ones = yield from counts(schema.oneways, rho=allot.rho / 3)
-        tree = yield from _tree(schema, ones, records(ones, public.size), allot.rho / 3, rehearsed=rehearsed)
+            return (yield from counts(public.asked, rho=allot.rho)) if public.asked else (), ()
+        ones = yield from counts(public.asked, rho=allot.rho / 3)
+        tree = yield from _tree(public, ones, allot.rho / 3, rehearsed=rehearsed)
         return ones, (yield from counts(tree, rho=allot.rho / 3))
 
     def candidates(self, public: Public, rho: float) -> Mapping[Clique, float]:
@@ -161,17 +164,22 @@ LEFT_OUT = Solver(_left_out)
 """Stands for the fits of models in a rehearsal, which counts them."""
 
 
-def _tree(
-    schema: Schema, ones: Sequence[NoisyTable], total: float, rho: float, *, rehearsed: bool
-) -> Program[tuple[Clique, ...]]:
-    """Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` leaves most candidates out."""
-    share = {table.clique[0]: _distribution(table) for table in ones}
+def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:
+    """Kruskal's algorithm, each edge drawn by the exponential mechanism; `rehearsed` leaves most candidates out.
+
+    The columns of a public table are joined already.
+    """
+    schema, total = public.schema, records(paid, public.size)
+    share = {table.clique[0]: _distribution(table) for table in (*paid, *told_columns(public, paid, total))}
     candidates = [
         Distance((a, b), total * np.multiply.outer(share[a], share[b])) for a, b in combinations(schema.names, 2)
     ]
     part = {name: i for i, name in enumerate(schema.names)}
+    for known in (known for known in public.known if known.certain):
+        joined = {part[name] for name in known.clique}
+        part = {name: min(joined) if number in joined else number for name, number in part.items()}
     chosen: list[Clique] = []
-    steps = len(schema.names) - 1
+    steps = len(set(part.values())) - 1
     for _ in range(steps):
         # the exponential mechanism over the pairs that join two components; each of the d - 1 draws costs the same
         joining = [score for score in candidates if part[score.clique[0]] != part[score.clique[1]]]

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stratsynth.release.sensitivity import weight_sensitivity
     from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal
     from stratsynth.strata.groups import Groups
-    from stratsynth.stratified import Stratified
+    from stratsynth.stratified import Stratified, Weighted
     from stratsynth.synthesizing import synthesize
     from stratsynth.verifying import verify
     from stratsynth.weights import Weights
@@ -61,6 +61,7 @@ _HOME = {
     "StratumBudgets": "layout.budgets",
     "Stratified": "stratified",
     "Temporal": "schema",
+    "Weighted": "stratified",
     "Weights": "weights",
     "fit": "fitting",
     "open_table": "data.table",
@@ -85,6 +86,7 @@ __all__ = [
     "StratsynthError",
     "StratumBudgets",
     "Temporal",
+    "Weighted",
     "Weights",
     "census",
     "fit",

@@ -18,6 +18,7 @@ from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
 from stratsynth.progress import bar, wanted
+from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
     from stratsynth.driver.lockstep import Asked
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from stratsynth.priors import Prior
     from stratsynth.questions import Answer
     from stratsynth.release import Release
+    from stratsynth.weights import Weights
 
 
 def fit(
@@ -39,6 +41,7 @@ def fit(
     workers: Workers = 1,
     progress: bool | None = None,
     prior: Prior | None = None,
+    weights: Weights | None = None,
 ) -> Release:
     """Spend a budget on a table and return a release.
 
@@ -60,6 +63,8 @@ def fit(
         progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
         prior: What is public already, such as last year's file: see `Prior`. The fit starts from it, and leaves it
             where paid answers disagree.
+        weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
+            strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
 
     Returns:
         The release: a model, its certificate and its measurements.
@@ -69,6 +74,8 @@ def fit(
         BudgetRefused: What the ledger has not enough left for. Nothing was read.
         StratsynthError: What failed after a charge, which stands.
     """
+    if weights is not None:
+        mechanism = Weighted(mechanism, weights)
     if not wanted(progress):
         with fitted(
             mechanism, table, budget, seed=seed, entropy=entropy, workers=workers, prior=prior

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
@@ -109,6 +109,13 @@ class Graphical(TableModel):
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
+
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
+        """The model conditioned on these levels."""
+        from stratsynth.adapters.engine.condition import condition
+
+        solution = Solution(self.tree, self.potentials, self.total, self.objective, self.steps)
+        return Graphical.of(schema, condition(solution, levels))
 
     def state(self) -> State:
         """Cliques as facts, potentials as arrays."""

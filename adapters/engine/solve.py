@@ -41,7 +41,8 @@ class Measured:
     """A noisy table as the fit sees it: its cells, and which of them count."""
 
     clique: Clique
-    values: NDArray[np.int64]
+    values: NDArray[np.int64] | Floats
+    """Noisy counts; of a table that is public, numbers of records that need not be whole."""
     sigma: float
     counted: NDArray[np.bool_] | None = None
     """The cells that are fitted; all of them when not given."""

@@ -18,6 +18,7 @@ from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.adapters.fixed.split import POWERS, split
 from stratsynth.adapters.shared.fit_inputs import held_together, records
+from stratsynth.adapters.shared.known import believed
 
 from stratsynth.checks import is_list, is_texts, number, one_of, said, whole
 from stratsynth.errors import Unsupported, UsageError
@@ -41,6 +42,7 @@ class Fixed(Mechanism[Graphical]):
     returns: ClassVar[Returns] = Returns.ROWS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
+    takes_known: ClassVar[bool] = True
     tables: Sequence[Sequence[str]] = ()
     """The columns of each table; every column by itself when none is declared. In a stratum the columns that define
     it are left out of them."""
@@ -97,24 +99,29 @@ class Fixed(Mechanism[Graphical]):
         tables = (yield from counts(cliques, rho=allot.rho, weights=weights)) if cliques else ()
         total = records(tables, public.size)
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        held = self._held(sizes, sorted(cliques, key=lambda clique: -wanted[clique]))
+        public_tables = tuple(known.clique for known in public.known)
+        held = self._held(sizes, (*public_tables, *sorted(cliques, key=lambda clique: -wanted[clique])))
         rules, kept = held_together(forbidden(schema), sizes, held)
-        fitted = tuple(Measured.of(table) for table in tables if table.clique in kept)
-        problem = Problem(sizes, fitted, total, rules, prior=self.prior, iterations=self.iterations)
+        fitted = [Measured.of(table) for table in tables if table.clique in kept]
+        known = believed([one for one in public.known if one.clique in kept], fitted, total)
+        problem = Problem(sizes, (*known, *fitted), total, rules, prior=self.prior, iterations=self.iterations)
         solution = yield from work(engine("numpy"), problem)
         return Graphical.of(schema, solution)
 
     def _asked(self, public: Public) -> Mapping[Clique, float]:
-        """The tables as they are here, each with its importance; those that become alike are one."""
+        """The tables as they are here, each with its importance; those that become alike are one.
+
+        What is public is not asked.
+        """
         schema = public.schema
         declared = self.tables or list(schema.oneways)
         found: dict[Clique, float] = {}
         for table, importance in zip(declared, self.importance or (1.0,) * len(declared), strict=True):
             clique = tuple(name for name in schema.names if name in table)
-            if clique:
+            if clique and not public.told(clique):
                 found[clique] = found.get(clique, 0.0) + importance
         if not found and schema.names:  # the number of records, by the smallest table there is
-            return {(min(schema.names, key=schema.size),): 1.0}
+            return {min(public.asked or schema.oneways, key=schema.cells): 1.0}
         return found
 
     def _held(self, sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> tuple[Clique, ...]:

@@ -29,6 +29,7 @@ from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.shared.fit_inputs import records
+from stratsynth.adapters.shared.known import told_columns
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
@@ -73,6 +74,7 @@ class GEM(Poolable[ProductMixture]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     merges: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
+    takes_known: ClassVar[bool] = True
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)
@@ -117,6 +119,11 @@ class GEM(Poolable[ProductMixture]):
         schema = public.schema
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
+        for known in public.known:
+            if self.components * known.shares.size > MOST_JOINT * max(known.shares.shape):
+                raise Unsupported(
+                    f"gem: the public table of {', '.join(known.clique)} is too large for {self.components} components."
+                )
         numbers = self.components * sum(schema.size(name) for name in schema.names)
         if numbers > MOST_NUMBERS:
             raise Unsupported(
@@ -129,16 +136,19 @@ class GEM(Poolable[ProductMixture]):
         """Measure all columns; then choose, measure and train in rounds."""
         schema, rho = public.schema, Fraction(allot.rho)
         first = allot.rho * FIRST if self._rounds(public, allot.rho, public.size) else allot.rho
-        ones = (yield from counts(schema.oneways, rho=first)) if schema.names else ()
+        ones = (yield from counts(public.asked, rho=first)) if public.asked else ()
         total = records(ones, public.size)
         left = rho - Fraction(first)
         rounds = self._rounds(public, allot.rho, public.size or total) if left else 0
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
-            ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
+            ones = (*ones, *(yield from counts(public.asked, rho=down(left))))
+        every = (*ones, *told_columns(public, ones, total))
         if not rounds:
             tilted = yield from tilted_to(ones, public, total)
-            return self._independent(schema, ones, total, rng) if tilted is None else tilted
-        learner = arbitrated(self._learner(schema, ones, total, rng), public)
+            return self._independent(schema, every, total, rng) if tilted is None else tilted
+        own = self._learner(schema, every, total, rng)
+        own.published = public.known
+        learner = arbitrated(own, public)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
         # the paper's adaptive measurements, a round each: update the generator, select by the largest error, measure
@@ -162,8 +172,8 @@ class GEM(Poolable[ProductMixture]):
         schema, every = public.schema, self.candidate_weights(public)
         rounds = self._rounds(public, allot.rho, public.size)
         first = allot.rho * FIRST if rounds else allot.rho
-        if schema.names:
-            yield from counts(schema.oneways, rho=first)
+        if public.asked:
+            yield from counts(public.asked, rho=first)
         scores = [Distance(c, np.zeros(schema.shape(c)), weight, norm="largest") for c, weight in every.items()]
         for choosing, measuring in _prices(Fraction(allot.rho) - Fraction(first), rounds):
             yield from choose(scores, rho=choosing)
@@ -204,7 +214,7 @@ class GEM(Poolable[ProductMixture]):
 
     @once
     def candidate_weights(self, public: Public, fewest: int = 2) -> Mapping[Clique, float]:
-        """How much each candidate matters: the workload's parts of `fewest` columns or more, small enough to fit."""
+        """How much each candidate matters: the workload's parts of `fewest` columns or more, small and not public."""
         schema = public.schema
         every = self._workload.parts(schema.names)
         place = {name: i for i, name in enumerate(schema.names)}
@@ -215,6 +225,7 @@ class GEM(Poolable[ProductMixture]):
             if len(clique) >= fewest
             and schema.cells(clique) <= MOST_CELLS
             and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
+            and not public.told(clique)
         }
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:

@@ -30,11 +30,11 @@ from stratsynth.accounting.budget import Currency
 from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, Public, make, once
-from stratsynth.models import Model, combine
 from stratsynth.questions import Choose, Counts, Program, Question, Split, Work
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified import Groupwise, Stratified
+from stratsynth.stratified import Groupwise, Stratified, drawn_by, known_shares
 from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
@@ -136,7 +136,8 @@ class Pooled(Groupwise[Any]):
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:
-            return self._drawn_by_weights(public, allot, (yield from self.inner.learned(public, allot, rng)))
+            everybody = yield from self.inner.learned(self._everybody(public), allot, rng)
+            return drawn_by(public.schema, self.strata(public, allot.promise), everybody.given)
         first, second = rng.spawn(2)
         pooled, rest = self._divide(public, allot)
         everybody = yield from self.inner.learned(self._everybody(public), pooled, first)
@@ -171,16 +172,14 @@ class Pooled(Groupwise[Any]):
 
     @once
     def _everybody(self, public: Public) -> Public:
-        """What is known of everybody. The strata's columns are left out, unless nothing else will tell them apart."""
-        if self.share == 1:
-            return public
-        return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))
+        """What is known of everybody. The strata's columns are left out, unless nothing else will tell them apart.
 
-    def _drawn_by_weights(self, public: Public, allot: Allotment, everybody: Learner[Any]) -> Model:
-        layout, schema = self.strata(public, allot.promise), public.schema
-        parts = {}
-        for stratum in layout.strata:
-            levels = {column: [schema.index(column, level) for level in some] for column, some in stratum.items}
-            inside = public.within(stratum, layout.shares[stratum]).schema
-            parts[stratum] = everybody.given(inside, levels)
-        return combine(schema, parts, layout.resolved)
+        Then their shares, which rows are drawn by, are known.
+        """
+        if self.share == 1:
+            if not self.inner.takes_known or set(self.by) == set(public.schema.names):
+                return public
+            groups = Groups(self.groups.merge, self.groups.bands)  # small ones are merged when rows are drawn
+            layout = lay_out(public.schema, self.by, groups, self.weights, None, public.size, 1.0)
+            return replace(public, known=known_shares(public.schema, layout))
+        return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))

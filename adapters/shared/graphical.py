@@ -74,7 +74,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
         problem = Problem(
-            self._sizes, tuple(self.tables), self.total, self._rules,
+            self._sizes, tuple(self.taken_in), self.total, self._rules,
             base=self.base, start=self.solution, prior=self.prior, iterations=steps,
         )  # fmt: skip
         self.solution = yield from work(engine(by), problem)
@@ -85,7 +85,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
-        held = {table.clique for table in self.tables} | set(self._rules)
+        held = {known.clique for known in self.published} | {table.clique for table in self.tables} | set(self._rules)
         if self.base is not None:
             held |= set(self.base.tree.cliques)
         inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []

@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.fit_inputs import records
+from stratsynth.adapters.shared.known import believed
 
 from stratsynth.questions import Clique, Program
 
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
+    from stratsynth.mechanisms.known import Known
     from stratsynth.schema import Schema
 
 M = TypeVar("M")
@@ -33,11 +35,18 @@ class Learner(ABC, Generic[M]):
     """The number of records where it is estimated once for all fits; None where each new table improves it."""
     tables: list[Measured] = field(default_factory=list)
     """What was measured, in order."""
+    published: tuple[Known, ...] = ()
+    """What is public already."""
 
     @property
     def total(self) -> float:
         """The number of records, as far as it is known."""
         return records(self.tables, self.size) if self.settled is None else self.settled
+
+    @property
+    def taken_in(self) -> list[Measured]:
+        """All tables that a fit is to meet: those that are public, then those that were measured."""
+        return [*believed(self.published, self.tables, self.total), *self.tables]
 
     @property
     @abstractmethod

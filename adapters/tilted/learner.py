@@ -43,6 +43,7 @@ class TiltedLearner(Learner[TiltedRows]):
     weights: NDArray[np.float64] = field(init=False)
     """What each row weighs now."""
     _aims: list[Aim] = field(default_factory=list, init=False)
+    _places: list[NDArray[np.intp]] = field(default_factory=list, init=False)
     _numbers: NDArray[np.float64] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -56,13 +57,9 @@ class TiltedLearner(Learner[TiltedRows]):
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
         return cls(
-            schema=public.schema,
-            codes=codes,
-            base=rows.weights / rows.people,
-            people=rows.people,
-            lent=rows.lent,
-            **given,
-        )
+            schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people, lent=rows.lent,
+            published=public.known, **given,
+        )  # fmt: skip
 
     @property
     def model(self) -> TiltedRows:
@@ -84,7 +81,7 @@ class TiltedLearner(Learner[TiltedRows]):
             values = table.values.ravel().astype(np.float64)
             self._aims.append(Aim(cells(self.schema, self.codes, table.clique), values, spread, counted))
         steps = LAST_STEPS if last else ROUND_STEPS
-        problem = Tilt(self.base, tuple(self._aims), self.total, self._numbers, steps)
+        problem = Tilt(self.base, (*self._public(), *self._aims), self.total, self._numbers, steps)
         found = yield from work(TILTER, problem)
         self.weights, self._numbers = found.weights, found.numbers
 
@@ -99,6 +96,16 @@ class TiltedLearner(Learner[TiltedRows]):
             self.base = self.base.copy()
             self.base[lent] = found.weights * self.base[lent].sum()
             self.weights = self.base
+
+    def _public(self) -> list[Aim]:
+        """What is public: it is not the prior that it is weighed against."""
+        tables = self.taken_in[: len(self.published)]
+        if len(self._places) < len(tables):
+            self._places = [cells(self.schema, self.codes, table.clique) for table in tables]
+        return [
+            Aim(place, t.values.ravel().astype(np.float64), t.sigma)
+            for place, t in zip(self._places, tables, strict=True)
+        ]
 
     def _trust(self, table: Measured) -> float:
         """For how many people's word the prior counts in a table, by the table's paid answer.

@@ -51,7 +51,7 @@ from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified import Groupwise
+from stratsynth.stratified import Groupwise, Weighted
 from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights
 from stratsynth.weights.table import ShareTable
@@ -224,7 +224,10 @@ class Grid:
     def how(self, cell: Cell) -> Mechanism[Any]:
         """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored."""
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
-        return built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
+        how = built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
+        if self.recipe.strata is not None or self.recipe.weights is None or not how.takes_known:
+            return how
+        return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 
     def prior(self, cell: Cell) -> Prior | None:
         """What the cell's fit starts from."""

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
+from stratsynth.mechanisms.known import Known
 from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.base import Returns
 from stratsynth.questions import Program, Question, Raw
@@ -52,12 +53,23 @@ class Public:
     """Whether `size` is the declared size times exact shares: those of a sample or of noisy counts are not."""
     prior: PriorRows | None = None
     """Public rows that the fit starts from: last year's, say. None without a prior."""
+    known: tuple[Known, ...] = ()
+    """Tables that are public already, such as groups' shares: nothing is to be spent on them."""
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     """What has been worked out from these facts; see `once`."""
 
     def __getstate__(self) -> dict[str, Any]:
         """A copy keeps nothing: what is kept goes by the identity of settings, which a copy has not."""
         return {**vars(self), "_kept": {}}
+
+    def told(self, clique: Iterable[str]) -> bool:
+        """Whether a known table that is certain says already what a table of these columns would."""
+        return any(known.certain and known.tells(clique) for known in self.known)
+
+    @property
+    def asked(self) -> tuple[tuple[str], ...]:
+        """Every column that is not told, by itself: what a mechanism that counts columns asks for."""
+        return tuple(clique for clique in self.schema.oneways if not self.told(clique))
 
     def within(self, stratum: Stratum, share: float, *, exact: bool = True) -> Public:
         """What is known of one stratum that has this share of all records.
@@ -170,6 +182,11 @@ class Mechanism(ABC, Generic[R_co]):
         return False
 
     @property
+    def takes_known(self) -> bool:
+        """Whether it takes `Public.known` for granted, and asks nothing of it: `weights` are refused otherwise."""
+        return False
+
+    @property
     def public_rows_only(self) -> bool:
         """Whether it makes no claim of privacy at all, so that a fit of rows not declared public is refused."""
         return False
@@ -177,6 +194,10 @@ class Mechanism(ABC, Generic[R_co]):
     def strata(self, public: Public, budget: Budget) -> Layout | None:
         """The strata it asks, from public facts; None for everybody together. Strata not among these are refused."""
         return None
+
+    def drawn(self, public: Public, budget: Budget) -> Layout | None:
+        """The groups by whose shares rows are drawn; by default its strata."""
+        return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:
         """The same mechanism, with the epsilons that its settings name as parts of this one, to be scaled with it."""

@@ -85,6 +85,11 @@ class Prepared:
         """The strata that the mechanism declares; None for everybody together."""
         return self.mechanism.strata(self.public, self.budget)
 
+    @cached_property
+    def drawn(self) -> Layout | None:
+        """The groups by whose shares rows are drawn, strata or not; None where nothing is said of any."""
+        return self.mechanism.drawn(self.public, self.budget)
+
     @property
     def unprotected(self) -> list[str]:
         """All that is disclosed without noise; the public columns whether or not the mechanism takes them."""

@@ -179,6 +179,15 @@ class TableModel(Model):
 
         return Mixture(schema, dict(parts), dict(weights.shares))
 
+    def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TableModel:
+        """What it says of the rows whose columns have some levels; a refusal by default.
+
+        Args:
+            schema: The columns that vary among these rows, merged ones with the merged levels alone.
+            levels: For each column of the condition, the numbers of its levels.
+        """
+        raise MechanismError(f"{self.kind}: this model does not say what it knows of a group.")
+
     def counted(self, n: int, rng: Generator, where: Where, moved: Moved) -> Codes:
         """As `sample`; a model made of strata counts in `moved` what the rules moved in each."""
         return self.sample(n, rng, where)

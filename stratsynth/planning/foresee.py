@@ -19,10 +19,12 @@ from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.schema.weight_names import weight_warnings
+from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
+    from stratsynth.weights import Weights
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,7 @@ def plan(
     declared_size: int,
     engine: str = "auto",
     prior: PriorSource | None = None,
+    weights: Weights | None = None,
 ) -> Plan:
     """Run a mechanism on simulated answers. Reads no data and spends nothing.
 
@@ -122,6 +125,7 @@ def plan(
         declared_size: About how many records there are; where they have weights, the weights' total.
         engine: What would hold the rows, as for `open_table`; `auto` decides as it does for a file.
         prior: What the fit would start from: a `Prior`. Its rows, which are public, are read.
+        weights: Public shares of groups that are no strata, as for `fit`.
 
     Returns:
         Noise, expected error and a verdict for each stratum, and what would be charged.
@@ -129,7 +133,8 @@ def plan(
     Raises:
         UsageError: Whatever a fit would refuse of schema, budget and settings.
     """
-    prepared = prepare(mechanism, schema, budget, declared_size, prior)
+    how = mechanism if weights is None else Weighted(mechanism, weights)
+    prepared = prepare(how, schema, budget, declared_size, prior)
     budget = prepared.budget
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, strata = found.account, found.answers, Foreseen(prepared, found)
@@ -146,7 +151,7 @@ def plan(
         allot.amount,
         prices(spending, budget, allot, prepared.worst),
         tuple(strata.stratum(path) for path in paths),
-        layout.weights.describe() if layout else {"source": "none", "citation": None},
+        _weights(prepared),
         noise[0][2] if noise else None,
         tuple(layout.merged()) if layout else (),
         {"small": layout.declared.small, "threshold": layout.declared.threshold}
@@ -167,6 +172,14 @@ def plan(
         prior=_prior(prepared),
         warnings=tuple(weight_warnings(schema)),
     )
+
+
+def _weights(prepared: Prepared) -> dict[str, Any]:
+    """Where shares come from, of strata or, with `by`, of groups that are none."""
+    layout = prepared.drawn
+    if layout is None:
+        return {"source": "none", "citation": None}
+    return {**layout.weights.describe(), **({} if prepared.strata is not None else {"by": list(layout.by)})}
 
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:

@@ -194,6 +194,11 @@ def _weights(plan: Plan) -> list[str]:
         return []
     worst = f" (worst source: {weights['worst']})" if "worst" in weights else ""
     lines = [f"Weights    {weights['source']}{worst}: {weights['citation']}"]
+    if "by" in weights:
+        names = " x ".join(weights["by"])
+        lines.append(
+            f"{INDENT}of {names}, which are no strata: nothing is spent on their shares, rows are drawn by them"
+        )
     if plan.weights_sigma is not None:
         guess = "even shares: guesses" if weights["prior"] is None else f"those of {weights['prior']['citation']}"
         lines.append(

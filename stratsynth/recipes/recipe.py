@@ -36,7 +36,7 @@ from stratsynth.recipes.sections import (
 )
 from stratsynth.schema import Schema
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified import makes_strata, stratify
+from stratsynth.stratified import Weighted, makes_strata, stratify
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ class Recipe:
     strata: StrataSection | None
     """[strata], if there are any."""
     weights: Mapping[str, Any] | None
-    """[weights], as written: its tables are read when a mechanism is made."""
+    """[weights], as written: its tables are read when a mechanism is made. Without [strata], shares that are known."""
     mechanism: MechanismSection
     """[mechanism]."""
     spend: BudgetSection
@@ -99,9 +99,8 @@ class Recipe:
         mechanism = settings.pop("name", None)
         if not isinstance(mechanism, str):
             raise RecipeError(f'{path.name}: [mechanism] name is missing; for example name = "independent".')
-        if ("strata" in document) != ("weights" in document):
-            has, lacks = ("strata", "weights") if "strata" in document else ("weights", "strata")
-            raise RecipeError(f"{path.name}: [{has}] needs [{lacks}]: strata are combined by weights.")
+        if "strata" in document and "weights" not in document:
+            raise RecipeError(f"{path.name}: [strata] needs [weights]: strata are combined by weights.")
         if "strata" in document["budget"] and "strata" not in document:
             raise RecipeError(
                 f"{path.name}: [budget] strata is a table of the strata's budgets, but there are no strata."
@@ -156,7 +155,8 @@ class Recipe:
         if self.strata is None or self.weights is None:
             if makes_strata(name):
                 raise RecipeError(f"mechanism: {name} makes strata; add the sections [strata] and [weights].")
-            return make(name, settings)
+            vanilla = make(name, settings)
+            return vanilla if self.weights is None else Weighted(vanilla, read_weights(self.weights, self.folder))
         budgets = None if self.spend.strata is None else StratumBudgets.read(self.spend.strata)
         weights = read_weights(self.weights, self.folder)
         return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)

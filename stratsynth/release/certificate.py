@@ -102,7 +102,7 @@ def certificate(
         **({"dearest": dataclasses.asdict(prepared.worst)} if prepared.worst else {}),
         "ledger": account.standing.to_dict(),
         "strata": _strata(table, layout),
-        "weights": _weights(table, layout),
+        "weights": _weights(table, prepared),
         "unprotected": prepared.unprotected,
         "schema": {
             "sha256": table.schema.sha256,
@@ -164,11 +164,17 @@ def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
     return record
 
 
-def _weights(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
-    """The source, and what was changed of its shares: strata that no row can be in have none."""
+def _weights(table: PrivateTable, prepared: Prepared) -> dict[str, Any]:
+    """The source, and what was changed of its shares: groups that no row can be in have none.
+
+    Where groups are no strata, `by` names their columns.
+    """
+    layout = prepared.drawn
     if layout is None:
         return {"source": "none", "citation": None}
     total, record = layout.resolved.total, layout.weights.describe()
+    if prepared.strata is None:
+        record["by"] = list(layout.by)
     if total != 1:
         record["renormalised_from"] = total
     if forbidden := impossible(table.schema, layout.strata):

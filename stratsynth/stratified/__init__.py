@@ -2,5 +2,6 @@
 
 from stratsynth.layout.layout import Layout
 from stratsynth.stratified.stratified import Groupwise, Stratified, makes_strata, stratify
+from stratsynth.stratified.weighted import Weighted, drawn_by, known_shares
 
-__all__ = ["Groupwise", "Layout", "Stratified", "makes_strata", "stratify"]
+__all__ = ["Groupwise", "Layout", "Stratified", "Weighted", "drawn_by", "known_shares", "makes_strata", "stratify"]

@@ -93,7 +93,6 @@ BAD = {
     "data of an unknown kind": ('"people.csv"', '"people.sav"', "people.sav"),
     "a missing schema": ('"schema.toml"', '"other.toml"', "other.toml"),
     "strata that are a text": ('["SEX", "GROUP"]', '"SEX"', "a list"),
-    "no strata but weights": ('[strata]\nby = ["SEX", "GROUP"]', "", "strata"),
     "missing shares": ('"shares.csv"', '"other.csv"', "other.csv"),
     "a source of weights that is unknown": ('"public"', '"hearsay"', "hearsay"),
     "no source of weights": ('source = "public"\n', "", "source"),

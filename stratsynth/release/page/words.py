@@ -209,7 +209,10 @@ def weights(certificate: Mapping[str, Any]) -> str:
     if found["citation"] is None:
         return "Not needed."
     worst = f"; the worst of its sources is {found['worst']}" if "worst" in found else ""
-    return f"{SOURCES.get(found['source'], found['source']).capitalize()}: {found['citation']}{worst}"
+    said = f"{SOURCES.get(found['source'], found['source']).capitalize()}: {found['citation']}{worst}"
+    if "by" in found:  # groups that are no strata
+        said += f"; nothing was spent on the shares of {' x '.join(found['by'])}, and rows are drawn by them"
+    return said
 
 
 def account(certificate: Mapping[str, Any]) -> str:

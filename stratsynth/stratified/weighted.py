@@ -1,0 +1,176 @@
+"""Public shares in a fit of everybody together: nothing is spent on them, and rows are drawn by them.
+
+Nobody is divided into strata: one model is fitted to all people. That the shares are public makes them a table that is
+known before anything is asked (`Public.known`), so that the mechanism measures neither their columns nor how these go
+together. The fitted model is then taken apart by groups, and the groups are mixed by their shares, exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from stratsynth.checks import is_texts
+from stratsynth.errors import Unsupported, UsageError, WeightsError
+from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.mechanisms import Mechanism, Public, as_mechanism, once
+from stratsynth.mechanisms.known import Known
+from stratsynth.models import Model, Returns, combine
+from stratsynth.models.parts import level_numbers
+from stratsynth.questions import Program, Question, Split
+from stratsynth.strata import within
+from stratsynth.strata.groups import Groups
+from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.schema import Schema
+
+TAKEN = ("public", "raked", "invariant")
+"""The sources whose shares are known before anything is asked, and exact."""
+
+
+@dataclass(frozen=True)
+class Weighted(Mechanism[Any]):
+    """Fit `mechanism` to everybody, spend nothing on the shares of groups, and draw rows by them."""
+
+    name: ClassVar[str] = "weighted"
+    mechanism: Mechanism[Any] | str
+    """What is fitted to everybody, or its name."""
+    weights: Weights
+    """The groups' shares: public, raked or invariant."""
+    by: Sequence[str] = ()
+    """The columns whose levels, fully crossed, are the groups; those of the weights when not given."""
+
+    def __post_init__(self) -> None:
+        """Columns are kept as a tuple, a mechanism that was named as an object; shares must be known beforehand."""
+        object.__setattr__(self, "mechanism", as_mechanism(self.mechanism, "weighted: "))
+        if not is_texts(self.by):
+            raise UsageError('weighted: `by` is a list of columns, such as ["SEX", "RAC1P"].')
+        object.__setattr__(self, "by", tuple(self.by))
+        if not isinstance(self.weights, Weights):
+            raise UsageError("weights come from Weights.public(shares, citation=...).")
+        if self.weights.source not in TAKEN:
+            raise WeightsError(
+                f"weights: without strata, shares are figures that are public already ({', '.join(TAKEN)}), not "
+                f"{self.weights.source}: leave the weights out, and the fit measures the groups with all other "
+                "columns; or stratify by the groups."
+            )
+        if Split in self.inner.needs:
+            raise UsageError(f"weights: {self.inner.title} has strata, whose weights are its own; give no others.")
+        if self.inner.returns != Returns.ROWS or not self.inner.takes_known:
+            raise Unsupported(
+                f"weights: {self.inner.title} measures what it measures, whatever shares are known; take aim, mst, "
+                "gem, fixed or independent, stratify by the groups, or leave the weights out."
+            )
+
+    @property
+    def inner(self) -> Mechanism[Any]:
+        """What is fitted to everybody."""
+        return cast("Mechanism[Any]", self.mechanism)  # __post_init__ made it one
+
+    @property
+    def needs(self) -> frozenset[type[Question]]:
+        """What is fitted asks all that is asked."""
+        return self.inner.needs
+
+    @property
+    def returns(self) -> Returns:
+        """Rows."""
+        return Returns.ROWS
+
+    @property
+    def adaptive(self) -> bool:
+        """As what is fitted."""
+        return self.inner.adaptive
+
+    @property
+    def unprotected(self) -> tuple[str, ...]:
+        """What the weights disclose, and what is fitted."""
+        return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
+
+    @property
+    def takes_row_count(self) -> bool:
+        """As what is fitted."""
+        return self.inner.takes_row_count
+
+    @property
+    def takes_prior(self) -> bool:
+        """As what is fitted."""
+        return self.inner.takes_prior
+
+    @property
+    def public_rows_only(self) -> bool:
+        """As what is fitted."""
+        return self.inner.public_rows_only
+
+    @property
+    def title(self) -> str:
+        """`mst, shares by SEX x RAC1P`; without columns of its own, `mst, shares by weights`."""
+        return f"{self.inner.title}, shares by {' x '.join(self.by) or 'weights'}"
+
+    @property
+    def fitted(self) -> Mechanism[Any]:
+        """What is fitted to everybody."""
+        return self.inner
+
+    def relative(self, epsilon: float) -> Weighted:
+        """What is fitted, with its epsilons relative."""
+        return replace(self, mechanism=self.inner.relative(epsilon))
+
+    def drawn(self, public: Public, budget: Budget) -> Layout:
+        """The groups and their shares, worked out once; they are asked nothing by themselves."""
+        return self._layout(public)
+
+    def price(self, public: Public, budget: Budget) -> Allotment:
+        """What is fitted spends; refuses shares of all columns there are, beside which nothing is left to learn."""
+        by = self._layout(public).by
+        if set(by) == set(public.schema.names):
+            raise Unsupported("weights: they say all that the schema has; there is nothing left to be fitted.")
+        return self.inner.price(self._knowing(public), budget)
+
+    def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
+        """One fit of everybody, taken apart by groups."""
+        model = yield from self.inner.steps(self._knowing(public), allot, rng)
+        return drawn_by(public.schema, self._layout(public), model.table_model().given)
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
+        """The questions of what is fitted."""
+        yield from self.inner.rehearsal(self._knowing(public), allot, rng)
+
+    @once
+    def _layout(self, public: Public) -> Layout:
+        schema = public.schema
+        by = tuple(self.by) or self.weights.given.columns(schema.names)
+        if not by:
+            raise WeightsError("weights: their table has no column of the schema.")
+        return lay_out(schema, by, Groups(), self.weights, None, public.size, 1.0)
+
+    @once
+    def _knowing(self, public: Public) -> Public:
+        return replace(public, known=(*public.known, *known_shares(public.schema, self._layout(public))))
+
+
+def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
+    """The shares of groups as a table of their columns; nothing where levels are merged, or the shares are noisy."""
+    import numpy as np
+
+    if layout.weights.source not in TAKEN or any(stratum.is_merge for stratum in layout.strata):
+        return ()
+    clique = tuple(name for name in schema.names if name in layout.by)
+    shares = np.zeros(schema.shape(clique))
+    for stratum, share in layout.shares.items():
+        numbers = level_numbers(schema, stratum)
+        shares[tuple(numbers[name][0] for name in clique)] = share
+    return (Known(clique, shares, certain=True),)
+
+
+def drawn_by(schema: Schema, layout: Layout, given: Callable[[Schema, Mapping[str, Sequence[int]]], Model]) -> Model:
+    """One model of everybody as a mixture of groups by their shares; `given` says what it knows of a group."""
+    parts = {
+        stratum: given(within(schema, (stratum,)), level_numbers(schema, stratum)) for stratum in layout.strata
+    }  # fmt: skip
+    return combine(schema, parts, layout.resolved)
