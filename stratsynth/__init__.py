@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.data.duckdb_source import database
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
@@ -62,6 +63,7 @@ _HOME = {
     "Stratified": "stratified",
     "Temporal": "schema",
     "Weights": "weights",
+    "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
     "plan": "planning",
@@ -87,6 +89,7 @@ __all__ = [
     "Temporal",
     "Weights",
     "census",
+    "database",
     "fit",
     "open_table",
     "plan",

@@ -43,15 +43,17 @@ class MarginalScores:
 
     @classmethod
     def of(
-        cls, real: Path, synthetic: Path, schema: Schema | str | Path, by: By, *, k: int, cliques: int
-    ) -> MarginalScores:
-        """Count both tables out of memory."""
+        cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By, *, k: int, cliques: int,
+        engine: str = "auto",
+    ) -> MarginalScores:  # fmt: skip
+        """Count both tables out of memory; `engine` is what holds the real one."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
-        frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques)
+        frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
+        weight = schema.row_weight.column
         facts = {
             "stamp": STAMP, "left_out": LEFT_OUT, "by": list(names), "k": k, "cliques": int(frame["cliques"].iloc[-1]),
             "real_rows": int(frame["n"].iloc[-1]), "synthetic_rows": int(frame["n_synthetic"].iloc[-1]),
-            "schema_sha256": schema.sha256,
+            "schema_sha256": schema.sha256, **({} if weight is None else {"row_weight": weight}),
         }  # fmt: skip
         return cls(schema, names, facts, frame)
 

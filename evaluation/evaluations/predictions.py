@@ -26,7 +26,7 @@ from stratsynth.evaluation.tables import (
 )  # fmt: skip
 
 from stratsynth.data.sources import open_source
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -126,6 +126,11 @@ def evaluate_predictions(
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
     """The rows' groups and targets; every row must have them, as predictions are told apart by their place."""
+    if not isinstance(real, EncodedRows) and open_source(real).engine is not None:
+        raise Unsupported(
+            "evaluation: rows of Spark or of a database have no order, and predictions are told apart by their place. "
+            "Write the rows to a Parquet file, and predict and score that."
+        )
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
