@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior")
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
-ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "spark")}
+ONLY = {"synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "duckdb", "spark")}
 """The parts that can be measured alone."""
 
 
@@ -34,8 +34,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
-        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; or "
-        "`spark` beside `stream`, on a local cluster of two workers",
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
+        "`spark` beside `stream`, of a database and on a local cluster of two workers",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem", "independent", "pooled", "all"), default="mst",
