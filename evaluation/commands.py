@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -148,6 +149,8 @@ def evaluate(
         raise UsageError("evaluate: name the schema of both tables with --schema.")
     if marginals_only:
         assert synthetic is not None  # noqa: S101 - as --predictions is not there
+        if (synthetic / "certificate.json").is_file():
+            _weighed_alike(schema, synthetic)
         _evaluate_marginals(given, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
         return
     if predictions is not None:
@@ -169,13 +172,7 @@ def evaluate(
         intervals=synthetic if synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
-    if as_json:
-        shown = json.loads(card.disparity_card(found).to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "groups": shown, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(card.text(found))
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, card.text, {"groups": card.disparity_card(found)}, files, out, as_json=as_json)
 
 
 def compare(
@@ -239,13 +236,7 @@ def lens(
     columns, rows = by.split(",") if by else None, None if on is None else rows_of(on).source
     found = looked(recipe, columns, repeats=repeats, on=rows, target=target, seed=seed)
     files = output.write(found, out)
-    if as_json:
-        rows = json.loads(found.lens.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "lens": rows, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(page.text(found))
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, page.text, {"lens": found.lens}, files, out, as_json=as_json)
 
 
 def _table(place: Path) -> Path:
@@ -271,13 +262,7 @@ def _evaluate_marginals(
 
     found = MarginalScores.of(real.source, synthetic, schema, by, k=k, cliques=cliques, engine=real.engine)
     files = output.write(found, out, called="these rows")
-    if as_json:
-        rows = json.loads(found.workload.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "workload": rows, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(found.text())
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, MarginalScores.text, {"workload": found.workload}, files, out, as_json=as_json)
 
 
 def _evaluate_predictions(
@@ -291,12 +276,20 @@ def _evaluate_predictions(
     found = evaluate_predictions(real, predictions, schema, target, by, **settings)
     called = "this release" if predictions.is_dir() else "these predictions"
     files = output.write(found, out, called=called, certificate=_certificate(predictions))
+    _tell(found, predictions_page.text, {"rates": found.rates}, files, out, as_json=as_json)
+
+
+def _tell(
+    found: Any, text: Callable[[Any], str], frames: Mapping[str, Any], files: Sequence[Path], out: Path,
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Print what was found: for programs its facts and frames, for readers a page and where the files are."""
     if as_json:
-        rows = json.loads(found.rates.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "rates": rows, "files": [str(f) for f in files]}
+        rows = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
+        document = {"INTERNAL": True, "facts": dict(found.facts), **rows, "files": [str(f) for f in files]}
         echo(json.dumps(document, indent=1, ensure_ascii=False))
         return
-    echo(predictions_page.text(found))
+    echo(text(found))
     echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 

@@ -30,6 +30,7 @@ from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, jo
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
+from stratsynth.recipes.given import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,7 +56,7 @@ class CellRunner:
     @cached_property
     def _holdout(self) -> EncodedRows | None:
         path = self._grid.scoring.holdout
-        return None if path is None else EncodedRows.read(path, self._real.schema, weigh=True)
+        return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: Cell, file: Path) -> None:
         """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""

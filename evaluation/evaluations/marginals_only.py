@@ -26,6 +26,7 @@ LEFT_OUT = (
     "Only marginals were scored, from counts, so that the tables need not fit into memory: no intervals, baselines, "
     "models or matches. Score samples of both tables for these."
 )
+WEIGHED = "Real rows count as their %s, and synthetic rows 1 each; the numbers of real rows count rows."
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class MarginalScores:
             Page(
                 title="How far marginals are off",
                 subtitle=f"{name}: {what}",
-                lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", LEFT_OUT],
+                lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._said()],
                 sections=[Section("marginals", "In each group", figures=[Figure("", table=table, numbers=numbers)])],
                 internal=BANNER,
                 made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet.",
@@ -86,7 +87,12 @@ class MarginalScores:
         """A page for the terminal."""
         rows = [list(COLUMNS)]
         rows += [[who, f"{n:,}", f"{made:,}", short(value), status] for who, n, made, value, status in self._lines()]
-        return "\n".join([f"{STAMP}.", LEFT_OUT, "", *aligned(rows, 1)])
+        return "\n".join([f"{STAMP}.", *self._said(), "", *aligned(rows, 1)])
+
+    def _said(self) -> list[str]:
+        """What was left out, and what rows counted."""
+        weight = self.facts.get("row_weight")
+        return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
     def _lines(self, *, none: bool = False) -> list[tuple[str, int, int, Any, str]]:
         """Group, rows of both tables, error and status; unknown errors are NaN, or None."""

@@ -111,10 +111,11 @@ def test_a_recipe_is_a_hold_out_and_the_lens_and_a_comparison_read_a_database(fo
     done = stratsynth("lens", "recipe.toml", "--repeats", "2", "-o", "lens", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     (tmp_path / "grid.toml").write_text(
-        recipe.replace("[budget]", '[budget]\nledger = "people.ledger"') + "\n[compare]\nseeds = 2\nk = 2\n",
+        recipe.replace("[budget]", '[budget]\nledger = "people.ledger"') + "\n[compare]\nseeds = 2\nk = 2\n"
+        'holdout = "held.toml"\ntarget = "WORK"\npositive = ["yes"]\nmodels = ["linear"]\n',
         encoding="utf-8",
     )
-    done = stratsynth("compare", "grid.toml", "-o", "compared", cwd=tmp_path)
+    done = stratsynth("compare", "grid.toml", "--workers", "2", "-o", "compared", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert kinds(tmp_path / "people.ledger").count("done") == len(pd.read_csv(
         tmp_path / "compared" / "comparison.csv"

@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from stratsynth.evaluation import streamed_workload_error, workload_error
+from stratsynth.evaluation.comparisons.cells import CellRunner
+from stratsynth.evaluation.comparisons.grid import Grid
 from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 from stratsynth.evaluation.tables import EncodedRows, encoded
 
@@ -14,6 +16,7 @@ from helpers import small
 from stratsynth import census, cli
 from stratsynth.data.sources import ParquetSource
 from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError
+from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight
 
@@ -64,6 +67,21 @@ def test_too_many_rows_are_refused_with_the_remedy(files, monkeypatch):
         EncodedRows.read(files[0], SCHEMA)
 
 
+def test_a_comparison_of_too_many_rows_is_refused_before_a_fit_is_charged(tmp_path, monkeypatch):
+    """As where a grid has grown, and only fits are left of it."""
+    path = small.write_recipe(tmp_path)
+    small.edit(path, "[budget]", '[budget]\nledger = "people.ledger"')
+    path.write_text(path.read_text(encoding="utf-8") + "\n[compare]\nseeds = 2\n", encoding="utf-8")
+    grid = Grid.read(Recipe.read(path))
+    monkeypatch.setattr(encoded, "MOST_BYTES", 10)
+    with pytest.raises(Unsupported, match="not scored row by row"):
+        CellRunner(grid).fit(next(iter(grid.cells())), tmp_path / "cell.parquet")
+    assert not (tmp_path / "people.ledger").exists()
+    monkeypatch.undo()
+    CellRunner(grid).fit(next(iter(grid.cells())), tmp_path / "cell.parquet")
+    assert (tmp_path / "cell.parquet").exists()
+
+
 def test_reading_by_parts_changes_nothing(files, monkeypatch):
     whole = EncodedRows.read(files[1], SCHEMA)
     monkeypatch.setattr("stratsynth.data.sources.BATCH", 77)
@@ -84,9 +102,10 @@ def test_rows_with_weights_and_units_are_counted_as_in_scores_of_rows(files, tmp
         found = streamed_workload_error(tmp_path / "real.parquet", files[1], schema, 2, "SEX")
         np.testing.assert_allclose(found["value"], plain["value"], rtol=1e-12)
         assert found[["n", "n_synthetic", "status"]].equals(plain[["n", "n_synthetic", "status"]])
-    assert (
-        MarginalScores.of(tmp_path / "real.parquet", files[1], weighed, None, k=1, cliques=9).facts["row_weight"] == "W"
-    )
+    scores = MarginalScores.of(tmp_path / "real.parquet", files[1], weighed, None, k=1, cliques=9)
+    assert scores.facts["row_weight"] == "W"
+    assert "Real rows count as their W" in scores.text()
+    assert "Real rows count as their W" in scores.page("these rows", None)
 
 
 def test_what_cannot_be_read_is_told_without_a_word_of_charges(files, tmp_path, monkeypatch):
