@@ -80,7 +80,8 @@ def evaluate_predictions(
     """Error rates of predictions in every declared group; definitions are those of `prediction_rates`.
 
     Args:
-        real: The rows that were predicted: a frame, an Arrow table or a path.
+        real: The rows that were predicted: a frame, an Arrow table or a path; of a database, `ss.database(...)`, where
+            all predictions are those of releases, since its rows have no order.
         predictions: One prediction for each row, in their order: an array, the file or frame that `stratsynth predict`
             writes (its column `prediction`), or the folder of a release that predicts.
         schema: The schema of the rows, or its path.
@@ -102,6 +103,7 @@ def evaluate_predictions(
     taken = {PREDICTIONS, CONSTANT} & {*(beside or {})}
     if taken:
         raise UsageError(f"evaluation: {min(taken)} is the name of a row of every evaluation; choose another.")
+    real = _in_order(real, [predictions, *(beside or {}).values()])
     rows = _rows(real, schema, tuple(dict.fromkeys((*names, *goal.reads))))
     kept = np.flatnonzero(goal.kept(rows))
     here = rows.take(kept)
@@ -124,13 +126,27 @@ def evaluate_predictions(
     return PredictionScores(schema, names, facts, frame)
 
 
+def _in_order(real: Any, given: Sequence[Any]) -> Any:
+    """Rows that have an order; those of a database are read once, for themselves and for releases that predict them."""
+    source = None if isinstance(real, EncodedRows) else open_source(real)
+    if source is None or source.engine is None:
+        return real
+    if source.engine == "duckdb" and all(_is_folder(one) for one in given):
+        return source.read(source.columns())
+    raise Unsupported(
+        "evaluation: rows of Spark or of a database have no order, and predictions are told apart by their place. For "
+        "rows of a database, name a release that predicts instead of its predictions; or write the rows to a Parquet "
+        "file, and predict and score that."
+    )
+
+
+def _is_folder(given: Any) -> bool:
+    """Whether it is a release's folder, which predicts the rows that it is given."""
+    return isinstance(given, str | Path) and Path(given).is_dir()
+
+
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
     """The rows' groups and targets; every row must have them, as predictions are told apart by their place."""
-    if not isinstance(real, EncodedRows) and open_source(real).engine is not None:
-        raise Unsupported(
-            "evaluation: rows of Spark or of a database have no order, and predictions are told apart by their place. "
-            "Write the rows to a Parquet file, and predict and score that."
-        )
     rows = EncodedRows.read(real, schema.restrict(columns), weigh=True)
     if rows.left_out:
         raise UsageError(
@@ -150,7 +166,7 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 def _said(given: Any, real: Any, seed: int) -> Any:
     """The predictions as they were given, or as a release makes them."""
-    if isinstance(given, str | Path) and Path(given).is_dir():
+    if _is_folder(given):
         from stratsynth.release import Release
 
         return Release.load(given).predict(real, seed=seed)

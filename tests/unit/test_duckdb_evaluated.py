@@ -5,6 +5,7 @@ import json
 
 import pandas as pd
 import pytest
+from stratsynth.adapters import GroupRegression
 from stratsynth.evaluation import (
     evaluate,
     evaluate_predictions,
@@ -15,7 +16,7 @@ from stratsynth.evaluation import (
 from stratsynth.evaluation.tables import EncodedRows
 
 import stratsynth as ss
-from helpers import small
+from helpers import regressing, small
 from helpers.command import complaint, stratsynth
 from helpers.ledgers import kinds
 from stratsynth.data import duckdb_source
@@ -207,6 +208,32 @@ def test_what_rows_without_an_order_cannot_answer_is_refused(folder):
             streamed_workload_error(real, folder / "made.parquet", SCHEMA, engine=engine)
     with pytest.raises(UsageError, match="there is no 'duck'"):
         streamed_workload_error(real, folder / "made.parquet", SCHEMA, engine="duck")
+
+
+def test_a_release_that_predicts_is_scored_on_rows_as_they_are_read(tmp_path):
+    """However they come: rows of another order are other rows for predictions that were written down before."""
+    frame = regressing.people(800)
+    regressing.SCHEMA.write_toml(tmp_path / "schema.toml")
+    frame.to_parquet(tmp_path / "people.parquet")
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.register("given", frame)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given ORDER BY X")
+    table = ss.open_table(frame, schema=regressing.SCHEMA, declared_size=800)
+    how = GroupRegression(target="D", model="logistic", features=["X", "G"])
+    release = ss.fit(how, table, ss.Budget(epsilon=5, delta=1e-6))
+    release.save(tmp_path / "release")
+    release.predictions(frame).to_pandas().to_csv(tmp_path / "predicted.csv", index=False)
+    command = ("evaluate", "--schema", "schema.toml", "--target", "D", "--by", "G")
+    there = ("--real", "people.duckdb", "--table", "people")
+    for out, given in (("there", there), ("plain", ("--real", "people.parquet"))):
+        done = stratsynth(*command, *given, "--predictions", "release", "-o", out, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    keys = ["table", "metric", "scope", "G", "value", "n"]
+    found, expected = (frames(tmp_path / out)["rates"][keys] for out in ("there", "plain"))
+    pd.testing.assert_frame_equal(found, expected)
+    for more in (("--predictions", "predicted.csv"), ("--predictions", "release", "--beside", "b=predicted.csv")):
+        done = stratsynth(*command, *there, *more, "-o", "no", cwd=tmp_path)
+        assert "name a release that predicts" in complaint(done, 2)
 
 
 def test_rows_that_do_not_fit_into_memory_are_refused_where_they_must(folder, monkeypatch):
