@@ -13,12 +13,14 @@ from stratsynth.evaluation import (
     streamed_workload_error,
     workload_error,
 )
+from stratsynth.evaluation.bench import scale, scale_duckdb
 from stratsynth.evaluation.tables import EncodedRows
 
 import stratsynth as ss
 from helpers import regressing, small
 from helpers.command import complaint, stratsynth
 from helpers.ledgers import kinds
+from stratsynth import census
 from stratsynth.data import duckdb_source
 from stratsynth.data.draft import check
 from stratsynth.data.sources import open_source
@@ -260,3 +262,28 @@ def test_what_goes_wrong_while_counting_speaks_of_no_charge(folder, monkeypatch)
         streamed_workload_error(open_source(folder / "made.parquet"), ss.database(
             folder / "people.duckdb", query='SELECT SEX, "GROUP" FROM people'
         ), SCHEMA)  # fmt: skip
+
+
+# The benchmark
+
+
+def test_the_benchmark_counts_both_ways(tmp_path):
+    path = tmp_path / "people.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        connection.register("given", census.make(500))
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    found = list(scale_duckdb.counting(path))
+    assert len(found) == 2 + 2 * len(scale_duckdb.TABLES)
+    assert {figure.unit for figure in found} == {"s of processors"}
+    assert all(figure.value >= 0 for figure in found)
+
+
+@pytest.mark.slow
+def test_the_benchmark_fits_both_ways_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    found = scale.run([2_000], "duckdb")
+    assert [figure.name.split(", ")[-1] for figure in found if "end to end" in figure.name] == [
+        "engine stream", "engine duckdb"
+    ]  # fmt: skip
+    assert list(tmp_path.iterdir()) == []
