@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from stratsynth.cli.terminal import echo
+
+if TYPE_CHECKING:
+    from stratsynth.data.sources import Source
+    from stratsynth.recipes.given import Given
 
 
 def register(app: typer.Typer) -> None:
@@ -53,11 +58,26 @@ def audit(
 
 
 def evaluate(
-    real: Annotated[Path, typer.Option(metavar="R", help="The private table: a .csv, .parquet or .feather file.")],
-    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema file of both.")],
+    real: Annotated[
+        Path,
+        typer.Option(
+            metavar="R",
+            help="The private table: a file, a folder of .parquet files, a DuckDB database, or a recipe, for the rows "
+            "of its [data].",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="A new folder, not in a release.")],
+    schema: Annotated[
+        Path | None, typer.Option(metavar="SCHEMA", help="The schema file of both; by default that of a recipe in R.")
+    ] = None,
     synthetic: Annotated[
         Path | None, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")
+    ] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Where R is a database: the table whose rows are meant.")
+    ] = None,
+    query: Annotated[
+        str | None, typer.Option(metavar="SELECT", help="Instead: a query of one table, as a recipe's `query`.")
     ] = None,
     predictions: Annotated[
         Path | None,
@@ -67,7 +87,7 @@ def evaluate(
         str | None, typer.Option(metavar="COLUMN,...", help="The columns whose crossing makes the groups.")
     ] = None,
     holdout: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Real rows that the release was not fitted to.")
+        Path | None, typer.Option(metavar="H", help="Real rows that the release was not fitted to: a file or a recipe.")
     ] = None,
     target: Annotated[
         str | None,
@@ -109,6 +129,7 @@ def evaluate(
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
 
     from stratsynth.errors import UsageError
+    from stratsynth.recipes.given import rows_of
 
     output.refuse_output(out)
     columns, levels, known = (text.split(",") if text else None for text in (by, positive, quasi))
@@ -120,36 +141,38 @@ def evaluate(
             "--predictions": predictions, "--holdout": holdout, "--target": target, "--positive": positive,
             "--above": above, "--area": area, "--quasi": quasi, "--beside": beside or None, "--recipe": recipe,
         }  # fmt: skip
-        if given := [name for name, value in rest.items() if value is not None]:
-            raise UsageError(f"evaluate: {given[0]} needs the rows; leave it or --marginals-only out.")
+        if needless := [name for name, value in rest.items() if value is not None]:
+            raise UsageError(f"evaluate: {needless[0]} needs the rows; leave it or --marginals-only out.")
+    given = rows_of(real, table, query)
+    schema = schema or given.schema
+    if schema is None:
+        raise UsageError("evaluate: name the schema of both tables with --schema.")
+    if marginals_only:
         assert synthetic is not None  # noqa: S101 - as --predictions is not there
-        _evaluate_marginals(real, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
+        if (synthetic / "certificate.json").is_file():
+            _weighed_alike(schema, synthetic)
+        _evaluate_marginals(given, _rows(synthetic), schema, out, columns, k=k, cliques=cliques, as_json=as_json)
         return
     if predictions is not None:
         if target is None:
             raise UsageError("evaluate: name the column that was predicted with --target.")
         _evaluate_predictions(
-            real, predictions, schema, target, out, columns, positive=levels, above=above, beside=others, seed=seed,
-            as_json=as_json,
+            given.source, predictions, schema, target, out, columns, positive=levels, above=above, beside=others,
+            seed=seed, as_json=as_json,
         )  # fmt: skip
         return
     assert synthetic is not None  # noqa: S101 - one of the two is there
     _weighed_alike(schema, synthetic, *others.values())
     found = evaluated(
-        real, _table(synthetic), schema, columns, beside={name: _table(place) for name, place in others.items()}, k=k,
-        cliques=cliques, holdout=holdout, target=target,
+        given.source, _table(synthetic), schema, columns,
+        beside={name: _table(place) for name, place in others.items()}, k=k, cliques=cliques,
+        holdout=None if holdout is None else rows_of(holdout).source, target=target,
         positive=levels, above=above, area=area, quasi=known, seed=seed, recipe=recipe,
         release=synthetic if recipe is not None and synthetic.is_dir() else None,
         intervals=synthetic if synthetic.is_dir() else None,
     )  # fmt: skip
     files = output.write(found, out, certificate=_certificate(synthetic))
-    if as_json:
-        shown = json.loads(card.disparity_card(found).to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "groups": shown, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(card.text(found))
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, card.text, {"groups": card.disparity_card(found)}, files, out, as_json=as_json)
 
 
 def compare(
@@ -188,7 +211,10 @@ def lens(
     ] = None,
     repeats: Annotated[int, typer.Option(min=2, max=1000, help="Fits, whose spread makes the intervals.")] = 5,
     on: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Rows to judge predictions on; by default those of the recipe.")
+        Path | None,
+        typer.Option(
+            metavar="H", help="Rows to judge predictions on, a file or a recipe; by default the recipe's own."
+        ),
     ] = None,
     target: Annotated[
         str | None, typer.Option(metavar="COLUMN", help="What is predicted, where the recipe does not say.")
@@ -204,17 +230,13 @@ def lens(
     from stratsynth.evaluation.lens import page
     from stratsynth.evaluation.lens.scores import lens as looked
 
+    from stratsynth.recipes.given import rows_of
+
     output.refuse_output(out)
-    columns = by.split(",") if by else None
-    found = looked(recipe, columns, repeats=repeats, on=on, target=target, seed=seed)
+    columns, rows = by.split(",") if by else None, None if on is None else rows_of(on).source
+    found = looked(recipe, columns, repeats=repeats, on=rows, target=target, seed=seed)
     files = output.write(found, out)
-    if as_json:
-        rows = json.loads(found.lens.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "lens": rows, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(page.text(found))
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, page.text, {"lens": found.lens}, files, out, as_json=as_json)
 
 
 def _table(place: Path) -> Path:
@@ -232,25 +254,19 @@ def _rows(place: Path) -> Path:
 
 
 def _evaluate_marginals(
-    real: Path, synthetic: Path, schema: Path, out: Path, by: list[str] | None, *, k: int, cliques: int, as_json: bool
+    real: Given, synthetic: Path, schema: Path, out: Path, by: list[str] | None, *, k: int, cliques: int, as_json: bool
 ) -> None:
     """Score marginals from counts, write the scores and print them."""
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 
-    found = MarginalScores.of(real, synthetic, schema, by, k=k, cliques=cliques)
+    found = MarginalScores.of(real.source, synthetic, schema, by, k=k, cliques=cliques, engine=real.engine)
     files = output.write(found, out, called="these rows")
-    if as_json:
-        rows = json.loads(found.workload.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "workload": rows, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
-        return
-    echo(found.text())
-    echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
+    _tell(found, MarginalScores.text, {"workload": found.workload}, files, out, as_json=as_json)
 
 
 def _evaluate_predictions(
-    real: Path, predictions: Path, schema: Path, target: str, out: Path, by: list[str] | None, *, as_json: bool,
+    real: Source, predictions: Path, schema: Path, target: str, out: Path, by: list[str] | None, *, as_json: bool,
     **settings: Any,
 ) -> None:  # fmt: skip
     """Score predictions, write the scores and print them."""
@@ -260,12 +276,20 @@ def _evaluate_predictions(
     found = evaluate_predictions(real, predictions, schema, target, by, **settings)
     called = "this release" if predictions.is_dir() else "these predictions"
     files = output.write(found, out, called=called, certificate=_certificate(predictions))
+    _tell(found, predictions_page.text, {"rates": found.rates}, files, out, as_json=as_json)
+
+
+def _tell(
+    found: Any, text: Callable[[Any], str], frames: Mapping[str, Any], files: Sequence[Path], out: Path,
+    *, as_json: bool,
+) -> None:  # fmt: skip
+    """Print what was found: for programs its facts and frames, for readers a page and where the files are."""
     if as_json:
-        rows = json.loads(found.rates.to_json(orient="records"))
-        document = {"INTERNAL": True, "facts": dict(found.facts), "rates": rows, "files": [str(f) for f in files]}
+        rows = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
+        document = {"INTERNAL": True, "facts": dict(found.facts), **rows, "files": [str(f) for f in files]}
         echo(json.dumps(document, indent=1, ensure_ascii=False))
         return
-    echo(predictions_page.text(found))
+    echo(text(found))
     echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")
 
 

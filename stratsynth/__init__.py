@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     __version__: str
     from stratsynth import census
     from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.data.duckdb_source import database
     from stratsynth.data.table import open_table
     from stratsynth.errors import StratsynthError
     from stratsynth.fitting import fit
@@ -63,6 +64,7 @@ _HOME = {
     "Temporal": "schema",
     "Weighted": "stratified",
     "Weights": "weights",
+    "database": "data.duckdb_source",
     "fit": "fitting",
     "open_table": "data.table",
     "plan": "planning",
@@ -89,6 +91,7 @@ __all__ = [
     "Weighted",
     "Weights",
     "census",
+    "database",
     "fit",
     "open_table",
     "plan",

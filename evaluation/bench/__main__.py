@@ -18,7 +18,7 @@ NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {
-    "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "spark"),
+    "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "duckdb", "spark"),
     "strata": ("independent", "pooled", "aim", "mst"),
 }  # fmt: skip
 """The parts that can be measured alone."""
@@ -38,8 +38,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--only",
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
-        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; or "
-        "`spark` beside `stream`, on a local cluster of two workers; strata: one mechanism alone",
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
+        "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",

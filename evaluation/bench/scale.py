@@ -13,12 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from stratsynth.evaluation.bench.figures import Figure, fresh, limited, peak_megabytes
-from stratsynth.evaluation.bench.scale_duckdb import databases
 
 ROWS = (1_000_000, 3_000_000, 10_000_000)
 BY = ("SEX", "RAC1P")
@@ -35,11 +35,10 @@ MEMORY_ROWS, MEMORY_MOST = 5_000_000, 800
 
 
 def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stream") -> list[Figure]:
-    """Make the files, fit each with the mechanisms or with `only` one, and delete them; or count them in Spark."""
-    if only == "spark":
-        from stratsynth.evaluation.bench.scale_spark import compared
-
-        return compared(rows)
+    """Make the files, fit each with the mechanisms or with `only` one, and delete them; or take them to an engine."""
+    if only in {"spark", "duckdb"}:
+        there: list[Figure] = import_module(f"stratsynth.evaluation.bench.scale_{only}").compared(rows)
+        return there
     found = counting()
     with tempfile.TemporaryDirectory() as folder:
         seconds: dict[str, list[tuple[float, float]]] = {}
@@ -50,8 +49,6 @@ def run(rows: Sequence[int] = ROWS, only: str | None = None, engine: str = "stre
             found.append(
                 Figure(f"{number:,} people made and written", made_in, "s", against=f"a file of {size:,.0f} MB")
             )
-            if number == min(rows):
-                found += databases(path, number)
             for name, settings in FITS.items():
                 if only not in {None, name}:
                     continue
@@ -164,8 +161,9 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
     foretold = plan(how, census.schema(), budget, declared_size=wanted["rows"], engine=wanted["engine"])
     before, start = time.process_time(), time.perf_counter()
     table = ss.open_table(
-        wanted["path"], schema=census.schema(), declared_size=wanted["rows"], public=True, engine=wanted["engine"]
-    )
+        wanted["path"], schema=census.schema(), declared_size=wanted["rows"], public=True, engine=wanted["engine"],
+        table=wanted.get("table"),
+    )  # fmt: skip
     ss.fit(how, table, budget, progress=False)
     return {
         "fit": time.perf_counter() - start, "cpu": time.process_time() - before, "peak": peak_megabytes(),

@@ -30,6 +30,7 @@ from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, jo
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
+from stratsynth.recipes.given import rows_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,11 +56,12 @@ class CellRunner:
     @cached_property
     def _holdout(self) -> EncodedRows | None:
         path = self._grid.scoring.holdout
-        return None if path is None else EncodedRows.read(path, self._real.schema, weigh=True)
+        return None if path is None else EncodedRows.read(rows_of(path).source, self._real.schema, weigh=True)
 
     def fit(self, cell: Cell, file: Path) -> None:
         """Fit, draw, score, keep. An interrupted fit of a ledger goes on where it stopped."""
         grid, recipe = self._grid, self._grid.recipe
+        real, held = self._real, self._holdout  # what does not fit into memory is refused before anything is charged
         start = time.perf_counter()
         with (
             _called(setting_name(cell.mechanism, cell.stratification)),
@@ -71,8 +73,8 @@ class CellRunner:
             if cell.direct:
                 parts = self._predicted(release, cell.seed)
             else:
-                made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), self._real.schema)
-                parts = scores(self._real, made, grid.scoring, self._holdout, cell.seed)
+                made = EncodedRows.read(release.sample_arrow(recipe.rows, seed=cell.seed), real.schema)
+                parts = scores(real, made, grid.scoring, held, cell.seed)
             facts = {"mechanism": cell.mechanism, "stratification": cell.stratification, "epsilon": cell.epsilon}
             save_frame(in_columns(parts, facts | {"seed": cell.seed}, grid, seconds), file)
 

@@ -41,12 +41,12 @@ from stratsynth.accounting.standing import Outlook, afford_all
 from stratsynth.checks import whole
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.data.fingerprint import fingerprint
-from stratsynth.data.sources import open_source
 from stratsynth.digest import digest
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.whole import new_file, new_folder, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy
+from stratsynth.recipes.given import rows_of
 from stratsynth.recipes.recipe import Recipe
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     table = recipe.table()
     marks = [table.backend.fingerprint(key)]
     if scoring.holdout is not None:
-        marks.append(fingerprint(open_source(scoring.holdout), key))
+        marks.append(fingerprint(rows_of(scoring.holdout).source, key))
     shared = digest(
         FORMAT, version("stratsynth"), table.schema.sha256, table.declared_size, table.public, recipe.rows, marks,
         plain(scoring),

@@ -72,7 +72,7 @@ KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "metrics": (list, f"a list of some of {', '.join(METRICS)}"),
     "k": (int, "a whole number from 1"),
     "cliques": (int, "a whole number from 1"),
-    "holdout": (str, "a file"),
+    "holdout": (str, "a file, or a recipe for its rows"),
     "target": (str, "a column, or employment or income"),
     "positive": (list, "a list of levels"),
     "above": ((int, float), "a number"),

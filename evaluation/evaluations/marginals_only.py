@@ -26,6 +26,7 @@ LEFT_OUT = (
     "Only marginals were scored, from counts, so that the tables need not fit into memory: no intervals, baselines, "
     "models or matches. Score samples of both tables for these."
 )
+WEIGHED = "Real rows count as their %s, and synthetic rows 1 each; the numbers of real rows count rows."
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,15 +44,17 @@ class MarginalScores:
 
     @classmethod
     def of(
-        cls, real: Path, synthetic: Path, schema: Schema | str | Path, by: By, *, k: int, cliques: int
-    ) -> MarginalScores:
-        """Count both tables out of memory."""
+        cls, real: Any, synthetic: Any, schema: Schema | str | Path, by: By, *, k: int, cliques: int,
+        engine: str = "auto",
+    ) -> MarginalScores:  # fmt: skip
+        """Count both tables out of memory; `engine` is what holds the real one."""
         schema, (names, _) = as_schema(schema), groups_of(as_schema(schema), by)
-        frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques)
+        frame = streamed_workload_error(real, synthetic, schema, k, by, most=cliques, engine=engine)
+        weight = schema.row_weight.column
         facts = {
             "stamp": STAMP, "left_out": LEFT_OUT, "by": list(names), "k": k, "cliques": int(frame["cliques"].iloc[-1]),
             "real_rows": int(frame["n"].iloc[-1]), "synthetic_rows": int(frame["n_synthetic"].iloc[-1]),
-            "schema_sha256": schema.sha256,
+            "schema_sha256": schema.sha256, **({} if weight is None else {"row_weight": weight}),
         }  # fmt: skip
         return cls(schema, names, facts, frame)
 
@@ -73,7 +76,7 @@ class MarginalScores:
             Page(
                 title="How far marginals are off",
                 subtitle=f"{name}: {what}",
-                lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", LEFT_OUT],
+                lead=["The mean L1 distance is 0 where the tables agree and 2 where nothing does.", *self._said()],
                 sections=[Section("marginals", "In each group", figures=[Figure("", table=table, numbers=numbers)])],
                 internal=BANNER,
                 made_with="Made by stratsynth evaluate. Every figure lies beside this file as CSV and Parquet.",
@@ -84,7 +87,12 @@ class MarginalScores:
         """A page for the terminal."""
         rows = [list(COLUMNS)]
         rows += [[who, f"{n:,}", f"{made:,}", short(value), status] for who, n, made, value, status in self._lines()]
-        return "\n".join([f"{STAMP}.", LEFT_OUT, "", *aligned(rows, 1)])
+        return "\n".join([f"{STAMP}.", *self._said(), "", *aligned(rows, 1)])
+
+    def _said(self) -> list[str]:
+        """What was left out, and what rows counted."""
+        weight = self.facts.get("row_weight")
+        return [LEFT_OUT] if weight is None else [LEFT_OUT, WEIGHED % weight]
 
     def _lines(self, *, none: bool = False) -> list[tuple[str, int, int, Any, str]]:
         """Group, rows of both tables, error and status; unknown errors are NaN, or None."""

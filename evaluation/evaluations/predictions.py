@@ -26,7 +26,7 @@ from stratsynth.evaluation.tables import (
 )  # fmt: skip
 
 from stratsynth.data.sources import open_source
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -80,7 +80,8 @@ def evaluate_predictions(
     """Error rates of predictions in every declared group; definitions are those of `prediction_rates`.
 
     Args:
-        real: The rows that were predicted: a frame, an Arrow table or a path.
+        real: The rows that were predicted: a frame, an Arrow table or a path; of a database, `ss.database(...)`, where
+            all predictions are those of releases, since its rows have no order.
         predictions: One prediction for each row, in their order: an array, the file or frame that `stratsynth predict`
             writes (its column `prediction`), or the folder of a release that predicts.
         schema: The schema of the rows, or its path.
@@ -102,6 +103,7 @@ def evaluate_predictions(
     taken = {PREDICTIONS, CONSTANT} & {*(beside or {})}
     if taken:
         raise UsageError(f"evaluation: {min(taken)} is the name of a row of every evaluation; choose another.")
+    real = _in_order(real, [predictions, *(beside or {}).values()])
     rows = _rows(real, schema, tuple(dict.fromkeys((*names, *goal.reads))))
     kept = np.flatnonzero(goal.kept(rows))
     here = rows.take(kept)
@@ -122,6 +124,25 @@ def evaluate_predictions(
         "schema_sha256": schema.sha256,
     }  # fmt: skip
     return PredictionScores(schema, names, facts, frame)
+
+
+def _in_order(real: Any, given: Sequence[Any]) -> Any:
+    """Rows that have an order; those of a database are read once, for themselves and for releases that predict them."""
+    source = None if isinstance(real, EncodedRows) else open_source(real)
+    if source is None or source.engine is None:
+        return real
+    if source.engine == "duckdb" and all(_is_folder(one) for one in given):
+        return source.read(source.columns())
+    raise Unsupported(
+        "evaluation: rows of Spark or of a database have no order, and predictions are told apart by their place. For "
+        "rows of a database, name a release that predicts instead of its predictions; or write the rows to a Parquet "
+        "file, and predict and score that."
+    )
+
+
+def _is_folder(given: Any) -> bool:
+    """Whether it is a release's folder, which predicts the rows that it is given."""
+    return isinstance(given, str | Path) and Path(given).is_dir()
 
 
 def _rows(real: Any, schema: Schema, columns: tuple[str, ...]) -> EncodedRows:
@@ -145,7 +166,7 @@ def _values(given: Any, real: Any, schema: Schema, goal: Task, rows: int, seed: 
 
 def _said(given: Any, real: Any, seed: int) -> Any:
     """The predictions as they were given, or as a release makes them."""
-    if isinstance(given, str | Path) and Path(given).is_dir():
+    if _is_folder(given):
         from stratsynth.release import Release
 
         return Release.load(given).predict(real, seed=seed)

@@ -1,13 +1,15 @@
 """INTERNAL. The error of marginals from counts alone, for tables larger than memory.
 
-Rows of files lie in scratch files while they are counted, as those of a streamed fit do; Spark counts its own. What
-needs the rows themselves, such as intervals, is not there: see `workload_error` for tables that fit into memory.
+Rows of files and databases lie in scratch files while they are counted, as those of a streamed fit do; Spark counts its
+own. What needs the rows themselves, such as intervals, is not there: see `workload_error` for tables that fit into
+memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,12 +17,15 @@ from stratsynth.evaluation.scores.marginals import all_cliques
 from stratsynth.evaluation.tables import FEW, Array, By, as_schema, groups_of
 from stratsynth.evaluation.tables.frames import judged, statuses, tidy
 
-from stratsynth.data.backends import backend
+from stratsynth.data.backends import backend, check_engine
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
+from stratsynth.errors import StratsynthError
 from stratsynth.files.scratch import Scratch
 from stratsynth.progress import steps
 from stratsynth.questions.counts import check_cells
+from stratsynth.schema.codec import check_source
+from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,7 +35,7 @@ if TYPE_CHECKING:
     from stratsynth.questions import Clique
     from stratsynth.questions.handler import Rows
     from stratsynth.schema import Schema
-    from stratsynth.strata import StratumPath
+    from stratsynth.strata import Stratum, StratumPath
 
 AT_ONCE = 100
 """Marginals of one group that are counted together."""
@@ -48,13 +53,15 @@ def streamed_workload_error(
     most: int | None = 1_000,
     few: int = FEW,
     progress: bool | None = None,
+    engine: str = "auto",
 ) -> pd.DataFrame:
-    """The mean L1 distance of two files' k-way marginals within each group and for everybody, in constant memory.
+    """The mean L1 distance of two tables' k-way marginals within each group and for everybody, in constant memory.
 
     The same values as `workload_error`, which also gives intervals; `low` and `high` are null here.
 
     Args:
-        real: The private table: a path of a file or folder, or a Spark DataFrame.
+        real: The private table: a path of a file or folder, `ss.database(...)`, or a Spark DataFrame. Where the schema
+            names a column of weights, its rows count as these; synthetic rows count 1 each. All rows of a unit count.
         synthetic: The release's rows, such as a folder that `stratsynth sample -o folder` filled.
         schema: The schema of both, or its path.
         k: How many columns a marginal has.
@@ -62,23 +69,42 @@ def streamed_workload_error(
         most: The largest number of sets of columns, the same ones every time; None for all.
         few: Groups with fewer rows in either table are `small`.
         progress: Whether to show a bar; by default on a terminal and in a notebook.
+        engine: What holds the real rows, as for `open_table`: with "spark" its executors count Parquet files too.
 
     Returns:
         A row for each declared group, then one for everybody; `cliques` is the number of sets of columns.
 
     Raises:
         UsageError: k out of range, a column that is not in the schema, or marginals of too many cells.
-        StratsynthError: No room on the disk for the scratch files, under TMPDIR.
+        Unsupported: An engine that does not hold these rows.
+        StratsynthError: Rows that cannot be read, or no room on the disk for the scratch files, under TMPDIR.
     """
-    schema = as_schema(schema) if isinstance(schema, str | Path) else schema
+    schema = as_schema(schema)
     names, groups = groups_of(schema, by)
     cliques = all_cliques(schema.names, k, most)
-    tables = [counter(open_source(data), schema) for data in (real, synthetic)]
+    schema, sources = replace(schema, unit="record"), [open_source(data) for data in (real, synthetic)]
+    single = replace(schema, row_weight=ONE)
+    weighed = single if schema.row_weight.column is None else schema
+    for source, known in zip(sources, (weighed, single), strict=True):
+        check_source(known, source.columns(), source.types())
+    with _in_words():
+        return _scored(sources, (weighed, single), names, groups, cliques, engine, few, progress)
+
+
+def _scored(
+    sources: Sequence[Source], schemas: tuple[Schema, Schema], names: tuple[str, ...], groups: Sequence[Stratum],
+    cliques: Sequence[Clique], engine: str, few: int, progress: bool | None,
+) -> pd.DataFrame:  # fmt: skip
+    """The frame; of both tables, by the schema that weighs rows and the one that does not."""
+    weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
     fixed = [set(path[0].columns) if path else set() for path in scopes]  # no marginal differs there
     first = [[(next((c for c in schema.names if c not in those), schema.names[0]),)] for those in fixed]
-    counted = [table.counts(list(zip(scopes, first, strict=True))) for table in tables]
-    rows = np.array([[int(one.sum()) for (one,) in scope] for scope in counted])
+    sizes = list(zip(scopes, first, strict=True))
+    rows = None if weighed is schema else _sizes([counter(sources[0], schema, engine)], sizes)  # and is gone
+    tables = [counter(sources[0], weighed, engine), counter(sources[1], schema, "auto")]
+    mass = _sizes(tables, sizes)
+    rows = mass if rows is None else np.concatenate([rows, mass[1:]])
     totals = np.zeros(len(scopes))
     work = [
         (place, [free for free in (tuple(c for c in clique if c not in fixed[place]) for clique in some) if free])
@@ -89,9 +115,9 @@ def streamed_workload_error(
         for part in in_passes(work, schema):
             asked = [(scopes[place], some) for place, some in part]
             for (place, _), *both in zip(part, *(table.counts(asked) for table in tables), strict=True):
-                totals[place] += distance(both[0], both[1], rows[:, place])
+                totals[place] += distance(both[0], both[1], mass[:, place])
                 done(None)
-    mean = np.where(rows.min(axis=0) > 0, totals / len(cliques), np.nan)
+    mean = np.where(mass.min(axis=0) > 0, totals / len(cliques), np.nan)
     frame = tidy(
         names, groups, 2 * mean[None, :], None, None, counts={"n": rows[0], "n_synthetic": rows[1]},
         status=statuses(mean[None, :], rows.min(axis=0), few), more={"cliques": np.full(mean.shape, len(cliques))},
@@ -99,11 +125,29 @@ def streamed_workload_error(
     return judged(frame, mean)
 
 
-def counter(source: Source, schema: Schema) -> Rows:
-    """What counts the rows of a table: Spark its own, and a scratch file those of files."""
-    if source.engine == "spark":
-        return backend("spark", source, schema).rows(numbers=False)
+def counter(source: Source, schema: Schema, engine: str = "auto") -> Rows:
+    """What counts the rows of a table: Spark its own, and a scratch file those of files and databases."""
+    check_engine(engine)
+    held = "spark" if source.engine == "spark" else engine
+    if held in {"spark", "duckdb"} or source.engine is not None:
+        return backend(held, source, schema).rows(numbers=False)
     return load_rows(schema, source, Scratch(), numbers=False)
+
+
+def _sizes(tables: Sequence[Rows], sizes: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> NDArray[np.int64]:
+    """What the rows of each table count in each scope: tables x scopes."""
+    return np.array([[int(one.sum()) for (one,) in table.counts(sizes)] for table in tables])
+
+
+@contextlib.contextmanager
+def _in_words() -> Iterator[None]:
+    """What went wrong with rows, in the words of an evaluation: those of a fit speak of its charge."""
+    try:
+        yield
+    except StratsynthError as error:
+        if type(error) is not StratsynthError:
+            raise
+        raise StratsynthError("evaluation: the rows could not be read or counted. Are the files whole?") from None
 
 
 def in_passes(work: Sequence[tuple[int, list[Clique]]], schema: Schema) -> Iterator[list[tuple[int, list[Clique]]]]:

@@ -71,8 +71,8 @@ class EncodedRows:
         source = open_source(data)
         if source.engine == "spark":
             raise Unsupported(
-                "evaluation: rows in Spark are not scored row by row. Score a sample of them, frame.sample(0.01)"
-                ".toPandas(); or marginals from counts, by `streamed_workload_error`."
+                "evaluation: rows in Spark are not scored row by row. Score marginals from counts, by `stratsynth "
+                "evaluate --marginals-only` or `streamed_workload_error`; or a sample, frame.sample(0.01).toPandas()."
             )
         empty, parts, seen = pa.schema([(name, pa.string()) for name in names]).empty_table(), [], 0
         for batch in itertools.chain([empty], source.batches(names)):

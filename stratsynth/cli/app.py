@@ -41,8 +41,17 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 Data = Annotated[
     Path,
     typer.Argument(
-        metavar="DATA", help="A .csv, .csv.gz, .parquet, .feather or .arrow file, or a folder of .parquet files."
+        metavar="DATA",
+        help="A .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a DuckDB database, or a "
+        "recipe, for the rows of its [data].",
     ),
+]
+TableName = Annotated[
+    str | None, typer.Option("--table", metavar="NAME", help="Of a database, the table whose rows are meant.")
+]
+Select = Annotated[
+    str | None,
+    typer.Option("--query", metavar="SELECT", help="Instead of --table, a query of one table, as a recipe's `query`."),
 ]
 
 
@@ -204,11 +213,13 @@ def mechanisms(as_json: AsJson = False) -> None:
 def schema_draft(
     data: Data,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The schema file to write.")],
+    table: TableName = None,
+    query: Select = None,
 ) -> None:
     """INTERNAL: write a draft schema from private data, for a person to review before anything is spent."""
     from stratsynth.cli.work import draft_schema
 
-    draft_schema(data, out)
+    draft_schema(data, out, table, query)
     echo(
         f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
         "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
@@ -220,6 +231,8 @@ def schema_check(
     data: Data,
     schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
     as_json: AsJson = False,
+    table: TableName = None,
+    query: Select = None,
 ) -> None:
     """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
 
@@ -229,7 +242,7 @@ def schema_check(
     """
     from stratsynth.cli.work import check_schema, describe_check
 
-    found = check_schema(data, schema)
+    found = check_schema(data, schema, table, query)
     if as_json:
         _print_json(found)
     else:

@@ -199,28 +199,28 @@ def _first_sentence(module: str) -> str:
     return text.split(". ")[0].rstrip(".")
 
 
-def draft_schema(data: Path, out: Path) -> None:
+def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
     """INTERNAL: a draft beside the data, never in a release."""
     from stratsynth.data.draft import drafted, refuse_release_folder
-    from stratsynth.data.sources import open_source
+    from stratsynth.recipes.given import rows_of
     from stratsynth.schema.weight_names import weight_warnings
 
     refuse_release_folder(out)
     if out.exists():
         raise UsageError(f"{out} exists already; a draft never overwrites a schema.")
-    made = drafted(open_source(data))
+    made = drafted(rows_of(data, table, query).source)
     out.write_text(made.to_toml(), encoding="utf-8")
     for text in weight_warnings(made.schema):
         typer.echo(f"stratsynth: warning: {text}", err=True)
 
 
-def check_schema(data: Path, schema: Path) -> dict[str, Any]:
+def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
     """INTERNAL: what a schema does not know of some data."""
     from stratsynth.data.draft import check
-    from stratsynth.data.sources import open_source
+    from stratsynth.recipes.given import rows_of
     from stratsynth.schema import Schema
 
-    return check(Schema.load(schema), open_source(data)).to_dict()
+    return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()
 
 
 def describe_ledger(found: Mapping[str, Any]) -> str:

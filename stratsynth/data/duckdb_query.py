@@ -4,7 +4,8 @@ The guarantee is for records of a table in the database. A join, a group, a limi
 record change many rows of the result, or decide which others are in it, so no sensitivity of ours would hold: they are
 refused, with the remedy to write their result into a table, whose rows are the records from then on. What is left is
 chosen columns, expressions of one row's values, and a condition on them. An expression that fails on a row fails on no
-other: it is null there, and a condition that fails does not hold. What is run is written anew from what was checked.
+other: it is null there, and a condition that fails does not hold. What is run is written anew from what was checked,
+and names the table with its schema and its database, so that no other one of that name can be meant.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ def select(what: str, source: str) -> str:
 
 
 def chosen_table(connection: Any, name: str) -> Chosen:
-    """All of a table, by its name or as schema.name.
+    """All of a table of the database, by its name or as schema.name.
 
     Raises:
         UsageError: No such table; a view; or one in several schemas.
@@ -77,14 +78,17 @@ def chosen_table(connection: Any, name: str) -> Chosen:
     if len(found) > 1:
         raise UsageError(f"table: {name!r} is in several schemas: {', '.join('.'.join(pair) for pair in found)}.")
     if not found:
-        views = connection.execute("SELECT schema_name, view_name FROM duckdb_views() WHERE NOT internal").fetchall()
+        views = connection.execute(
+            "SELECT schema_name, view_name FROM duckdb_views() "
+            "WHERE NOT internal AND database_name = current_database()"
+        ).fetchall()
         if any(name in {pair[1], ".".join(pair)} for pair in views):
             raise UsageError(f"table: {name!r} is a view. {REMEDY}")
         known = [pair[1] for pair in _tables(connection)]
         raise UsageError(
             f"table: the database has no table {name!r}{nearest(name, known)}; it has: {', '.join(known) or 'none'}."
         )
-    base = quoted(*found[0])
+    base = quoted(_database(connection), *found[0])
     return Chosen(base, select("*", base))
 
 
@@ -102,7 +106,8 @@ def chosen_query(connection: Any, query: str) -> Chosen:
     node = tree["statements"][0]["node"]
     schema, table, alias = _check_select(connection, node)
     columns = {name.lower() for (name,) in connection.execute(
-        "SELECT column_name FROM duckdb_columns() WHERE schema_name = ? AND table_name = ?", [schema, table]
+        "SELECT column_name FROM duckdb_columns() WHERE schema_name = ? AND table_name = ? "
+        "AND database_name = current_database()", [schema, table]
     ).fetchall()}  # fmt: skip
     names = {table.lower(), alias.lower()}
     for expression in node["select_list"]:
@@ -114,14 +119,23 @@ def chosen_query(connection: Any, query: str) -> Chosen:
     if node["where_clause"]:
         _check_expression(connection, node["where_clause"], columns, names)
         node["where_clause"] = _tried(_true(connection, node["where_clause"]))
+    database = _database(connection)
+    node["from_table"]["qualified_name"] = {"path": [database, schema, table]}
     [(text,)] = connection.execute("SELECT json_deserialize_sql(?)", [json.dumps(tree)]).fetchall()
-    return Chosen(quoted(schema, table), text)
+    return Chosen(quoted(database, schema, table), text)
+
+
+def _database(connection: Any) -> str:
+    """What the connection calls the database, by its file's name."""
+    [(name,)] = connection.execute("SELECT current_database()").fetchall()
+    return str(name)
 
 
 def _tables(connection: Any) -> list[tuple[str, str]]:
     return list(
         connection.execute(
-            "SELECT schema_name, table_name FROM duckdb_tables() WHERE NOT internal ORDER BY ALL"
+            "SELECT schema_name, table_name FROM duckdb_tables() "
+            "WHERE NOT internal AND database_name = current_database() ORDER BY ALL"
         ).fetchall()
     )
 

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from stratsynth.checks import path as given_path
 from stratsynth.checks import said
 from stratsynth.data import sources
 from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
 from stratsynth.data.seen import changed
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema.codec import locate
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 MEMORY = 512
 """The most memory in MB that DuckDB takes for pages of the database."""
+MOST_BYTES = 8 << 30
+"""The most that rows may take which are read into memory as a whole."""
 _SETTINGS = {
     "access_mode": "READ_ONLY",
     "allow_community_extensions": "false",
@@ -37,8 +40,9 @@ _SETTINGS = {
     "memory_limit": f"{MEMORY}MB",
     "python_enable_replacements": "false",  # a name in a query is no variable of ours
     "temp_directory": "",  # no copy of rows on disk
-    "lock_configuration": "true",
 }
+_LAST = ("SET TimeZone = 'UTC'", "SET lock_configuration = true")
+"""Said once the connection is there: moments are written alike wherever a process runs, and nothing is set again."""
 
 
 @dataclass(frozen=True)
@@ -71,13 +75,21 @@ class DuckDBSource(FileSource):
             return connection.sql(chosen.select).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in any order."""
+        """These columns of every row, in any order; Unsupported where they take more memory than MOST_BYTES."""
         import pyarrow as pa
 
         wanted = self.types()
         locate(columns, wanted.names)
-        empty = pa.schema([wanted.field(name) for name in columns]).empty_table()
-        return pa.concat_tables([empty, *self.batches(columns)])
+        parts, size = [pa.schema([wanted.field(name) for name in columns]).empty_table()], 0
+        for batch in self.batches(columns):
+            parts.append(batch)
+            size += batch.nbytes
+            if size > MOST_BYTES:
+                raise Unsupported(
+                    f"{self.path}: this needs the rows in memory, where they take more than {MOST_BYTES >> 30} GB. "
+                    "Name a query that selects fewer rows or columns, or write a sample of them into a table."
+                )
+        return pa.concat_tables(parts)
 
     def batches(self, columns: Sequence[str]) -> Iterator[pa.Table]:
         """These columns, some rows at a time, in any order."""
@@ -138,10 +150,14 @@ class DuckDBSource(FileSource):
         try:
             if not os.path.samestat(self.path.stat(), os.fstat(file.fileno())):
                 raise changed(self.path)
+            for statement in _LAST:
+                connection.execute(statement)
             refuse_macros(connection)
             yield connection, self._chosen(connection, duckdb.Error)
-        except duckdb.Error as error:
-            raise UsageError(f"{self.path}: cannot be read ({type(error).__name__}).") from None
+        except duckdb.Error:  # even its class may depend on a single row
+            raise UsageError(
+                f"{self.path}: DuckDB cannot read it in {MEMORY} MB of memory. Is the file whole?"
+            ) from None
         finally:
             connection.close()
         refuse_unwritten(self.path)
@@ -156,6 +172,27 @@ class DuckDBSource(FileSource):
         except failed as error:
             raise UsageError(f"query: DuckDB does not understand it ({type(error).__name__}).") from None
         return chosen
+
+
+def database(path: str | os.PathLike[str], *, table: str | None = None, query: str | None = None) -> DuckDBSource:
+    """Rows in a DuckDB database, for everything that takes rows.
+
+    `open_table`, `synthesize` and `Schema.draft` take them, and so do the functions of `stratsynth.evaluation`.
+
+    Args:
+        path: The database's file.
+        table: The table whose rows are the records, as its name or schema.name.
+        query: Instead: one SELECT of columns, expressions of one row's values and a condition, from one table.
+
+    Returns:
+        The rows; none is read before they are asked for.
+
+    Raises:
+        UsageError: No such database or table, a query that is more than that, or no DuckDB.
+    """
+    found = DuckDBSource(given_path("the database", path), table, query)
+    with found.connected():  # has such rows
+        return found
 
 
 def check_names(path: Path, table: object, query: object) -> None:

@@ -135,11 +135,9 @@ def open_source(data: Data, table: str | None = None, query: str | None = None) 
 def _of_path(path: Path, table: str | None, query: str | None) -> Source:
     """The source for a folder or a file, by the end of its name; it is there."""
     if is_database(path, table, query):
-        from stratsynth.data.duckdb_source import DuckDBSource
+        from stratsynth.data.duckdb_source import database
 
-        database = DuckDBSource(path, table, query)
-        with database.connected():  # has such rows
-            return database
+        return database(path, table=table, query=query)
     if _is_folder(path):
         from stratsynth.data.folders import FolderSource
 

@@ -154,7 +154,7 @@ def before(error: Exception) -> StratsynthError:
             "Spark's executors do not see the files as they are here: put them where every machine has them under the "
             "same path, or give them to Spark as a table (`table` instead of `path`)."
         )
-    return StratsynthError(f"the data could not be read in Spark ({type(error).__name__}); its own log says more.")
+    return StratsynthError("the data could not be read in Spark; its own log says more.")  # a class may tell of a row
 
 
 def after() -> StratsynthError:

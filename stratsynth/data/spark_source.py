@@ -76,8 +76,20 @@ class SparkSource(Source):
         return self._types
 
     def read(self, columns: Sequence[str]) -> pa.Table:
-        """These columns of every row, in this process's memory; those whose fingerprint was taken, if one was."""
-        table = self.hashed(columns).toArrow()
+        """These columns of every row, in this process's memory; those whose fingerprint was taken, if one was.
+
+        Raises:
+            LedgerError: Other rows.
+            StratsynthError: What Spark cannot hand over: more than spark.driver.maxResultSize, for one.
+        """
+        rows = self.hashed(columns)
+        try:
+            table = rows.toArrow()
+        except Exception:  # noqa: BLE001 - Java's, of many classes, whose message may hold values
+            raise StratsynthError(
+                "the rows could not be read out of Spark into this process. Are they more than "
+                "spark.driver.maxResultSize lets through? Spark's own log says more."
+            ) from None
         self.check(columns, tuple(row_sums(table.columns[len(columns) :], table.num_rows).tolist()))
         return table.select(range(len(columns))).rename_columns(list(columns))
 
@@ -110,7 +122,7 @@ class SparkSource(Source):
         lanes = [*_hashes(frame.columns[: len(told)]), *_hashes(frame.columns[len(told) :])]
         try:
             hashes = frame.select(*lanes).coalesce(tasks(frame.sparkSession))
-            (number, *sums), _ = collected(hashes, SumRows(VERSION))
+            number, *sums = _told(collected(hashes, SumRows(VERSION))[0], len(lanes))
         except StratsynthError:
             raise
         except Exception as error:  # noqa: BLE001 - Java's, of many classes, whose message may hold values
@@ -126,7 +138,7 @@ class SparkSource(Source):
     def check(self, columns: Sequence[str], sums: tuple[int, ...]) -> None:
         """LedgerError where a pass has seen other rows than those whose fingerprint was taken."""
         known = self._known.get(tuple(columns))
-        if known is not None and known != {sums}:
+        if known is not None and known != {_told(sums, LANES)}:
             raise LedgerError(
                 f"ledger: {self.name} has other rows than when its fingerprint was taken. What was charged stands; "
                 "with the same rows, the same fit is not charged again. A DataFrame that comes out otherwise each time "
@@ -153,6 +165,11 @@ def arrow_type(kind: Any) -> pa.DataType:
         types.TimestampNTZType: pa.timestamp("us"), types.DayTimeIntervalType: pa.duration("us"),
     }  # fmt: skip
     return plain.get(type(kind), pa.opaque(pa.null(), kind.typeName(), "spark"))
+
+
+def _told(sums: tuple[int, ...], lanes: int) -> tuple[int, ...]:
+    """The number of rows and the sums of their hashes, of which partitions without a row say nothing."""
+    return (*sums, *(0,) * (1 + lanes - len(sums)))
 
 
 def _is_odd(kind: pa.DataType) -> bool:

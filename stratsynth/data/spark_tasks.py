@@ -81,9 +81,9 @@ class Piece:
             raise StratsynthError(NOT_HERE)
 
 
-def stamp(path: str | os.PathLike[str]) -> tuple[int, int]:
-    """What a file can be told by on every machine that has it: its size, and when it was last changed."""
-    found = os.stat(path)  # noqa: PTH116 - of a text, as it travels
+def stamp(file: str | int) -> tuple[int, int]:
+    """What a file, by its path or open, can be told by wherever it is seen: its size, and when it was last changed."""
+    found = os.stat(file)  # noqa: PTH116 - of a text, as it travels
     return found.st_size, found.st_mtime_ns
 
 

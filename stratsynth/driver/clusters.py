@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.driver.counting import cores
 from stratsynth.driver.elsewhere import Elsewhere, Processes, there
 from stratsynth.driver.solving import Failed
-from stratsynth.errors import UsageError, nearest
+from stratsynth.errors import StratsynthError, UsageError, nearest
 from stratsynth.version import VERSION
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class Dask(Elsewhere):
         self._own = self._client.cluster if not address else None
         try:
             _reached("dask", partial(self._client.wait_for_workers, 1, timeout=PATIENCE))
-            _check_versions("dask", self._client.run(_versions).values())
+            _check_versions("dask", _reached("dask", partial(self._client.run, _versions)).values())
         except BaseException:
             self.close()
             raise
@@ -98,8 +98,9 @@ class Dask(Elsewhere):
         futures = {}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a large problem travels with its task: it cannot get lost
-            for i in numbers:
-                futures[self._client.submit(_solved, VERSION, solver, problems[i], pure=False, priority=-i)] = i
+            for place, i in enumerate(numbers):  # the largest first, as they stand
+                task = partial(self._client.submit, pure=False, priority=-place)
+                futures[task(_solved, _versions(), solver, problems[i])] = i
                 begun.append(i)
         for future in distributed.as_completed(futures, loop=self._client.loop):
             if future.status == "finished":
@@ -115,12 +116,18 @@ class Ray(Elsewhere):
     """A Ray cluster; a task whose worker ended is tried again once, by Ray."""
 
     def __init__(self, address: str, tick: Tick) -> None:
-        """Reach the cluster, or start one on this machine; one that this process has reached already is taken."""
+        """Reach the cluster, or start one on this machine; one that this process has reached already is taken.
+
+        Raises:
+            UsageError: The cluster cannot be reached, has other versions, or is another than the one reached already.
+        """
         super().__init__(tick)
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nothing is told to anybody
         self._ray = _library("ray", "ray")
         quiet = {"log_to_driver": False, "logging_level": "ERROR", "configure_logging": False}
         self._own = not self._ray.is_initialized()
+        if address and not self._own:
+            self._refuse_other(address)
         if self._own:
             where = {"address": address} if address else {
                 "address": "local", "num_cpus": cores(), "include_dashboard": False
@@ -131,6 +138,15 @@ class Ray(Elsewhere):
         except BaseException:
             self.close()
             raise
+
+    def _refuse_other(self, address: str) -> None:
+        """Ray reaches one cluster at a time: refuse another than that of this process."""
+        here = self._ray.get_runtime_context().gcs_address
+        if address not in {here, "auto"}:
+            raise UsageError(
+                f"workers: this process is at work with the Ray cluster at {here} already, and not at {address}. Name "
+                'that one, say "ray" alone, or call ray.shutdown() first. Nothing was charged.'
+            )
 
     def close(self) -> None:
         """Leave the cluster, which ends where it was started here."""
@@ -143,7 +159,7 @@ class Ray(Elsewhere):
         task = self._ray.remote(max_retries=1, num_cpus=1)(_solved)
         references = {}
         for i in numbers:
-            references[task.remote(VERSION, solver, problems[i])] = i
+            references[task.remote(_versions(), solver, problems[i])] = i
             begun.append(i)
         waiting, errors = list(references), self._ray.exceptions
         while waiting:
@@ -202,11 +218,16 @@ def _check_versions(kind: str, found: Any) -> None:
             )
 
 
-def _solved(version: str, solver: Solver[Any, Any], problem: Any) -> Any:
-    """In a worker: the solution, with one thread for linear algebra; from a worker of another version, none."""
+def _solved(versions: tuple[str, str], solver: Solver[Any, Any], problem: Any) -> Any:
+    """In a worker: the solution, with one thread for linear algebra; from one of other versions, none."""
     from threadpoolctl import threadpool_limits
 
-    if version != VERSION:
-        return Failed("WrongVersion", UsageError(f"a worker has stratsynth {VERSION}, and the fit is of {version}."))
+    mine = _versions()
+    if tuple(versions) != mine:
+        return Failed("WrongVersion", StratsynthError(
+            f"a worker that joined the cluster has stratsynth {mine[0]} with numpy {mine[1]}, and here are "
+            f"{versions[0]} and {versions[1]}: solutions would differ. What was charged stays charged; end that "
+            "worker, and with a ledger the same fit goes on from here."
+        ))  # fmt: skip
     with threadpool_limits(1, "blas"):
         return there(solver, problem)

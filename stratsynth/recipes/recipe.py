@@ -123,9 +123,10 @@ class Recipe:
 
     def table(self, new_account: str | None = None) -> PrivateTable:
         """The private table, its header checked; no row is read. `new_account` is as for `open_table`."""
+        schema = self.schema()
         return open_table(
             self.data.rows,
-            schema=self.schema(),
+            schema=schema,
             ledger=self.spend.ledger,
             ledger_epsilon=self.spend.ledger_epsilon,
             account=self.spend.account,
@@ -133,8 +134,6 @@ class Recipe:
             declared_size=self.data.declared_size,
             public=self.data.public,
             engine=self.data.engine,
-            table=None if self.data.path is None else self.data.table,  # Spark's own table is a source already
-            query=self.data.query,
         )
 
     def schema(self) -> Schema:

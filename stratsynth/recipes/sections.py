@@ -62,9 +62,16 @@ class DataSection:
 
     @property
     def rows(self) -> Path | Source:
-        """What `open_table` opens: the path; or Spark's table, for which Spark is started."""
+        """What `open_table` opens: the path; a database's table or query; or Spark's table, for which Spark is started.
+
+        Raises:
+            UsageError: A database or a table that is not there.
+        """
+        from stratsynth.data.sources import is_database, open_source
+
         if self.path is not None:
-            return self.path
+            database = is_database(self.path, self.table, self.query)
+            return open_source(self.path, self.table, self.query) if database else self.path
         from stratsynth.data.spark_source import SparkSource
 
         assert self.table is not None  # noqa: S101 - checked when this was made

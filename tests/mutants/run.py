@@ -2,7 +2,8 @@
 
 The bugs are described in the TOML files beside this one, a file an area. `failures.toml` says what the failures and
 findings are that they stand for, `exempt.toml` which of these no test can notice, and why. `scripts/mutants` starts
-this; tests/unit/test_mutants.py keeps the files up to date.
+this; tests/unit/test_mutants.py keeps the files up to date. A mutant that `needs` a package, which is an extra, is
+skipped where that is not installed: `scripts/mutants --with NAME` runs those of an extra in its own environment.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import tomllib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -28,6 +30,8 @@ ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 LISTS = ("failures", "exempt")
 """The files that hold no mutants."""
+PACKAGES = {"duckdb": "duckdb", "dask": "distributed", "ray": "ray", "spark": "pyspark"}
+"""What is installed with each extra that a mutant may need."""
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", "*.egg-info")
 SECONDS = 600
 """The longest that the tests of one mutant may take."""
@@ -51,6 +55,13 @@ class Mutant:
     new: str
     tests: tuple[str, ...]
     """Node ids; each must fail. Of a parametrised test without its brackets, one case must."""
+    needs: str | None = None
+    """The extra without which the tests would be skipped."""
+
+    @property
+    def skipped(self) -> bool:
+        """Whether it cannot be judged here."""
+        return self.needs is not None and find_spec(PACKAGES[self.needs]) is None
 
     def planted(self, text: str) -> str:
         """The file's text with the bug in it."""
@@ -135,9 +146,11 @@ def copied(tree: Path) -> Path:
     return tree
 
 
-def wanted(names: Sequence[str]) -> list[Mutant]:
-    """Those with one of these names, findings or areas; all of them when none is given."""
+def wanted(names: Sequence[str], extra: str | None = None) -> list[Mutant]:
+    """Those with one of these names, findings or areas; when none is given, all of them, or those of an extra."""
     every = mutants()
+    if extra is not None and not names:
+        return [m for m in every if m.needs == extra]
     unknown = [n for n in names if not any(n in {m.name, m.area, *m.finding} for m in every)]
     if unknown:
         sys.exit(f"scripts/mutants: no mutant, finding or area is named {', '.join(unknown)}; --list lists them.")
@@ -174,15 +187,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Plant them and report: 0 when every test named fails with its bug planted, 1 otherwise."""
     parser = argparse.ArgumentParser("scripts/mutants", description=__doc__.splitlines()[0])
     parser.add_argument("name", nargs="*", help="names, findings (F6, A1) or areas (files of tests/mutants); all")
+    parser.add_argument(
+        "--with",
+        dest="extra",
+        metavar="NAME",
+        help="run where the extra NAME is installed; without names, what needs it",
+    )
     parser.add_argument("--list", action="store_true", help="only say what there is")
     parser.add_argument("--verbose", action="store_true", help="show what pytest says of those not caught")
     parser.add_argument("-j", "--jobs", type=int, default=2, help="how many at a time; 2 unless told")
     given = parser.parse_args(arguments)
-    chosen = wanted(given.name)
+    chosen = wanted(given.name, given.extra)
     if given.list:
         for m in chosen:
             say(f"{m.area}/{m.name} ({', '.join(m.finding)}): {m.what}")
         return 0
+    skipped = [m for m in chosen if m.skipped]
+    for m in skipped:
+        say(f"{m.name}: skipped, as {m.needs} is not installed; scripts/mutants --with {m.needs} runs it")
+    chosen = [m for m in chosen if m not in skipped]
     missed = 0
     for mutant, tests, said in results(chosen, max(1, given.jobs)):
         idle = [test for test, failed in tests.items() if not failed]
@@ -191,7 +214,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"{mutant.name}: {told}")
         if idle and given.verbose:
             say(said)
-    say(f"{len(chosen) - missed} of {len(chosen)} caught")
+    say(f"{len(chosen) - missed} of {len(chosen)} caught{f', {len(skipped)} skipped' if skipped else ''}")
     return 1 if missed else 0
 
 

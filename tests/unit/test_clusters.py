@@ -1,9 +1,11 @@
 """Models fitted in other processes and on clusters: the same bit for bit, tried again where a worker ends, no rows."""
 
+import contextlib
 import os
 import pickle
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stratsynth.adapters import MST
@@ -16,7 +18,7 @@ from helpers.small import SCHEMA, SIZE
 from helpers.solvers import Task, dying, dying_once, picky, squares, threads
 from stratsynth.driver import clusters, solving
 from stratsynth.driver.elsewhere import Elsewhere
-from stratsynth.errors import MechanismError, UsageError
+from stratsynth.errors import MechanismError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Solver
 from stratsynth.strata import Stratum
@@ -163,6 +165,89 @@ def test_a_cluster_with_an_address_is_used_and_left(monkeypatch):
         for _ in range(2):
             with solving.solving(f"dask:{cluster.scheduler_address}") as solve:
                 assert [square for square, _ in solve(Solver(squares), TASKS, PATHS)] == [i**2 for i in range(6)]
+
+
+@pytest.mark.ray
+def test_a_ray_cluster_of_another_address_than_the_one_at_work_is_refused(monkeypatch):
+    ray = pytest.importorskip("ray", reason="ray is not installed; scripts/test --with ray installs it")
+    monkeypatch.setattr(network, "allowed", True)
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    ray.init(address="local", num_cpus=1, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    try:
+        here = ray.get_runtime_context().gcs_address
+        refused = pytest.raises(UsageError, match=rf"at work with the Ray cluster at {here} already")
+        with refused, solving.solving("ray:127.0.0.1:9"):
+            pass
+        for name in ("ray", f"ray:{here}"):
+            with solving.solving(name) as solve:
+                assert [square for square, _ in solve(Solver(squares), TASKS, PATHS)] == [i**2 for i in range(6)]
+            assert ray.is_initialized()  # it was there before
+    finally:
+        ray.shutdown()
+
+
+class Cluster:
+    """A Dask cluster that has workers and does nothing: it notes what it is handed."""
+
+    loop = cluster = None
+    closed = False
+
+    def __init__(self, *_, **__):
+        self.handed = []
+
+    def wait_for_workers(self, *_, **__):
+        pass
+
+    def run(self, function):
+        return {"worker": function()}
+
+    def submit(self, _, __, ___, problem, *, pure, priority):
+        self.handed.append((problem, pure, priority))
+        return len(self.handed)
+
+    def close(self):
+        type(self).closed = True
+
+
+def with_dask(monkeypatch, client):
+    dask = SimpleNamespace(
+        config=SimpleNamespace(set=lambda _: contextlib.nullcontext()), Client=client, as_completed=lambda *_, **__: []
+    )
+    monkeypatch.setattr(clusters, "import_module", lambda _: dask)
+    return clusters.Dask("tcp://127.0.0.1:9", list)
+
+
+def test_dask_is_told_to_begin_with_the_largest_problems(monkeypatch):
+    reached = with_dask(monkeypatch, Cluster)
+    assert list(reached.each(Solver(squares), TASKS, [4, 0, 5], begun := [])) == []
+    assert begun == [4, 0, 5]
+    assert [problem for problem, _, _ in reached._client.handed] == [TASKS[4], TASKS[0], TASKS[5]]
+    priorities = [priority for _, _, priority in reached._client.handed]
+    assert priorities == sorted(priorities, reverse=True)
+    assert len(set(priorities)) == 3
+
+
+def test_a_cluster_that_is_lost_while_it_is_asked_for_its_versions_is_out_of_reach(monkeypatch):
+    class Lost(Cluster):
+        closed = False
+
+        def run(self, _):
+            raise RuntimeError("10.0.0.1 is gone")
+
+    with pytest.raises(UsageError, match=r"cluster cannot be reached, .*\(RuntimeError\)\. Nothing was charged"):
+        with_dask(monkeypatch, Lost)
+    assert Lost.closed
+
+
+def test_a_worker_of_another_version_that_joins_late_solves_nothing_and_the_charge_stands():
+    for versions in (("0.0.0", clusters._versions()[1]), (clusters._versions()[0], "0")):
+        failed = clusters._solved(versions, Solver(squares), TASKS[0])
+        with pytest.raises(
+            StratsynthError, match=r"stratum 0: a worker that joined .* What was charged stays"
+        ) as found:
+            solving.raised(failed, PATHS[0])
+        assert not isinstance(found.value, UsageError)  # which would say that nothing was charged
+    assert clusters._solved(clusters._versions(), Solver(squares), TASKS[3])[0] == 9
 
 
 @pytest.mark.parametrize("name", PACKAGES)

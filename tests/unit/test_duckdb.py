@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import os
 
 import numpy as np
 import pyarrow as pa
@@ -13,10 +14,10 @@ from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
 import strategies
 import stratsynth as ss
 from helpers import small
-from helpers.command import complaint, stratsynth
+from helpers.command import complaint, python, stratsynth
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
-from stratsynth.data import load
+from stratsynth.data import duckdb_source, load
 from stratsynth.data.duckdb_source import DuckDBSource
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source
@@ -351,6 +352,49 @@ def test_null_and_an_empty_text_are_not_the_same(tmp_path):
     assert before != mark(path)
 
 
+ZONED = """
+import sys
+from pathlib import Path
+from stratsynth.data.duckdb_source import DuckDBSource
+from stratsynth.data.fingerprint import fingerprint
+
+path = Path(sys.argv[1])
+query = "SELECT date_part('hour', T) AS HOUR, CAST(T AS VARCHAR) AS TEXT, T FROM moments"
+with DuckDBSource(path, None, query).connected() as (connection, chosen):
+    print(connection.sql(chosen.select).to_arrow_table())
+print(fingerprint(DuckDBSource(path, "moments"), b"k" * 32))
+"""
+
+
+def test_moments_are_the_same_whatever_the_time_zone_of_the_process(tmp_path):
+    path, said = tmp_path / "people.duckdb", []
+    run(path, "CREATE TABLE moments AS SELECT TIMESTAMPTZ '2024-07-01 12:00:00+00' AS T")
+    for zone in ("America/New_York", "Asia/Tokyo"):
+        done = python(ZONED, path, cwd=tmp_path, env={**os.environ, "TZ": zone})
+        assert done.returncode == 0, done.stderr
+        said.append(done.stdout)
+    assert "2024-07-01 12:00:00+00" in said[0]
+    assert said[0] == said[1]
+
+
+FAILING = ("CAST('x' AS INTEGER), 1", "error('zebra'), 1", "9223372036854775807 + 1, 1", "1 // list_max([x]) FROM t")
+
+
+def test_what_fails_on_a_row_is_told_in_the_same_words_whatever_it_is(tmp_path, monkeypatch):
+    """Before a charge too: even the class of an error may depend on a single row."""
+    source, proper, said, classes = open_source(written(tmp_path), "people"), duckdb_source.select, set(), set()
+    for failing in FAILING:
+        with pytest.raises(duckdb.Error) as caught:
+            duckdb.sql(f"SELECT {failing}").fetchall()
+        classes.add(type(caught.value))
+        patched = lambda what, table, how=failing: f"SELECT {how}" if "count" in what else proper(what, table)  # noqa: E731
+        monkeypatch.setattr(duckdb_source, "select", patched)
+        with pytest.raises(UsageError, match="DuckDB cannot read it") as caught:
+            fingerprint(source, KEY)
+        said.add(str(caught.value))
+    assert len(said) == 1 < len(classes)
+
+
 def test_another_ledgers_rows_are_refused(tmp_path):
     path, ledger = written(tmp_path), tmp_path / "people.ledger"
     ss.fit(Independent(), opened(path, ledger=ledger), BUDGET)
@@ -377,6 +421,25 @@ def test_a_database_that_changes_after_the_reservation_is_refused(way, tmp_path,
     with pytest.raises(StratsynthError, match=r"changed or replaced|could not be read"):
         ss.fit(Independent(), opened(path, ledger=ledger), BUDGET)
     assert kinds(ledger) == ["ledger", "reserve", "charge"]
+
+
+@pytest.mark.parametrize("name", ["people", "main", "temp", "memory", "a.b", 'it\'s "odd"'])
+def test_a_table_is_that_of_its_schema_whatever_database_and_schemas_are_called(name, tmp_path):
+    """Names of two parts may be of a schema, or of the database, which is called like its file."""
+    path = tmp_path / f"{name}.duckdb"
+    with duckdb.connect(str(path)) as connection:
+        [(own,)] = connection.execute("SELECT current_database()").fetchall()
+        whole = '"' + own.replace('"', '""') + '"'
+        for rows, schema in enumerate(("main", "people", "temp"), start=1):
+            if schema != "main":
+                connection.execute(f'CREATE SCHEMA {whole}."{schema}"')
+            connection.execute(f'CREATE TABLE {whole}."{schema}".people AS SELECT i AS SEX FROM range({rows}) r(i)')  # noqa: S608
+    for rows, schema in enumerate(("main", "people", "temp"), start=1):
+        for names in ({"table": f"{schema}.people"}, {"query": f"SELECT p.SEX FROM {schema}.people p"}):  # noqa: S608
+            source = DuckDBSource(path, **names)
+            assert source.read(("SEX",)).num_rows == rows
+            assert source.parts_to_read() == 1
+            fingerprint(source, KEY)
 
 
 # Refusals

@@ -2,6 +2,9 @@
 
 import dataclasses
 import math
+import sys
+import threading
+import time
 from itertools import pairwise
 
 import numpy as np
@@ -359,3 +362,27 @@ def test_a_prior_makes_noise_even_and_leaves_what_is_known():
             assert np.abs(spread - truth).sum() < most
         else:
             assert np.abs(spread - 0.25).sum() < 0.2 < np.abs(alone - 0.25).sum()
+
+
+@pytest.mark.parametrize(("fit", "most"), [(1, 1), (2, 2), (3, 3), (9, 5)])
+def test_large_models_are_fitted_side_by_side_as_far_as_memory_allows(fit, most, monkeypatch):
+    """Of five models, as many as fit into the bound together, whatever the number of cores."""
+    module, running, seen = sys.modules["stratsynth.adapters.engine.solve"], [], []
+    problems = [
+        Problem((("A", 100), ("B", 100)), (Measured(("A", "B"), np.full((100, 100), i), 1.0),)) for i in range(5)
+    ]
+    cells = problems[0].tree().cells
+    assert dense.is_large(problems[0].tree())
+
+    def slowly(problems, trees):
+        running.append(threading.get_ident())
+        seen.append(len(running))
+        time.sleep(0.05)
+        running.pop()
+        return [(problem, tree) for problem, tree in zip(problems, trees, strict=True)]
+
+    monkeypatch.setattr(module, "_together", slowly)
+    monkeypatch.setattr(module, "MOST_CELLS", fit * cells)
+    monkeypatch.setattr(module.os, "cpu_count", lambda: 8)
+    assert [problem for problem, _ in solve(problems)] == problems
+    assert max(seen) == most

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mutants.run import ROOT, listed, mutants
+from mutants import run
+from mutants.run import ROOT, listed, mutants, wanted
 
 MUTANTS = mutants()
 
@@ -33,6 +34,23 @@ def test_a_mutant_can_be_planted_and_its_tests_exist(mutant):
     for test in mutant.tests:
         file, _, name = test.partition("::")
         assert name.split("::")[-1].partition("[")[0] in functions(ROOT / file), test
+
+
+def test_what_needs_an_extra_is_marked_so_and_skipped_where_that_is_not_installed(monkeypatch):
+    needy = [m for m in MUTANTS if m.needs is not None]
+    assert needy
+    for mutant in needy:
+        for test in mutant.tests:
+            text = (ROOT / test.partition("::")[0]).read_text(encoding="utf-8")
+            assert f"pytest.mark.{mutant.needs}" in text or f"from helpers.{mutant.needs} import MARKS" in text, test
+    assert wanted([], needy[0].needs) == [m for m in needy if m.needs == needy[0].needs]
+    assert wanted([needy[0].name]) == [needy[0]]
+    said = []
+    monkeypatch.setattr(run, "find_spec", lambda _: None)
+    monkeypatch.setattr(run, "say", said.append)
+    assert run.main([needy[0].name]) == 0
+    told = f"skipped, as {needy[0].needs} is not installed; scripts/mutants --with {needy[0].needs} runs it"
+    assert said == [f"{needy[0].name}: {told}", "0 of 0 caught, 1 skipped"]
 
 
 def test_every_known_failure_has_a_mutant_or_a_reason():

@@ -24,7 +24,7 @@ from helpers import small
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.spark import MARKS, MASTER, cluster, settings_of
-from stratsynth import progress
+from stratsynth import cli, progress
 from stratsynth.data import spark, spark_jobs, spark_source, spark_tasks
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
@@ -411,6 +411,76 @@ def test_a_frame_that_comes_out_otherwise_each_time_is_refused(session):
         ss.fit(Independent(), opened(frame), BUDGET)
 
 
+def test_a_frame_in_memory_that_comes_out_otherwise_each_time_is_refused(tmp_path, session):
+    """It is read into this process, and compared with its fingerprint there too."""
+    rows, ledger = frame_of(session, small.people().astype(str)), tmp_path / "people.ledger"
+    frame = rows.selectExpr("SEX", "GROUP", "cast(9 * rand() as int) AGE", "WORK")
+    with pytest.raises(LedgerError, match="has other rows than when its fingerprint was taken"):
+        ss.fit(Independent(), opened(frame, engine="memory", ledger=ledger), BUDGET)
+    assert kinds(ledger) == ["ledger", "reserve", "charge"]
+    ss.fit(Independent(), opened(rows, engine="memory"), BUDGET)
+
+
+@pytest.mark.parametrize("engine", ["spark", "memory"])
+def test_a_frame_without_rows_or_partitions_is_fitted_like_any_other(engine, tmp_path, session):
+    """A refusal would tell that there is nobody."""
+    rows = frame_of(session, small.people().astype(str))
+    for place, empty in enumerate((session.createDataFrame([], rows.schema), rows.where("SEX = 'x'"))):
+        ledger = tmp_path / f"{place}.ledger"
+        ss.fit(Independent(), opened(empty, engine=engine, ledger=ledger), BUDGET)
+        assert kinds(ledger) == ["ledger", "reserve", "charge", "done"]
+        if engine == "spark":
+            assert counted(opened(empty), [((), [("SEX",)])]) == [[0, 0]]
+    table = opened(session.createDataFrame([], rows.schema))
+    table.backend.fingerprint(KEY)
+    table.source.check(table.backend.columns, ())  # as a pass over no partition says
+    table.source.check(table.backend.columns, (0,))  # over partitions without a row
+    with pytest.raises(LedgerError):
+        table.source.check(table.backend.columns, (1, 2, 3))
+
+
+@pytest.mark.parametrize("way", ["between", "during"])
+def test_a_file_that_is_replaced_by_one_of_its_size_and_time_is_refused(way, tmp_path, session, monkeypatch):
+    """Executors tell files by size and time; the driver, which took the fingerprint, by more, before and after."""
+    path, ledger, proper = parquet(tmp_path), tmp_path / "people.ledger", spark_jobs.collected
+    before = path.stat()
+
+    def replaced():
+        content = bytearray(path.read_bytes())
+        path.unlink()
+        path.write_bytes(content)
+        os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def late(frame, task, *cells):
+        found = proper(frame, task, *cells)
+        if cells and way == "during":
+            replaced()
+        return found
+
+    monkeypatch.setattr(spark, "collected", late)
+    table = opened(path, ledger=ledger)
+    if way == "between":
+        monkeypatch.setattr(type(table.backend), "rows", lambda self, **_: replaced() or spark.SparkRows(self))
+    with pytest.raises(LedgerError, match="changed or replaced"):
+        ss.fit(Independent(), table, BUDGET)
+    assert kinds(ledger) == ["ledger", "reserve", "charge"]
+
+
+def test_the_stamp_is_of_the_file_that_was_opened(tmp_path, session, monkeypatch):
+    """And not of one that takes its place before executors are told."""
+    path = parquet(tmp_path)
+    table, mark = opened(path), spark_tasks.stamp(str(path))
+
+    def late(sizes):
+        parquet(tmp_path, arrow(small.people(3 * SIZE).astype(str)))
+        return iter([tuple(range(len(sizes)))])
+
+    with monkeypatch.context() as patch:
+        patch.setattr(spark, "runs", late)
+        (piece,) = table.backend.pieces()
+    assert piece.stamp == mark != spark_tasks.stamp(str(path))
+
+
 # Refusals
 
 
@@ -521,6 +591,27 @@ def test_marginals_are_scored_where_the_rows_are_and_nothing_else_is(tmp_path, s
         workload_error(frame, synthetic, SCHEMA, 2)
 
 
+@pytest.mark.parametrize("where", ["path", "table"])
+def test_the_command_scores_marginals_against_the_rows_of_a_recipe(where, tmp_path, session, capsys, monkeypatch):
+    real, seen, proper = parquet(tmp_path), [], spark.Spark.count
+    monkeypatch.setattr(spark.Spark, "count", lambda self, *given: seen.append(self.source) or proper(self, *given))
+    frame_of(session, small.people().astype(str)).createOrReplaceTempView("persons")
+    pq.write_table(arrow(small.people(70).astype(str)), tmp_path / "made.parquet")
+    path = recipe(tmp_path, **{where: "people.parquet" if where == "path" else "persons"})
+    command = ["evaluate", "--real", str(path), "--synthetic", str(tmp_path / "made.parquet"), "--by", "SEX", "-k", "2"]
+    assert cli.run([*command, "--marginals-only", "-o", str(tmp_path / "out")]) == 0, capsys.readouterr().err
+    found = pd.read_parquet(tmp_path / "out" / "workload.parquet")
+    expected = workload_error(real, tmp_path / "made.parquet", SCHEMA, 2, "SEX")
+    np.testing.assert_allclose(found["value"], expected["value"], rtol=1e-12)
+    assert {type(source).__name__ for source in seen} == {"ParquetSource" if where == "path" else "SparkSource"}
+    assert cli.run([*command, "-o", str(tmp_path / "all")]) == (0 if where == "path" else 2)
+    said = capsys.readouterr().err
+    assert where == "path" or "evaluate --marginals-only" in said
+    assert cli.run(["lens", str(path), "-o", str(tmp_path / "lens")]) == (0 if where == "path" else 2)
+    if where == "path":
+        assert cli.run(["schema", "draft", str(path), "-o", str(tmp_path / "draft.toml")]) == 0
+
+
 # What the cluster keeps
 
 
@@ -550,6 +641,13 @@ def test_what_is_sent_to_executors_holds_no_key(session, tmp_path, monkeypatch):
     table.backend.rows().counts([((), [("SEX",)])])
     assert [type(task) for task in sent] == [spark_tasks.CheckFiles, spark_tasks.CountTables]
     assert not any(KEY in cloudpickle.dumps(task) for task in sent)
+
+
+def test_what_spark_cannot_hand_over_is_told_without_a_value(session):
+    frame = frame_of(session, small.people().astype(str)).selectExpr("SEX", f"raise_error('{CANARY}') AS AGE")
+    with pytest.raises(StratsynthError, match="could not be read out of Spark") as caught:
+        ss.Schema.draft(frame)
+    assert CANARY not in str(caught.value)
 
 
 def test_rows_are_drafted_and_read_in_memory_where_they_are_asked_so(session):

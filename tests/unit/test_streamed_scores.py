@@ -1,16 +1,24 @@
 """Scores of files larger than memory: from counts, the same as from rows; or a refusal with the remedy."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
 from stratsynth.evaluation import streamed_workload_error, workload_error
+from stratsynth.evaluation.comparisons.cells import CellRunner
+from stratsynth.evaluation.comparisons.grid import Grid
+from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
 from stratsynth.evaluation.tables import EncodedRows, encoded
 
 from helpers import small
 from stratsynth import census, cli
-from stratsynth.errors import Unsupported, UsageError
+from stratsynth.data.sources import ParquetSource
+from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.schema import Unit
+from stratsynth.schema.weight import RowWeight
 
 SCHEMA = census.schema().restrict(("SEX", "RAC1P", "AGEP", "MAR", "PINCP"))
 
@@ -59,6 +67,21 @@ def test_too_many_rows_are_refused_with_the_remedy(files, monkeypatch):
         EncodedRows.read(files[0], SCHEMA)
 
 
+def test_a_comparison_of_too_many_rows_is_refused_before_a_fit_is_charged(tmp_path, monkeypatch):
+    """As where a grid has grown, and only fits are left of it."""
+    path = small.write_recipe(tmp_path)
+    small.edit(path, "[budget]", '[budget]\nledger = "people.ledger"')
+    path.write_text(path.read_text(encoding="utf-8") + "\n[compare]\nseeds = 2\n", encoding="utf-8")
+    grid = Grid.read(Recipe.read(path))
+    monkeypatch.setattr(encoded, "MOST_BYTES", 10)
+    with pytest.raises(Unsupported, match="not scored row by row"):
+        CellRunner(grid).fit(next(iter(grid.cells())), tmp_path / "cell.parquet")
+    assert not (tmp_path / "people.ledger").exists()
+    monkeypatch.undo()
+    CellRunner(grid).fit(next(iter(grid.cells())), tmp_path / "cell.parquet")
+    assert (tmp_path / "cell.parquet").exists()
+
+
 def test_reading_by_parts_changes_nothing(files, monkeypatch):
     whole = EncodedRows.read(files[1], SCHEMA)
     monkeypatch.setattr("stratsynth.data.sources.BATCH", 77)
@@ -67,6 +90,31 @@ def test_reading_by_parts_changes_nothing(files, monkeypatch):
     for name in SCHEMA.names:
         assert parts.codes[name].dtype == whole.codes[name].dtype
         np.testing.assert_array_equal(parts.codes[name], whole.codes[name])
+
+
+def test_rows_with_weights_and_units_are_counted_as_in_scores_of_rows(files, tmp_path):
+    real = pd.read_parquet(files[0])
+    real.assign(W=np.arange(len(real)) % 5, PERSON="1").to_parquet(tmp_path / "real.parquet")
+    weighed = dataclasses.replace(SCHEMA, row_weight=RowWeight(4, "W"))
+    units = dataclasses.replace(SCHEMA, unit=Unit(column="PERSON", max_rows=1))
+    for schema in (weighed, units):
+        plain = workload_error(tmp_path / "real.parquet", files[1], schema, 2, "SEX")
+        found = streamed_workload_error(tmp_path / "real.parquet", files[1], schema, 2, "SEX")
+        np.testing.assert_allclose(found["value"], plain["value"], rtol=1e-12)
+        assert found[["n", "n_synthetic", "status"]].equals(plain[["n", "n_synthetic", "status"]])
+    scores = MarginalScores.of(tmp_path / "real.parquet", files[1], weighed, None, k=1, cliques=9)
+    assert scores.facts["row_weight"] == "W"
+    assert "Real rows count as their W" in scores.text()
+    assert "Real rows count as their W" in scores.page("these rows", None)
+
+
+def test_what_cannot_be_read_is_told_without_a_word_of_charges(files, tmp_path, monkeypatch):
+    pd.read_parquet(files[0]).drop(columns="SEX").to_parquet(tmp_path / "real.parquet")
+    with pytest.raises(SchemaError, match="column SEX must be in the data once"):
+        streamed_workload_error(tmp_path / "real.parquet", files[1], SCHEMA)
+    monkeypatch.setattr(ParquetSource, "batches", lambda *_: iter([1]))
+    with pytest.raises(StratsynthError, match=r"^evaluation: the rows could not be read or counted"):
+        streamed_workload_error(*files, SCHEMA)
 
 
 def test_k_beyond_the_columns_is_refused(files):
@@ -94,3 +142,23 @@ def test_the_command_writes_internal_files_and_refuses_what_needs_rows(files, tm
     document = json.loads(capsys.readouterr().out)
     assert (document["facts"]["real_rows"], document["facts"]["synthetic_rows"]) == (2_000, 1_500)
     assert len(document["workload"]) == 19
+
+
+def test_the_rows_may_be_those_of_a_recipe(files, tmp_path, capsys):
+    recipe = small.write_recipe(tmp_path)
+    small.people(60).to_parquet(tmp_path / "made.parquet")
+    command = ["evaluate", "--synthetic", str(tmp_path / "made.parquet"), "--marginals-only", "-k", "2"]
+    assert cli.run([*command, "--real", str(recipe), "-o", str(tmp_path / "out")]) == 0
+    frame = pd.read_parquet(tmp_path / "out" / "workload.parquet")
+    expected = workload_error(tmp_path / "people.csv", tmp_path / "made.parquet", small.SCHEMA, 2)
+    np.testing.assert_allclose(frame["value"], expected["value"], rtol=1e-12)
+    capsys.readouterr()
+    for real, more, says in (
+        (recipe, ["--table", "people"], "in its section [data]"),
+        (tmp_path / "none.toml", [], "there is no recipe"),
+        (tmp_path / "people.csv", [], "name the schema of both tables with --schema"),
+        (tmp_path / "schema.toml", [], "there is no section [format]"),
+    ):
+        assert cli.run([*command, "--real", str(real), *more, "-o", str(tmp_path / "no")]) == 2
+        assert says in capsys.readouterr().err
+        assert not (tmp_path / "no").exists()

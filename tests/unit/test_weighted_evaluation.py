@@ -164,4 +164,6 @@ def test_a_weighted_release_is_evaluated_by_its_own_schema(tmp_path):
     given = ("evaluate", "--real", "people.csv", "--synthetic", "release", "-o", "out", "--schema", "plain.toml")
     said = complaint(stratsynth(*given, cwd=tmp_path), 2)
     assert "counts rows as W says, and plain.toml counts every row 1" in said
+    said = complaint(stratsynth(*given, "--marginals-only", cwd=tmp_path), 2)
+    assert "counts rows as W says, and plain.toml counts every row 1" in said
     _weighed_alike(tmp_path / "weighed.toml", tmp_path / "release")
