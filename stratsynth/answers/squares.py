@@ -122,6 +122,7 @@ class Squares:
         """Nothing is worked out before it is asked for, and then it is kept."""
         self.tables = tables
         self._found: dict[Columns, Interaction] = {}
+        self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
         self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
@@ -148,9 +149,8 @@ class Squares:
     def most(self, functions: Functions) -> Floats:
         """The most that each function can be by the public sizes of the strata; infinite where these are not known."""
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in self.tables.by)
-        found = np.zeros(functions.number)
-        for leaf in self.tables.leaves:
-            found += np.where(_weight(functions, leaf, outer) > 0, leaf.people, 0.0)
+        people = np.array([leaf.people for leaf in self.tables.leaves])
+        found: Floats = np.where(self._weights(functions, outer) > 0, people, 0.0).sum(axis=1)
         return found
 
     def nearest(self, columns: Columns) -> list[Columns]:
@@ -177,7 +177,7 @@ class Squares:
         inner = tuple(name for name in self.tables.schema.names if name in functions.factors and name not in by)
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in by)
         part = _Part({name: functions.factors[name] for name in inner})
-        weights = np.stack([_weight(functions, leaf, outer) for leaf in leaves], axis=1)
+        weights = self._weights(functions, outer)
         for columns in _subsets(inner):
             yield (-1, columns), part, weights, self._interaction(columns)
         for number, leaf in enumerate(leaves):
@@ -192,6 +192,23 @@ class Squares:
                 for columns in _subsets(inner):
                     every = (*columns, *varying)
                     yield (number, every), here, alone, self._alone(number, every)
+
+    def _weights(self, functions: Functions, outer: Columns) -> Floats:
+        """As `_weight`, for all strata, a row a function; those of the same levels of a column have the same factor."""
+        found = np.ones((functions.number, len(self.tables.leaves)))
+        for name in outer:
+            several, place = self._levels(name)
+            factors = np.stack([functions.factors[name][:, codes].mean(axis=1) for codes in several], axis=1)
+            found = found * factors[:, place]
+        return found
+
+    def _levels(self, name: str) -> tuple[list[list[int]], NDArray[np.intp]]:
+        """The level numbers that strata have in a column, each once, and which of them each stratum has."""
+        if name not in self._places:
+            several: dict[tuple[int, ...], int] = {}
+            place = [several.setdefault(tuple(leaf.codes[name]), len(several)) for leaf in self.tables.leaves]
+            self._places[name] = list(map(list, several)), np.array(place, dtype=np.intp)
+        return self._places[name]
 
     def _interaction(self, columns: Columns) -> Interaction:
         """The strata's z(A) and everybody's."""

@@ -57,7 +57,7 @@ class Reader:
         """`entropy` draws the coins of Poisson samples."""
         self._rows = rows
         self._entropy = entropy
-        self._kept: dict[tuple[StratumPath, Clique], NDArray[np.int64]] = {}
+        self._kept: dict[StratumPath, dict[Clique, NDArray[np.int64]]] = {}
         self._kept_cells = 0
 
     def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
@@ -67,7 +67,7 @@ class Reader:
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         return [
             Exact(
-                [tables[path, clique] for clique in want.cliques],
+                list(map(tables.get(path, {}).__getitem__, want.cliques)),
                 [next(sums) for _ in want.sums],
                 self._rows.columns(path, want.columns) if want.columns else None,
                 self._frame(path, want),
@@ -80,21 +80,25 @@ class Reader:
 
     def _tables(
         self, wanted: Sequence[tuple[StratumPath, Wanted]]
-    ) -> dict[tuple[StratumPath, Clique], NDArray[np.int64]]:
-        """The exact tables, each counted once."""
-        by_path: dict[StratumPath, dict[Clique, None]] = {}
-        again: set[tuple[StratumPath, Clique]] = set()
+    ) -> dict[StratumPath, dict[Clique, NDArray[np.int64]]]:
+        """The exact tables of each path, each counted once."""
+        by_path: dict[StratumPath, dict[Clique, bool]] = {}
         for path, want in wanted:
             if want.cliques:
-                by_path.setdefault(path, {}).update(dict.fromkeys(want.cliques))
-                again.update((path, clique) for clique in want.cliques if want.again)
-        found = {(p, c): self._kept[p, c] for p, cliques in by_path.items() for c in cliques if (p, c) in self._kept}
-        missing = [(p, [c for c in cliques if (p, c) not in found]) for p, cliques in by_path.items()]
-        for (path, cliques), exact in zip(missing, self._rows.counts(missing), strict=True):
-            for clique, table in zip(cliques, exact, strict=True):
-                found[path, clique] = table
-                if (path, clique) in again and self._kept_cells + table.size <= MAX_KEPT:
-                    self._kept[path, clique] = table
+                here = by_path.setdefault(path, {})
+                for clique in want.cliques:
+                    here[clique] = want.again or here.get(clique, False)
+        found = dict[StratumPath, dict[Clique, NDArray[np.int64]]]()
+        for path, cliques in by_path.items():
+            kept = self._kept.get(path, {})
+            found[path] = {clique: kept[clique] for clique in cliques if clique in kept}
+        missing = [(path, [c for c in cliques if c not in found[path]]) for path, cliques in by_path.items()]
+        for (path, lacking), exact in zip(missing, self._rows.counts(missing), strict=True):
+            tables, again, kept = found[path], by_path[path], self._kept.setdefault(path, {})
+            for clique, table in zip(lacking, exact, strict=True):
+                tables[clique] = table
+                if again[clique] and self._kept_cells + table.size <= MAX_KEPT:
+                    kept[clique] = table
                     self._kept_cells += table.size
         return found
 

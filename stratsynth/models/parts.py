@@ -10,6 +10,8 @@ from stratsynth.models.base import Model, State
 from stratsynth.strata import Stratum, disjoint, within
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from stratsynth.schema import Schema
 
 
@@ -35,12 +37,15 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
         ReleaseError: Strata that are not those of one split.
     """
     found = {}
+    arrays: dict[str, dict[str, NDArray[Any]]] = {}
+    for name, array in state.arrays.items():
+        number, _, own = name.partition("/")
+        arrays.setdefault(number, {})[own] = array
     for i, facts in enumerate(state.facts["parts"]):
-        stratum, prefix = _stratum(facts["stratum"], facts.get("names")), f"{i}/"
+        stratum = _stratum(facts["stratum"], facts.get("names"))
         if any(codes != sorted(set(codes)) for codes in level_numbers(schema, stratum).values()):
             raise ReleaseError("model: the levels of a merged stratum are out of order.")
-        arrays = {k.removeprefix(prefix): v for k, v in state.arrays.items() if k.startswith(prefix)}
-        found[stratum] = (facts, within(schema, (stratum,)), State(facts["facts"], arrays))
+        found[stratum] = (facts, within(schema, (stratum,)), State(facts["facts"], arrays.get(str(i), {})))
     one_split = len({stratum.columns for stratum in found}) <= 1 and disjoint(found)
     if len(found) < len(state.facts["parts"]) or not one_split:
         raise ReleaseError("model: its strata are not those of one split.")

@@ -11,6 +11,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import PRICED, Neighbours
@@ -19,7 +20,7 @@ from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, exponential_choice
 from stratsynth.questions.base import Answer, Program, Question, check_positive
 from stratsynth.questions.composite import Composite
-from stratsynth.questions.counts import check_cells
+from stratsynth.questions.counts import check_number
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
 from stratsynth.questions.scores import Distance, Peak, Score
 from stratsynth.questions.total import Total
@@ -49,19 +50,21 @@ class Choose(Question):
             raise MechanismError("choose: there is no candidate, or candidates that are no tuple.")
         check_positive("choose: rho", self.rho)
         # by exact class: another could restate its own sensitivity
-        if {type(score) for score in self.scores} not in ({Distance}, {Peak}, {Composite}):
+        if set(map(type, self.scores)) not in ({Distance}, {Peak}, {Composite}):
             raise MechanismError("choose: the candidates' scores must all be Distance, all Peak, or all Composite.")
         type(self.scores[0]).check_all(self.scores, schema)
-        check_cells("choose", list(set(self.wanted.cliques)), schema)
+        if vars(self).get("_fits") is not schema:  # which is asked again when it is charged
+            check_number("choose", type(self.scores[0]).cells(self.scores, schema))
+            object.__setattr__(self, "_fits", schema)
 
-    @property
+    @cached_property
     def wanted(self) -> Wanted:
         """What has to be read for it."""
         return type(self.scores[0]).wanted(self.scores)
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
         """The most that one step moves any candidate's score, relative to adding or removing a record."""
-        step = {n: max(score.moved(schema, n) for score in self.scores) for n in PRICED}
+        step = {n: type(self.scores[0]).most_moved(self.scores, schema, n) for n in PRICED}
         return {n: value / step[Neighbours.ADD_REMOVE] for n, value in step.items()}
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
@@ -123,7 +126,7 @@ class ChooseHandler(Handler[Choose]):
 
     def replayed(self, question: Choose) -> Any:
         """The list of candidates, which the number is about; not what they are compared with."""
-        return [score.candidate for score in question.scores], question.rho
+        return type(question.scores[0]).candidates(question.scores), question.rho
 
     def unverified(self, question: Choose) -> str:
         """What any of the scores rests on."""

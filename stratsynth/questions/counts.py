@@ -123,7 +123,11 @@ class Counts(Question):
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
     """Refuse tables that would not fit into memory."""
-    cells = sum(schema.cells(clique) for clique in cliques)
+    check_number(what, sum(schema.cells(clique) for clique in cliques))
+
+
+def check_number(what: str, cells: int) -> None:
+    """Refuse more cells than fit into memory."""
     if cells > MAX_CELLS:
         raise Unsupported(f"{what}: {cells:,} cells are more than {MAX_CELLS:,}; use smaller cliques or fewer bins.")
 

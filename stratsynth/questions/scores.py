@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -38,6 +39,10 @@ _LARGEST = 2.0**42
 """What a reference table may add up to: sums stay exact in 64 bits."""
 
 
+_Away = tuple[Clique, NDArray[np.float64], str, int]
+"""A clique, what its counts were compared with, by which norm, and their distance."""
+
+
 class Score(ABC):
     """What the candidates of one choice are compared by: a description, from which the core computes the score."""
 
@@ -55,6 +60,16 @@ class Score(ABC):
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """The most that one neighbouring step can move the score, in its own unit."""
 
+    @classmethod
+    def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
+        """The number of cells of all tables that have to be read, each once."""
+        return sum(schema.cells(clique) for clique in set(cls.wanted(scores).cliques))
+
+    @classmethod
+    def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
+        """The most that one neighbouring step can move any of the scores."""
+        return max(score.moved(schema, neighbours) for score in scores)
+
     @property
     def unverified(self) -> str:
         """What a reader must be told where privacy rests on somebody's word; empty otherwise."""
@@ -64,6 +79,11 @@ class Score(ABC):
     @abstractmethod
     def candidate(self) -> Any:
         """Which candidate it is, without the numbers that are worked out from earlier answers."""
+
+    @classmethod
+    def candidates(cls, scores: Sequence[Self]) -> Any:
+        """Which candidates they are, in order."""
+        return [score.candidate for score in scores]
 
     @classmethod
     @abstractmethod
@@ -110,8 +130,48 @@ class Distance(Score, Digested):
         """The clique, its weight and the norm."""
         return "distance", self.clique, self.weight, self.norm
 
+    @classmethod
+    def candidates(cls, scores: Sequence[Self]) -> str:
+        """As Python writes texts and numbers, exactly: there are hundreds in every round of every stratum."""
+        return repr([score.candidate for score in scores])
+
     def check(self, schema: Schema) -> None:
-        """A reference of the right shape and size, a positive weight."""
+        """A reference of the right shape and size, a positive weight.
+
+        What was found sound is not gone through again, as long as every part is the same object, none of which can
+        change, and the reference has the shape that it had: a choice is checked when it is asked and when it is
+        charged, and a mechanism asks about the same candidates many times.
+        """
+        if not self.unchanged(schema):
+            self._check(schema)
+            array = self.reference
+            sound = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
+            object.__setattr__(self, "_sound", sound)
+
+    @classmethod
+    def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
+        """Check those that are not known to be sound."""
+        for score in scores:
+            if not score.unchanged(schema):
+                score.check(schema)
+
+    @classmethod
+    def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
+        """As their references have."""
+        return sum({score.clique: score.reference.size for score in scores}.values())
+
+    def unchanged(self, schema: Schema) -> bool:
+        """Whether this was found sound as it is: of an array that nobody can write to, form and type can change."""
+        sound = vars(self).get("_sound")
+        if sound is None or sound[0] is not schema or sound[1] is not self.clique:
+            return False
+        array = self.reference
+        return (
+            sound[2] is array and sound[3] == array.shape and sound[4] is array.dtype and sound[5] is self.weight
+            and sound[6] is self.offset and sound[7] is self.norm
+        )  # fmt: skip
+
+    def _check(self, schema: Schema) -> None:
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -138,29 +198,51 @@ class Distance(Score, Digested):
         return self.weight * self.reach(schema, neighbours)
 
     @classmethod
+    def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
+        """That of the heaviest of each norm."""
+        return max(score.moved(schema, neighbours) for score in _heaviest(scores).values())
+
+    @classmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
         """Each candidate's table, which later rounds are likely to ask for again."""
         return Wanted(cliques=[score.clique for score in scores], again=True)
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Score = weight x (distance - offset), weights in units of the heaviest; a distance is computed once."""
+        """Score = weight x (distance - offset), weights in units of the heaviest.
+
+        Distances are kept until the next choice, which is often among the same candidates.
+        """
         heaviest = max(score.weight for score in scores)
-        units, reach = [], 1
-        for score, table in zip(scores, exact.tables, strict=True):
-            key = score.digested()
-            if key not in memory:
-                memory[key] = score.away(table)
-            weight = max(1, round(score.weight / heaviest * WEIGHT_UNIT))
-            units.append(weight * (memory[key] - round(score.offset * REFERENCE_UNIT)))
-            reach = max(reach, weight * score.reach(at.schema, at.neighbours) * REFERENCE_UNIT)
-        return units, reach
+        weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}
+        known: dict[Self, _Away] = memory.get(Distance, {})
+        if not all(score in known and score.found_as(known[score]) for score in scores):
+            known = memory[Distance] = {
+                score: (score.clique, score.reference, score.norm, score.away(table))
+                for score, table in zip(scores, exact.tables, strict=True)
+            }
+        units = [weights[s.weight] * (known[s][3] - round(s.offset * REFERENCE_UNIT)) for s in scores]
+        # the heaviest of each norm moves farthest
+        reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _heaviest(scores).values())
+        return units, max(1, reach * REFERENCE_UNIT)
+
+    def found_as(self, known: _Away) -> bool:
+        """Whether a distance was found for this clique, reference and norm."""
+        return known[0] is self.clique and known[1] is self.reference and known[2] is self.norm
 
     def away(self, table: Ints) -> int:
         """The distance between a table and the reference, in units of 1/65,536 of a record."""
         reference = np.rint(np.asarray(self.reference, dtype=np.float64) * REFERENCE_UNIT).astype(np.int64)
         cells = np.abs(table * REFERENCE_UNIT - reference)
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
+
+
+def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
+    """The score with the largest weight, of each norm."""
+    found: dict[str, Distance] = {}
+    for (norm, _), score in sorted({(s.norm, s.weight): s for s in scores}.items(), key=itemgetter(0)):
+        found[norm] = score
+    return found
 
 
 @dataclass(frozen=True, eq=False)

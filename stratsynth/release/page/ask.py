@@ -1,7 +1,8 @@
 """The chapter that answers questions in the page itself: columns, group, level and statistic from lists.
 
 All answers are worked out when the page is written and lie in it, so it needs no network and no program but the
-browser. The most useful ones are there: every column, the measured pairs of columns, for everybody and every group.
+browser. The most useful ones are there: every column, the measured pairs of columns, for everybody and, where there are
+no more than a few hundred, every group.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 MOST = 6_000
 """The most results that a page holds, about 60 bytes each."""
+MOST_SUMMED = 1 << 21
+"""The most results times strata: each result is a sum over all strata, which thousands of strata would make long."""
 LARGEST = 400
 """The most cells of a table of two columns that is offered."""
 
@@ -96,7 +99,8 @@ def _asked(
     for groups in ((), tuple(by)) if by else ((),):
         named = [", ".join(f"{name} {level}" for name, level in zip(groups, cell, strict=True)) or "everybody"
                  for cell in itertools.product(*(schema.levels(name) for name in groups))]  # fmt: skip
-        if len(named) * schema.cells(columns) > MOST:
+        number = len(named) * schema.cells(columns)
+        if number > MOST or number * len(squares.tables.leaves) > MOST_SUMMED:
             continue
         for statistic in ("count", "rate"):
             (answer,) = answers(squares, [Query(columns, by=groups, statistic=statistic)])

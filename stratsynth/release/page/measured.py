@@ -87,9 +87,11 @@ class Size:
 
 def sizes(tables: Sequence[Measured]) -> list[Size]:
     """Each group's size, by the sums of its columns' tables: independent noise, so the weighted mean is the best."""
-    found = []
-    for group in dict.fromkeys(t.group for t in tables):
-        here = [t for t in tables if t.group == group and "," not in t.clique and t.clique]
+    found, groups = [], dict[str, list[Measured]]()
+    for table in tables:
+        groups.setdefault(table.group, []).append(table)
+    for group, own in groups.items():
+        here = [t for t in own if "," not in t.clique and t.clique]
         if here:
             weights = np.array([1 / (t.cells * t.sigma**2) for t in here]).clip(max=1e24)
             sums = np.array([t.values.sum() for t in here])

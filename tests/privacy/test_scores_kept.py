@@ -1,0 +1,95 @@
+"""What is remembered of a candidate that is asked about again holds for that candidate as it is, and no other."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import stratsynth as ss
+from stratsynth.accounting.budget import PRICED, Neighbours
+from stratsynth.errors import MechanismError
+from stratsynth.questions import Choose, Distance
+from stratsynth.questions.handler import Exact, Setting
+
+SCHEMA = ss.Schema({"A": ss.Categorical(levels=("1", "2")), "B": ss.Categorical(levels=("1", "2", "3"))})
+OTHER = ss.Schema({"A": ss.Categorical(levels=("1", "2", "3")), "B": ss.Categorical(levels=("1", "2", "3"))})
+TABLE = np.array([[3, 0, 0], [0, 0, 1]])
+AT = Setting(SCHEMA, Neighbours.ADD_REMOVE)
+
+
+def changed(score, **parts):
+    """As a program could, which holds the object that it asked with."""
+    for name, value in parts.items():
+        object.__setattr__(score, name, value)
+
+
+def checked():
+    score = Distance(("A", "B"), np.zeros((2, 3)))
+    question = Choose((score,), 0.1)
+    question.check(SCHEMA)
+    return score, question
+
+
+def test_another_form_of_the_same_reference_is_found():
+    """Against a column, each cell of a table is compared with several: one record would move more than its price."""
+    score, question = checked()
+    score.reference.shape = (6, 1)
+    with pytest.raises(MechanismError, match="shape"):
+        question.check(SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        {"weight": float("nan")}, {"norm": "none"}, {"offset": float("inf")}, {"clique": ("A",)},
+        {"clique": ("A", "A")}, {"reference": np.full((2, 3), 2.0**50)}, {"reference": np.zeros((2, 3), np.float32)},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_whatever_is_exchanged_is_checked_again(parts):
+    score, question = checked()
+    changed(score, **parts)
+    with pytest.raises(MechanismError):
+        question.check(SCHEMA)
+
+
+def test_what_is_sound_in_one_schema_is_checked_in_another():
+    _, question = checked()
+    with pytest.raises(MechanismError, match="shape"):
+        question.check(OTHER)
+
+
+@pytest.mark.parametrize(
+    ("parts", "distance"),
+    [({"norm": "largest"}, 3), ({"reference": np.ones((2, 3))}, 6), ({"clique": ("B", "A")}, 5)],
+    ids=["norm", "reference", "clique"],
+)
+def test_a_distance_is_not_given_again_for_another(parts, distance):
+    """A distance of cells added up, priced as that of the largest, would move twice its price at an exchange."""
+    score, memory = Distance(("A", "B"), np.zeros((2, 3))), {}
+    (first,), _ = Distance.units([score], Exact([TABLE]), AT, memory)
+    (again,), _ = Distance.units([score], Exact([np.zeros_like(TABLE)]), AT, memory)
+    assert first == again  # the same candidate: counted once
+    changed(score, **parts)
+    table = TABLE + (TABLE == 3) if "clique" in parts else TABLE
+    (other,), _ = Distance.units([score], Exact([table]), AT, memory)
+    assert other * 4 == first * distance
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from([0.25, 1.0, 3.0, 7.5]), st.sampled_from(["l1", "largest"])), min_size=1, max_size=6
+    )
+)
+def test_the_farthest_of_all_candidates_is_that_of_each_gone_through(kinds):
+    scores = [Distance(("A", "B"), np.zeros((2, 3)), weight, norm=norm) for weight, norm in kinds]
+    for neighbours in PRICED:
+        at, exact = Setting(SCHEMA, neighbours), Exact([TABLE] * len(scores))
+        assert Distance.most_moved(scores, SCHEMA, neighbours) == max(s.moved(SCHEMA, neighbours) for s in scores)
+        units, reach = Distance.units(scores, exact, at, {})
+        heaviest = max(s.weight for s in scores)
+        each = [max(1, round(s.weight / heaviest * 2**20)) * s.reach(SCHEMA, neighbours) * 2**16 for s in scores]
+        assert reach == max(each)
+        assert units == [
+            max(1, round(s.weight / heaviest * 2**20)) * (4 if s.norm == "l1" else 3) * 2**16 for s in scores
+        ]
