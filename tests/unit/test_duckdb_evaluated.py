@@ -286,4 +286,5 @@ def test_the_benchmark_fits_both_ways_and_leaves_nothing(tmp_path, monkeypatch):
     assert [figure.name.split(", ")[-1] for figure in found if "end to end" in figure.name] == [
         "engine stream", "engine duckdb"
     ]  # fmt: skip
+    assert sum("scored from counts" in figure.name for figure in found) == 1
     assert list(tmp_path.iterdir()) == []
