@@ -39,6 +39,16 @@ class Marginals:
 
     def tables(self, cliques: Sequence[Clique]) -> list[Floats]:
         """The probability table of each of these sets of columns."""
+        parts = [self._routes.apart(clique) for clique in cliques]
+        wanted = list(dict.fromkeys(part for several in parts for part in several))
+        known = dict(zip(wanted, self._joined(wanted), strict=True))
+        return [
+            known[clique] if several == (clique,) else _product(clique, several, known)
+            for clique, several in zip(cliques, parts, strict=True)
+        ]
+
+    def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
+        """Those of sets of columns that depend on each other."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
             together.setdefault((middle, own, tuple(port for port, _ in ports)), []).append((i, ports))
@@ -140,6 +150,15 @@ class Marginals:
         return math.prod(self._levels[column] for column in columns)
 
 
+def _product(clique: Clique, parts: Sequence[Clique], known: Mapping[Clique, Floats]) -> Floats:
+    """The table of columns that fall into independent parts."""
+    table = known[parts[0]]
+    for part in parts[1:]:
+        table = np.multiply.outer(table, known[part])
+    names = [column for part in parts for column in part]
+    return np.transpose(table, [names.index(column) for column in clique])
+
+
 class _Routes:
     """Which way each column lies from each clique of a tree: depends on the structure alone."""
 
@@ -158,6 +177,17 @@ class _Routes:
         for column, j in self._number.items():
             self._walk(j, [i for i, clique in enumerate(tree.cliques) if column in clique])
         self._places: dict[tuple[int, int], dict[str, NDArray[np.intp]]] = {}
+        self._part = self._parts()
+        """The part that each column lies in."""
+
+    def _parts(self) -> list[int]:
+        part, found = list(range(len(self.tree.cliques))), [0] * len(self.tree.sizes)
+        for i, (parent, separator) in enumerate(zip(self.tree.parents, self.tree.separators, strict=True)):
+            if separator:  # parents come before their children
+                part[i] = part[parent]
+            for column in self.tree.cliques[i]:
+                found[self._number[column]] = part[i]
+        return found
 
     def _walk(self, j: int, reached: list[int]) -> None:
         """Breadth first from all cliques that hold a column."""
@@ -169,6 +199,14 @@ class _Routes:
                     reached.append(other)
                     self._far[other, j] = self._far[node, j] + 1
                     self._towards[other, j] = node
+
+    def apart(self, clique: Clique) -> tuple[Clique, ...]:
+        """A set of columns by the parts of the tree that share no column, and are independent of each other."""
+        parts: dict[int, Clique] = {}
+        for column in clique:
+            part = self._part[self._number[column]]
+            parts[part] = (*parts.get(part, ()), column)
+        return tuple(parts.values()) or (clique,)
 
     def plan(self, cliques: Sequence[Clique]) -> list[tuple[int, Clique, _Ports]]:
         """For each set of columns the clique in their middle, the columns it holds, and the ways to the others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import combinations
@@ -82,32 +82,51 @@ def taken_in(
 
     That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
     """
-    number = {column: i for i, (column, _) in enumerate(sizes)}
-    around, products = _around(sizes, held), _Products([size for _, size in sizes])
-    costs = [_cost(products, around, i) for i in range(len(sizes))]
-    known: dict[int, bool] = {}
-    found = []
-    for clique in cliques:
+    growing = _growing(sizes, frozenset(held), most)
+    return [growing.takes(clique) for clique in cliques]
+
+
+class _Growing:
+    """A model that holds some cliques, and what was found of those it could take in."""
+
+    def __init__(self, sizes: tuple[tuple[str, int], ...], held: Iterable[Clique], most: int) -> None:
+        self._number = {column: i for i, (column, _) in enumerate(sizes)}
+        self._around, self._products = _around(sizes, held), _Products([size for _, size in sizes])
+        self._costs = [_cost(self._products, self._around, i) for i in range(len(sizes))]
+        self._most = most
+        self._known: dict[int, bool] = {}
+
+    def takes(self, clique: Clique) -> bool:
+        """Whether it has room for a clique."""
+        around, number = self._around, self._number
         columns = sum(1 << number[column] for column in clique)
         # the ends of missing edges: to join these is to join the clique
         ends = sum(1 << number[column] for column in clique if columns & ~around[number[column]])
-        if ends not in known:
-            joined = list(around)
-            for i in _members(ends):
-                joined[i] |= ends
-            # a new edge changes what its ends cost, and those that both of its ends are joined to
-            changed = dict(enumerate(costs))
-            for i, near in enumerate(joined):
-                if (near & ends).bit_count() > 1:
-                    changed[i] = _cost(products, joined, i)
-            cells = 0
-            for whole in _eliminate(products, joined, changed):
-                cells += products[whole]
-                if cells > most:
-                    break
-            known[ends] = cells <= most
-        found.append(known[ends])
-    return found
+        if ends not in self._known:
+            self._known[ends] = self._joins(ends)
+        return self._known[ends]
+
+    def _joins(self, ends: int) -> bool:
+        joined = list(self._around)
+        for i in _members(ends):
+            joined[i] |= ends
+        # a new edge changes what its ends cost, and those that both of its ends are joined to
+        changed = dict(enumerate(self._costs))
+        for i, near in enumerate(joined):
+            if (near & ends).bit_count() > 1:
+                changed[i] = _cost(self._products, joined, i)
+        cells = 0
+        for whole in _eliminate(self._products, joined, changed):
+            cells += self._products[whole]
+            if cells > self._most:
+                return False
+        return True
+
+
+@lru_cache(maxsize=64)
+def _growing(sizes: tuple[tuple[str, int], ...], held: frozenset[Clique], most: int) -> _Growing:
+    """Strata begin alike, and ask the same of the same model."""
+    return _Growing(sizes, held, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
@@ -116,7 +135,7 @@ def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
-def _around(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> list[int]:
+def _around(sizes: tuple[tuple[str, int], ...], cliques: Iterable[Clique]) -> list[int]:
     """For each column itself and its neighbours. Sets of columns are bits of whole numbers, which is quick."""
     number = {column: i for i, (column, _) in enumerate(sizes)}
     around = [1 << i for i in range(len(sizes))]

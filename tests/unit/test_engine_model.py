@@ -1,6 +1,7 @@
 """The fitted model: drawing rows, conditions, and its stored form."""
 
 import dataclasses
+import itertools
 import json
 import math
 import random
@@ -10,6 +11,7 @@ import pytest
 from scipy import stats
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.forest import NEVER
+from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.sampling import draw
 
 from stratsynth import Categorical, Schema
@@ -268,3 +270,23 @@ def test_another_schema_is_refused(model):
     for other in (schema_of(SIZES[:-1]), schema_of((*SIZES, ("more", 2))), schema_of((("left", 9), *SIZES[1:]))):
         with pytest.raises(ReleaseError):
             files.restore("graphical", other, model.state())
+
+
+def test_columns_of_independent_parts_have_the_product_of_their_tables():
+    """Whatever parts a wanted set of columns falls into, and in whatever order it names them."""
+    sizes = (("A", 2), ("B", 3), ("C", 2), ("D", 4), ("E", 2))
+    rng = np.random.default_rng(1)
+    tree = junction_tree(sizes, (("A", "B"), ("C", "D")))
+    tables = [rng.random(tree.shape(clique)) for clique in tree.cliques]
+    tables = [table / table.sum() for table in tables]
+    whole, names = np.ones(()), []
+    for clique, table in zip(tree.cliques, tables, strict=True):
+        whole, names = np.multiply.outer(whole, table), [*names, *clique]
+    found = Marginals(tree, tables)
+    columns = [name for name, _ in sizes]
+    for number in range(1, 5):
+        wanted = list(itertools.permutations(columns, number))
+        for clique, table in zip(wanted, found.tables(wanted), strict=True):
+            summed = whole.sum(axis=tuple(i for i, name in enumerate(names) if name not in clique))
+            left = [name for name in names if name in clique]
+            np.testing.assert_allclose(table, np.transpose(summed, [left.index(name) for name in clique]), atol=1e-12)
