@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
+from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
@@ -95,11 +96,11 @@ class AIM(Poolable[Graphical]):
             )
         check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
-        for known in public.known:
-            if known.shares.size > self.model_cells:
+        for known in (known for known in public.known if known.certain):
+            if ones + known.shares.size > self.model_cells // 2:
                 raise Unsupported(
-                    f"aim: the public table of {', '.join(known.clique)} has {known.shares.size:,} cells; model_cells "
-                    f"is {self.model_cells:,}."
+                    f"aim: the shares of {', '.join(known.clique)} have {known.shares.size:,} cells; the model is to "
+                    f"hold twice as many, and model_cells is {self.model_cells:,}."
                 )
         if ones > self.model_cells:
             raise Unsupported(f"aim: the columns alone hold {ones:,} cells; model_cells is {self.model_cells:,}.")
@@ -108,9 +109,10 @@ class AIM(Poolable[Graphical]):
     def learned(self, public: Public, allot: Allotment, rng: Generator) -> Program[Learner[Any]]:
         """Measure all columns; then choose, measure and fit until the budget is spent."""
         schema = public.schema
+        sizes = tuple((name, schema.size(name)) for name in schema.names)
         own = GraphicalLearner(
             schema=schema, size=public.size, most_cells=self.model_cells, prior=self.prior,
-            iterations=self.iterations, engine=self.engine, published=public.known,
+            iterations=self.iterations, engine=self.engine, published=held(public.known, sizes, self.model_cells // 2),
         )  # fmt: skip
         learner = arbitrated(own, public)
         # Algorithm 3: measure every column, and fit the first model

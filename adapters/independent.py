@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import told_columns
+from stratsynth.adapters.shared.known import columns_by
 from stratsynth.adapters.tilted import tilted_to
 
 from stratsynth.errors import MechanismError, ReleaseError
@@ -50,8 +50,8 @@ class Independent(Mechanism[TableModel]):
         schema = public.schema
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
         tilted = yield from tilted_to(tables, public)
-        told = told_columns(public, tables, records(tables, public.size))
-        return Product.of(schema, (*tables, *told)) if tilted is None else tilted.model
+        columns = columns_by(public, tables, records(tables, public.size))
+        return Product.of(schema, columns) if tilted is None else tilted.model
 
 
 @dataclass(frozen=True)

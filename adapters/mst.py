@@ -23,7 +23,7 @@ from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.graphical import GraphicalLearner
-from stratsynth.adapters.shared.known import told_columns
+from stratsynth.adapters.shared.known import columns_by, held, undisputed
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
@@ -53,6 +53,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
+
+
+MOST_KNOWN = 2**18
+"""The most numbers that the model may hold of what is public; of many published tables, the first ones are taken."""
 
 
 @dataclass(frozen=True)
@@ -105,21 +109,25 @@ class MST(Poolable[Graphical]):
         schema = public.schema
         paid, twos = yield from self._measured(public, allot, rehearsed=False)
         total = records(paid, public.size)
-        ones = (*paid, *told_columns(public, paid, total))
+        ones = columns_by(public, paid, total)
         # in place of the paper's compression, which merges rare levels
         tables = (*(Measured.of(t) for t in paid), *_without_rare(twos, ones, self.rare))
         sizes = tuple((name, schema.size(name)) for name in schema.names)
-        measured = [*(known.clique for known in public.known), *(table.clique for table in twos)]
-        rules, held = held_together(forbidden(schema), sizes, measured)
-        tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in held)
+        known = held(public.known, sizes, MOST_KNOWN)
+        known = held(known, sizes, MOST_CELLS, [table.clique for table in twos])
+        measured = [*(one.clique for one in known), *(table.clique for table in twos)]
+        rules, kept = held_together(forbidden(schema), sizes, measured)
+        tables = tuple(table for table in tables if len(table.clique) == 1 or table.clique in kept)
         own = GraphicalLearner(
             schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
-            iterations=self.iterations, published=tuple(known for known in public.known if known.clique in held),
+            iterations=self.iterations, published=tuple(one for one in known if one.clique in kept),
         )  # fmt: skip
         arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
         if arbiter is not None:
             return arbiter
-        problem = Problem(sizes, tuple(own.taken_in), total, rules, prior=self.prior, iterations=self.iterations)
+        problem = Problem(
+            sizes, tuple(own.taken_in(last=True)), total, rules, prior=self.prior, iterations=self.iterations
+        )
         own.solution = yield from work(engine(self.engine), problem)
         return own
 
@@ -170,10 +178,14 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
     The columns of a public table are joined already.
     """
     schema, total = public.schema, records(paid, public.size)
-    share = {table.clique[0]: _distribution(table) for table in (*paid, *told_columns(public, paid, total))}
-    candidates = [
-        Distance((a, b), total * np.multiply.outer(share[a], share[b])) for a, b in combinations(schema.names, 2)
-    ]
+    share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
+    # what is known is worth no question, and what paid answers contradict is not known
+    sound = undisputed(public.known, [Measured.of(table) for table in paid], total)
+    candidates = []
+    for a, b in combinations(schema.names, 2):
+        published = [known for known in sound if known.tells((a, b))]
+        expected = published[0].table((a, b)) if published else np.multiply.outer(share[a], share[b])
+        candidates.append(Distance((a, b), np.asarray(total * expected, np.float64)))
     part = {name: i for i, name in enumerate(schema.names)}
     for known in (known for known in public.known if known.certain):
         joined = {part[name] for name in known.clique}

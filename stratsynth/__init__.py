@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stratsynth.fitting import fit
     from stratsynth.layout.budgets import StratumBudgets
     from stratsynth.planning import plan
-    from stratsynth.priors import Prior
+    from stratsynth.priors import Prior, PublishedTable
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
     from stratsynth.release.sensitivity import weight_sensitivity
@@ -55,6 +55,7 @@ _HOME = {
     "Nested": "schema",
     "Numeric": "schema",
     "Prior": "priors",
+    "PublishedTable": "priors",
     "Recipe": "recipes.recipe",
     "Release": "release",
     "Schema": "schema",
@@ -81,6 +82,7 @@ __all__ = [
     "Nested",
     "Numeric",
     "Prior",
+    "PublishedTable",
     "Recipe",
     "Release",
     "Schema",

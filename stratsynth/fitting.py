@@ -239,7 +239,7 @@ def _judged(
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     else:
         if isinstance(prior, Prior) and table.source is not None and not table.public:
-            refuse_same(table.source, (prior.source,), PRIOR)  # before its rows are read, and their values named
+            refuse_same(table.source, prior.origins, PRIOR)  # before its rows are read, and their values named
         prepared = prepare(mechanism, table.schema, budget, table.declared_size, prior)
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
@@ -252,7 +252,7 @@ def _judged(
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
     if table.source is not None:
         refuse_same(table.source, origins)
-    priors = () if table.public or prepared.public.prior is None else prepared.public.prior.origins
+    priors = () if table.public or prepared.prior is None else prepared.prior.origins
     if table.source is not None:
         refuse_same(table.source, priors, PRIOR)
 
@@ -286,7 +286,7 @@ def request_of(
     A database's rows have one account whatever `query` selects of them, so another query is another fit.
     """
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
-    given = () if facts.prior is None else (facts.prior.digest,)
+    given = () if prepared.prior is None else (prepared.prior.digest,)
     given = given if query is None else (*given, "query", query)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
     return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)

@@ -8,6 +8,7 @@ the same tables, the most important first, as far as a model of reasonable size 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
@@ -104,6 +105,7 @@ class Fixed(Mechanism[Graphical]):
         rules, kept = held_together(forbidden(schema), sizes, held)
         fitted = [Measured.of(table) for table in tables if table.clique in kept]
         known = believed([one for one in public.known if one.clique in kept], fitted, total)
+        known = [table for table in known if table.sigma < math.inf]
         problem = Problem(sizes, (*known, *fitted), total, rules, prior=self.prior, iterations=self.iterations)
         solution = yield from work(engine("numpy"), problem)
         return Graphical.of(schema, solution)

@@ -64,7 +64,7 @@ class MixtureLearner(Learner[ProductMixture]):
         """Train: the generator between rounds, for longer after the last one."""
         times, faster = (self.longest, self.faster) if last else (1, 1.0)
         steps, rate = times * self.iterations, faster * self.rate
-        problem = Training(self.source, self.point, tuple(self.taken_in), self.total, steps, rate)
+        problem = Training(self.source, self.point, tuple(self.taken_in(last=last)), self.total, steps, rate)
         self.point, self.known = (yield from work(TRAINER, problem)), None
 
     def expected(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
@@ -82,7 +82,7 @@ class MixtureLearner(Learner[ProductMixture]):
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
             self, schema=public.schema, size=public.size, settled=None, tables=[], longest=LAST_IN_STRATUM, faster=1.0,
-            known=model,
+            known=model, published=public.known,
         )  # fmt: skip
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:

@@ -29,7 +29,7 @@ from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
 from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import told_columns
+from stratsynth.adapters.shared.known import columns_by
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanisms.known import Known
     from stratsynth.schema import Schema
 
 FIRST = 0.1
@@ -120,7 +121,7 @@ class GEM(Poolable[ProductMixture]):
         self._workload.check((*schema.names, *sorted(public.constant)))
         check_candidates("gem", self.candidate_weights(public), schema, "fewer bins, or")
         for known in public.known:
-            if self.components * known.shares.size > MOST_JOINT * max(known.shares.shape):
+            if known.certain and not self._fits(known):
                 raise Unsupported(
                     f"gem: the public table of {', '.join(known.clique)} is too large for {self.components} components."
                 )
@@ -142,12 +143,16 @@ class GEM(Poolable[ProductMixture]):
         rounds = self._rounds(public, allot.rho, public.size or total) if left else 0
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(public.asked, rho=down(left))))
-        every = (*ones, *told_columns(public, ones, total))
+        every = columns_by(public, ones, total)
+        published = tuple(known for known in public.known if self._fits(known))
         if not rounds:
             tilted = yield from tilted_to(ones, public, total)
-            return self._independent(schema, every, total, rng) if tilted is None else tilted
+            if tilted is not None:
+                return tilted
+            if all(len(known.clique) == 1 for known in published):
+                return self._independent(schema, every, total, rng)
         own = self._learner(schema, every, total, rng)
-        own.published = public.known
+        own.published = published
         learner = arbitrated(own, public)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
@@ -227,6 +232,10 @@ class GEM(Poolable[ProductMixture]):
             and self.components * schema.cells(clique) <= MOST_JOINT * max(schema.shape(clique))
             and not public.told(clique)
         }
+
+    def _fits(self, known: Known) -> bool:
+        """Whether a public table is small enough to be trained on."""
+        return bool(self.components * known.shares.size <= MOST_JOINT * max(known.shares.shape))
 
     def _rounds(self, public: Public, rho: float, people: float | None) -> int:
         """How many rounds there are, by the public size: none where it is too small for more than columns.

@@ -181,5 +181,5 @@ class Pooled(Groupwise[Any]):
                 return public
             groups = Groups(self.groups.merge, self.groups.bands)  # small ones are merged when rows are drawn
             layout = lay_out(public.schema, self.by, groups, self.weights, None, public.size, 1.0)
-            return replace(public, known=known_shares(public.schema, layout))
-        return replace(public, schema=public.schema.without(self.by), constant=public.constant.union(self.by))
+            return replace(public, known=(*public.known, *known_shares(public.schema, layout)))
+        return public.without(self.by)

@@ -55,6 +55,7 @@ class Specialised(Mechanism[Any]):
                 learner, every, people=float(public.size or 0), rho=Fraction(allot.rho), rounds=rounds,
                 neighbours=public.neighbours,
             )  # fmt: skip
+        if starters or learner.published:
             yield from learner.fit(last=True)
         return learner.model
 

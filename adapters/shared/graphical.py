@@ -13,6 +13,7 @@ from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import Forbidden, forbidden
 from stratsynth.adapters.shared.fit_inputs import held_together
+from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
 
 from stratsynth.questions import Clique, Program, work
@@ -74,7 +75,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     def _fit(self, steps: int, by: str = "numpy") -> Program[None]:
         problem = Problem(
-            self._sizes, tuple(self.taken_in), self.total, self._rules,
+            self._sizes, tuple(self.taken_in(last=steps > ROUND_STEPS)), self.total, self._rules,
             base=self.base, start=self.solution, prior=self.prior, iterations=steps,
         )  # fmt: skip
         self.solution = yield from work(engine(by), problem)
@@ -85,11 +86,12 @@ class GraphicalLearner(Learner[Graphical]):
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
-        held = {known.clique for known in self.published} | {table.clique for table in self.tables} | set(self._rules)
+        there = {known.clique for known in self.published} | {table.clique for table in self.tables}
+        there |= set(self._rules)
         if self.base is not None:
-            held |= set(self.base.tree.cliques)
+            there |= set(self.base.tree.cliques)
         inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []
-        fits = taken_in(self._sizes, tuple(held), tuple(cliques), self.most_cells)
+        fits = taken_in(self._sizes, tuple(there), tuple(cliques), self.most_cells)
         return {
             clique: weight
             for (clique, weight), fit in zip(cliques.items(), fits, strict=True)
@@ -99,9 +101,12 @@ class GraphicalLearner(Learner[Graphical]):
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
         """One that starts from this model as it is; merged columns and structural zeros are taken in first."""
         base = replace(self.fitted, terms=())  # the stratum's own tables begin from nothing
+        most = max(base.tree.cells, ROOM) + ROOM
+        sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
+        published = held(public.known, sizes, most - ROOM // 2, base.tree.cliques)
         learner = GraphicalLearner(
-            schema=public.schema, size=public.size, most_cells=max(base.tree.cells, ROOM) + ROOM,
-            prior=prior, iterations=self.iterations, base=base,
+            schema=public.schema, size=public.size, most_cells=most, prior=prior, iterations=self.iterations,
+            base=base, published=published,
         )  # fmt: skip
         yield from learner.begin()
         return learner

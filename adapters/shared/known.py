@@ -10,31 +10,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.engine.structure import taken_in
 
-from stratsynth.questions import NoisyTable
+from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.mechanisms.known import Known
 
-SURE = 5.0
+SURE = 2.0
 """By how many standard deviations of its noise an answer must disagree before a public table counts less."""
 
 
-def believed(known: Sequence[Known], measured: Sequence[Measured], total: float) -> list[Measured]:
+SURER, LAST_SURER = 4.0, 16.0
+"""A public table counts as if its noise were at least that of any measured table over this, between rounds and in the
+last fit. Where it counts for more, a fit of few steps creeps along it, and does not get to the others."""
+FAR = 0.1
+"""By what part of a mean cell a table may miss an answer, and be better than nothing all the same."""
+
+
+def believed(
+    known: Sequence[Known], measured: Sequence[Measured], total: float, surer: float = LAST_SURER
+) -> list[Measured]:
     """Public tables as if they had been measured, in numbers of records.
 
     Args:
         known: What is public.
         measured: What was paid for, and judges it.
         total: The number of records.
+        surer: `SURER` or `LAST_SURER`.
     """
+    least = min((table.sigma for table in measured), default=0.0) / surer
     return [
-        Measured(one.clique, total * one.shares, math.sqrt(_variance(one, measured, total)), one.counted)
+        Measured(one.clique, total * one.shares, max(least, math.sqrt(_variance(one, measured, total))))
         for one in known
     ]
 
@@ -44,7 +57,9 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
 
     An answer is compared in the columns that both have. What noise is expected to make of the distance is taken off;
     where the rest is less than `SURE` standard deviations of it, noise may have made it. Cells that a fit leaves out
-    were paid for too, and judge.
+    were paid for too, and judge. A table that foretells an answer worse than even cells would, and is off by more than
+    `FAR` of a mean cell, is infinitely off: it may be as wrong where no answer speaks, and nothing would correct it.
+    One that is certain is never given up.
     """
     times = 1.0
     for table in measured:
@@ -56,8 +71,63 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
         noise = table.sigma**2 * table.values.size / answer.size
         moved = float(((answer - total * shares) ** 2).sum()) - noise * answer.size
         if moved > SURE * noise * math.sqrt(2 * answer.size):
+            nothing = float(((answer - total / answer.size) ** 2).sum()) - noise * answer.size
+            if moved > max(nothing, (FAR * total) ** 2 / answer.size) and not known.certain:
+                return math.inf
             times = max(times, moved / answer.size / known.variance(common, total))
     return times * known.variance(known.clique, total)
+
+
+def undisputed(known: Sequence[Known], measured: Sequence[Measured], total: float) -> list[Known]:
+    """Those that no paid answer contradicts by more than sampling, their errors and noise explain."""
+    return [one for one in known if _variance(one, measured, total) <= one.variance(one.clique, total)]
+
+
+def held(
+    known: Sequence[Known], sizes: tuple[tuple[str, int], ...], most: int, inside: Sequence[Clique] = ()
+) -> tuple[Known, ...]:
+    """Those that a graphical model of at most so many numbers takes in together; certain ones first, then in order.
+
+    Args:
+        known: What is public.
+        sizes: The model's columns with their numbers of levels.
+        most: The most numbers that the model may hold.
+        inside: What the model holds already.
+    """
+    kept: list[Known] = []
+    for one in sorted(known, key=lambda one: not one.certain):
+        if taken_in(sizes, (*inside, *(other.clique for other in kept)), (one.clique,), most)[0]:
+            kept.append(one)
+    return tuple(kept)
+
+
+def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:
+    """Every column's table, by what was measured and what is public; as measured where nothing is public.
+
+    Args:
+        public: What is known.
+        measured: The columns' tables that were paid for; of those of one column, the first takes in what is public.
+        total: The number of records.
+    """
+    paid, found = [Measured.of(table) for table in measured], list(told_columns(public, measured, total))
+    seen: set[Clique] = set()
+    for table in measured:
+        values, precision = table.values / table.sigma**2, 1 / table.sigma**2
+        others = () if table.clique in seen else public.known
+        seen.add(table.clique)
+        for one in (one for one in others if not one.certain and one.tells(table.clique)):
+            alone = replace(one, clique=table.clique, shares=one.table(table.clique), error=_error(one, table.clique))
+            variance = _variance(alone, paid, total)
+            values = values + total * alone.shares / variance
+            precision += 1 / variance
+        whole = np.rint(values / precision).astype(np.int64)
+        found.append(table if precision == 1 / table.sigma**2 else NoisyTable(table.clique, whole, precision**-0.5))
+    return tuple(found)
+
+
+def _error(known: Known, clique: Clique) -> float:
+    """The standard error of a share summed over all other columns."""
+    return known.error * math.sqrt(known.shares.size / known.table(clique).size)
 
 
 def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -> tuple[NoisyTable, ...]:

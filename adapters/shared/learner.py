@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import believed
+from stratsynth.adapters.shared.known import LAST_SURER, SURER, believed
 
 from stratsynth.questions import Clique, Program
 
@@ -43,10 +44,10 @@ class Learner(ABC, Generic[M]):
         """The number of records, as far as it is known."""
         return records(self.tables, self.size) if self.settled is None else self.settled
 
-    @property
-    def taken_in(self) -> list[Measured]:
-        """All tables that a fit is to meet: those that are public, then those that were measured."""
-        return [*believed(self.published, self.tables, self.total), *self.tables]
+    def taken_in(self, *, last: bool) -> list[Measured]:
+        """All tables that a fit is to meet, between rounds or the last one: public ones, then those measured."""
+        public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
+        return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     @property
     @abstractmethod

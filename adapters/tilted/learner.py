@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
@@ -99,7 +100,7 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def _public(self) -> list[Aim]:
         """What is public: it is not the prior that it is weighed against."""
-        tables = self.taken_in[: len(self.published)]
+        tables = believed(self.published, self.tables, self.total)
         if len(self._places) < len(tables):
             self._places = [cells(self.schema, self.codes, table.clique) for table in tables]
         return [

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from stratsynth.evaluation.bench.figures import Figure
 
-NAMES = ("door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior",
-         "strata")  # fmt: skip
+NAMES = (
+    "door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior",
+    "known", "strata",
+)  # fmt: skip
 MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {
@@ -31,8 +33,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--acs",
         metavar="FILE",
-        help="synth, pooled, prior, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), not "
-        "simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
+        help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
+        "not simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
         "records with PWGTP (Parquet), besides simulated people",
     )
     parser.add_argument(
@@ -43,9 +45,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
-        help="pooled: the mechanism that is pooled (mst, aim or gem); prior: the mechanism, or all of them",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
     )  # fmt: skip
-    parser.add_argument("--prior", metavar="FILE", help="prior: the year before of the file of --acs (CSV)")
+    parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
     parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
     parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
     parser.add_argument(
@@ -111,6 +113,10 @@ def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
             "acs": arguments.acs, "prior": arguments.prior, "wrong": arguments.wrong, "rows": arguments.rows,
             "base": arguments.base, "seeds": seeds,
             **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "known": {
+            "acs": arguments.acs, "prior": arguments.prior, "rows": arguments.rows, "base": arguments.base,
+            "seeds": seeds, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
         },
         "answers": {
             "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out

@@ -164,7 +164,7 @@ def digests(grid: Grid, folder: Path) -> dict[Cell | None, str]:
     for cell in grid.cells():
         how = hows[cell.mechanism, cell.by]
         prior = grid.prior(cell)
-        given = () if prior is None else (prior.rows(table.schema).digest,)
+        given = () if prior is None else (prior.found(table.schema).digest,)
         found[cell] = digest(shared, cell.mechanism, cell.by, how.name, how, grid.budget(cell), cell.seed, *given)[:32]
     return found
 

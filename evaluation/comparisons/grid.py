@@ -47,6 +47,7 @@ from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, Unsupported, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
+from stratsynth.questions import Split
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
@@ -225,7 +226,7 @@ class Grid:
         """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored."""
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         how = built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
-        if self.recipe.strata is not None or self.recipe.weights is None or not how.takes_known:
+        if self.recipe.strata is not None or self.recipe.weights is None or Split in how.needs:
             return how
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 

@@ -48,13 +48,16 @@ def refuse_same(private: Source, others: Iterable[Any], refusal: str = WEIGHTS) 
         raise WeightsError(refusal)
 
 
-def refuse_same_path(private: Path, other: Source, refusal: str) -> None:
-    """Refuse a source that is the file, or in the folder, of the private rows, before either is opened.
+def refuse_same_path(private: Path, other: Any, refusal: str) -> None:
+    """Refuse a source or path that is the file, or in the folder, of the private rows, before either is opened.
 
     Raises:
         WeightsError: It is.
     """
-    if other.path is not None and any(_same_file(a, b) for a in _files(private) for b in _files(other.path)):
+    path = other.path if isinstance(other, Source) else other
+    if not isinstance(path, str | os.PathLike):
+        return
+    if any(_same_file(a, b) for a in _files(private) for b in _files(Path(path))):
         raise WeightsError(refusal)
 
 

@@ -62,6 +62,13 @@ class Public:
         """A copy keeps nothing: what is kept goes by the identity of settings, which a copy has not."""
         return {**vars(self), "_kept": {}}
 
+    def without(self, names: Iterable[str]) -> Public:
+        """What is known of all columns but some, which strata define."""
+        names = tuple(names)
+        known = tuple(one for each in self.known if (one := each.without(names)) is not None)
+        schema, constant = self.schema.without(names), self.constant.union(names)
+        return dataclasses.replace(self, schema=schema, constant=constant, known=known)
+
     def told(self, clique: Iterable[str]) -> bool:
         """Whether a known table that is certain says already what a table of these columns would."""
         return any(known.certain and known.tells(clique) for known in self.known)
@@ -93,7 +100,9 @@ class Public:
         constant = self.constant.union(stratum.columns)
         schema = within(self.schema, (stratum,))
         prior = None if self.prior is None else self.prior.within(stratum, schema)
-        return Public(schema, size, self.neighbours, constant, self.exact and exact, prior)
+        numbers = {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
+        known = tuple(one for each in self.known if (one := each.within(stratum, numbers)) is not None)
+        return Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
 
 
 def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:

@@ -5,13 +5,15 @@ Nothing here comes from private rows. A mechanism gets them in `Public.known`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
+
+    from stratsynth.strata import Stratum
 
 Clique = tuple[str, ...]
 
@@ -29,8 +31,8 @@ class Known:
     All other tables are compared with paid answers of their columns."""
     error: float = 0.0
     """The standard error of a share, the root of the mean square over all cells; 0 for counts of a population."""
-    counted: NDArray[np.bool_] | None = field(default=None, repr=False)
-    """The cells that it knows; all of them when not given."""
+    citation: str = ""
+    """Where it was published."""
 
     def tells(self, clique: Iterable[str]) -> bool:
         """Whether it has all of these columns."""
@@ -44,11 +46,44 @@ class Known:
         away = tuple(axis for axis, name in enumerate(self.clique) if name not in clique)
         return np.transpose(self.shares.sum(axis=away), [kept.index(name) for name in clique])
 
+    def without(self, names: Iterable[str]) -> Known | None:
+        """The table summed over some columns; None where no column is left."""
+        left = tuple(name for name in self.clique if name not in set(names))
+        if left == self.clique:
+            return self
+        cells = self.shares.size / math.prod(self.shares.shape[self.clique.index(name)] for name in left)
+        return (
+            replace(self, clique=left, shares=self.table(left), error=self.error * math.sqrt(cells)) if left else None
+        )
+
+    def within(self, stratum: Stratum, numbers: Mapping[str, Sequence[int]]) -> Known | None:
+        """What it says of a stratum; None where it has not all of the stratum's columns, or says nothing besides.
+
+        Args:
+            stratum: The levels that it has.
+            numbers: Their numbers, by column; a column of several levels stays.
+        """
+        import numpy as np
+
+        if not set(stratum.columns) <= set(self.clique):
+            return None
+        part = self.shares[
+            np.ix_(*(numbers.get(name, range(n)) for name, n in zip(self.clique, self.shares.shape, strict=True)))
+        ]
+        left = tuple(name for name in self.clique if len(numbers.get(name, (0, 0))) > 1)
+        mass = float(part.sum())
+        if not left or not mass > 0:
+            return None
+        part = part.reshape([n for n, name in zip(part.shape, self.clique, strict=True) if name in left])
+        return replace(self, clique=left, shares=part / mass, error=self.error / mass)
+
     def variance(self, clique: Clique, total: float) -> float:
         """By how much the number of records of a cell may be off, squared: the mean over the cells of some columns.
 
         The N people who are fitted are a sample: a share of p is off by a variance of p (1 - p) / N, beside its error.
         """
-        shares = self.table(clique)
+        import numpy as np
+
+        shares = np.clip(self.table(clique), 0, 1)  # those of a noisy table may be outside
         sampled = total * float((shares * (1 - shares)).mean())
-        return max(1.0, sampled + (total * self.error) ** 2 * self.shares.size / shares.size)
+        return max(1.0, sampled + (total * self.error) ** 2 * (self.shares.size / int(shares.size)))

@@ -19,7 +19,7 @@ from stratsynth.checks import is_number, said, whole
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms.contract import Mechanism, Public
 from stratsynth.mechanisms.nesting import CodeList, is_counted, settle
-from stratsynth.mechanisms.prior_rows import PriorSource
+from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.questions import PublicRows, Question, Split
 from stratsynth.schema import Schema
@@ -49,6 +49,8 @@ class Prepared:
     """The schema as it was given, where the fit counts code lists of it in groups; None: `public` has it."""
     code_lists: tuple[CodeList, ...] = ()
     """At which level code lists are counted."""
+    prior: Found | None = None
+    """What the fit starts from, as the certificate names it."""
 
     def __post_init__(self) -> None:
         """Refuse an allotment beyond the budget, another schema, or strata nobody could name, however made."""
@@ -181,17 +183,22 @@ def prepare(
             "prior out."
         )
 
-    def facts(schema: Schema) -> Public:
-        rows = None if prior is None else prior.rows(schema)
-        return Public(schema, declared_size, budget.neighbours.priced, prior=rows)
+    def facts(schema: Schema) -> tuple[Public, Found | None]:
+        found = None if prior is None else prior.found(schema)
+        rows, tables = (None, ()) if found is None else (found.rows, found.tables)
+        if tables and not mechanism.takes_known:
+            raise Unsupported(
+                f"{mechanism.title} starts from a prior's rows and takes no published tables: leave these out."
+            )
+        return Public(schema, declared_size, budget.neighbours.priced, prior=rows, known=tables), found
 
-    public = facts(schema)
+    public, found = facts(schema)
     allot = mechanism.price(public, budget)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
-        return Prepared(mechanism, public, budget, allot, code_lists=lists)
-    public = facts(counted)
-    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists)
+        return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found)
+    public, found = facts(counted)
+    return Prepared(mechanism, public, budget, mechanism.price(public, budget), schema, lists, found)
 
 
 def check_budget(budget: object) -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stratsynth.mechanisms.known import Known
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum
 
@@ -32,8 +33,24 @@ class PriorSource(ABC):
     """What a fit is given as its prior: it is mapped to the schema when the fit is prepared."""
 
     @abstractmethod
-    def rows(self, schema: Schema) -> PriorRows:
-        """The rows in the levels of a schema; refuses what has no place there."""
+    def found(self, schema: Schema) -> Found:
+        """Its rows and tables in the levels of a schema; refuses what has no place there."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What a prior comes to in one schema."""
+
+    stated: Mapping[str, Any]
+    """What the certificate says of it."""
+    digest: str
+    """The hash of all that a fit takes from it, and of what is stated: part of a fit's identity."""
+    rows: PriorRows | None = None
+    """Its rows; None where it has tables alone."""
+    tables: tuple[Known, ...] = ()
+    """Its published tables."""
+    origins: tuple[Any, ...] = field(default=(), repr=False)
+    """What all was read from: none of it may be the private table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +63,9 @@ class PriorRows:
     weights: NDArray[np.float64] = field(repr=False)
     """The number of people that each row stands for."""
     stated: Mapping[str, Any]
-    """What the certificate says of the prior."""
+    """What the certificate says of the rows."""
     digest: str
-    """The hash of the rows and of what is stated of them: part of a fit's identity."""
-    origins: tuple[Any, ...] = field(default=(), repr=False)
-    """What they were read from: none of it may be the private table."""
+    """The hash of the rows and of what is stated of them."""
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
     """Of a stratum's rows, the number of each among everybody's."""
     lent: NDArray[np.bool_] | None = field(default=None, repr=False)

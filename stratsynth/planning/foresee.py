@@ -184,11 +184,14 @@ def _weights(prepared: Prepared) -> dict[str, Any]:
 
 def _prior(prepared: Prepared) -> dict[str, Any] | None:
     """What the certificate will say of the prior, and the most that it can be worth: what is assumed of it."""
-    rows, size = prepared.public.prior, prepared.public.size
-    if rows is None:
+    found, size = prepared.prior, prepared.public.size
+    if found is None:
         return None
-    worth = rows.people if size is None else 1 / (1 / size + 1 / rows.people)
-    return {**rows.stated, "worth_at_most": round(worth)}
+    if found.rows is None:
+        return dict(found.stated)
+    people = found.rows.people
+    worth = people if size is None else 1 / (1 / size + 1 / people)
+    return {**found.stated, "worth_at_most": round(worth)}
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:

@@ -171,6 +171,15 @@ def _prior(plan: Plan) -> list[str]:
     prior = plan.prior
     if prior is None:
         return []
+    lines = []
+    for table in prior.get("tables", ()):
+        error = f"standard error {table['error']:.2g}" if table["error"] else "taken to be exact for its population"
+        by = " x ".join(table["columns"])
+        lines.append(
+            _folded("Prior", f"table of {by}: {table['citation']}; {error}. Paid answers decide how far it holds")
+        )
+    if "rows" not in prior:
+        return lines
     lacking = f", without {', '.join(prior['without'])}" if "without" in prior else ""
     dropped = f", {prior['left_out']:,} of them left out" if prior["left_out"] else ""
     text = (
@@ -178,7 +187,7 @@ def _prior(plan: Plan) -> list[str]:
         f"word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers decide "
         "whether it is worth less"
     )
-    return [_folded("Prior", text)]
+    return [_folded("Prior", text), *lines]
 
 
 def _reserved(plan: Plan) -> str:

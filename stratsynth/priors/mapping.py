@@ -65,8 +65,8 @@ class Rules:
         """`unknown` is one of two words."""
         one_of("prior: unknown", self.unknown, ("refuse", "drop"))
 
-    def check(self, schema: Schema, found: Sequence[str]) -> None:
-        """Refuse rules about columns that there are not, and a prior that lacks columns nobody has mentioned."""
+    def check_names(self, schema: Schema) -> None:
+        """Refuse rules about columns and levels that there are not."""
         for what, names in (("rename", self.rename), ("recode", self.recode), ("without", self.without)):
             for name in names:
                 if name not in schema.columns:
@@ -82,6 +82,10 @@ class Rules:
                 if level not in levels:
                     hint = nearest(level, levels)
                     raise UsageError(f"prior: recode of {name} names the level {level!r}, which it has not{hint}.")
+
+    def check(self, schema: Schema, found: Sequence[str]) -> None:
+        """Refuse such rules, and rows that lack columns nobody has mentioned."""
+        self.check_names(schema)
         for name in schema.names:
             theirs = self.rename.get(name, name)
             if name in self.without:
@@ -137,7 +141,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         **({"without": list(rules.without)} if rules.without else {}),
         "sha256": digest([rows[name] for name in schema.names], weights),
     }
-    return PriorRows(schema, rows, weights, record, digest(record), (source,))
+    return PriorRows(schema, rows, weights, record, digest(record))
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:

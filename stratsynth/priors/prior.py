@@ -1,4 +1,4 @@
-"""`Prior`: public rows that a fit starts from, with where they come from, which is never left out.
+"""`Prior`: public rows and tables that a fit starts from, with where they come from, which is never left out.
 
 A prior is public, or it is a release that was paid for. Rows of confidential people that nobody protected are neither,
 whoever the people are: what a fit takes from them would be given out without a charge.
@@ -10,17 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import check_keys, is_texts, one_of
 from stratsynth.checks import path as given_path
+from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
-from stratsynth.mechanisms.prior_rows import PriorSource
+from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.priors.mapping import Rules, mapped
+from stratsynth.priors.tables import PublishedTable, mapped_table
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from stratsynth.data.sources import Data, Source
     from stratsynth.mechanisms.prior_rows import PriorRows
     from stratsynth.schema import Schema
@@ -42,14 +43,16 @@ ROWS = "synthetic.parquet"
 
 @dataclass(frozen=True, eq=False)
 class Prior(PriorSource):
-    """Public rows, and how they are read. Made by `Prior.public(...)` or `Prior.release(...)`."""
+    """What is public already. Made by `Prior.public(...)`, `Prior.release(...)` or `Prior.tables(...)`."""
 
-    source: Source = field(repr=False)
-    """Where the rows are."""
+    source: Source | None = field(repr=False)
+    """Where the rows are; None where there are tables alone."""
     rules: Rules = field(repr=False)
-    """How their columns and values become those of the schema."""
+    """How columns and values become those of the schema."""
     stated: Mapping[str, Any]
     """What the certificate says of it, besides what mapping it came to."""
+    published: tuple[PublishedTable, ...] = ()
+    """Published tables."""
 
     @classmethod
     def public(
@@ -61,6 +64,7 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         without: Sequence[str] = (),
         unknown: str = "refuse",
+        tables: Sequence[PublishedTable] = (),
     ) -> Prior:
         """Rows that anyone can get: last year's public file, or a neighbouring state's.
 
@@ -73,6 +77,7 @@ class Prior(PriorSource):
             without: Columns of the schema that the prior does not have. Their levels are taken as even, until a paid
                 answer says otherwise.
             unknown: "refuse" rows with a value that the schema does not know, or "drop" them.
+            tables: Published tables besides, as for `Prior.tables`.
 
         Raises:
             UsageError: No citation, or rules that are none. Rows are read when a fit is prepared.
@@ -92,7 +97,36 @@ class Prior(PriorSource):
                     f"prior: {source.path.name} is of a release; take Prior.release({str(source.path.parent)!r})."
                 )
             refuse_public(source.path)  # rows that have an account are not public
-        return cls(source, rules, {"origin": "public", "citation": said})
+        return cls(source, rules, {"origin": "public", "citation": said}, _published(tables))
+
+    @classmethod
+    def tables(
+        cls,
+        tables: Sequence[PublishedTable],
+        *,
+        rename: Mapping[str, str] | None = None,
+        recode: Mapping[str, Mapping[str, str]] | None = None,
+        unknown: str = "refuse",
+    ) -> Prior:
+        """Published tables and no rows: margins of some columns, with or without their standard errors.
+
+        Args:
+            tables: Each a `PublishedTable(file_or_frame, citation)` with the levels of some columns and `share` or
+                `count`, and `error` where standard errors were published; without, the figures are taken to be exact
+                for the population that the rows are a sample of.
+            rename: As for `public`.
+            recode: As for `public`; the figures of values that become one level are added up.
+            unknown: As for `public`; where lines are dropped, the rest is scaled to 1.
+
+        Raises:
+            UsageError: No table, or rules that are none. Tables are read when a fit is prepared.
+        """
+        found = _published(tables)
+        if not found:
+            raise UsageError("prior: no table is given.")
+        rules = Rules(_texts("rename", rename), _recode(recode), (), unknown)
+        citation = "; ".join(dict.fromkeys(table.citation for table in found))
+        return cls(None, rules, {"origin": "public", "citation": citation}, found)
 
     @classmethod
     def release(
@@ -103,6 +137,7 @@ class Prior(PriorSource):
         recode: Mapping[str, Mapping[str, str]] | None = None,
         without: Sequence[str] = (),
         unknown: str = "refuse",
+        tables: Sequence[PublishedTable] = (),
     ) -> Prior:
         """An earlier release of this program: it was paid for, so that its guarantee and the new one add up.
 
@@ -112,6 +147,7 @@ class Prior(PriorSource):
             recode: As for `public`.
             without: As for `public`.
             unknown: As for `public`.
+            tables: Published tables besides, as for `Prior.tables`.
 
         Raises:
             ReleaseError: What is no sound release, or has no rows, or is not private.
@@ -138,10 +174,15 @@ class Prior(PriorSource):
             "citation": f"release of {record['created']}: {title}",
             "release": {key: record[key] for key in KEPT if key in record},
         }
-        return cls(open_source(path / ROWS), rules, stated)
+        return cls(open_source(path / ROWS), rules, stated, _published(tables))
 
-    def rows(self, schema: Schema) -> PriorRows:
-        """The rows in the columns and levels of a schema; the same object for the same schema.
+    @property
+    def origins(self) -> tuple[Any, ...]:
+        """What it is read from: sources, paths and frames, none of which may be the private table."""
+        return (*(() if self.source is None else (self.source,)), *(table.data for table in self.published))
+
+    def found(self, schema: Schema) -> Found:
+        """Its rows and tables in the columns and levels of a schema; the same object for the same schema.
 
         Raises:
             UsageError: Columns that the prior lacks, and values that the schema does not know, with how many rows of
@@ -149,21 +190,36 @@ class Prior(PriorSource):
         """
         from stratsynth.accounting.registry import refuse_public
 
-        if self.source.path is not None and self.stated["origin"] == "public":
-            refuse_public(self.source.path)  # again: an account may have been opened since
+        paths = [] if self.source is None or self.stated["origin"] != "public" else [self.source.path]
+        for path in (*paths, *(table.data for table in self.published)):
+            if isinstance(path, str | PathLike):
+                refuse_public(Path(path))  # again: an account may have been opened since
         key = schema.sha256
         if key not in self._mapped:
-            self._mapped[key] = mapped(self.source, self.rules, schema, self.stated)
+            self._mapped[key] = self._found(schema)
         return self._mapped[key]
 
+    def rows(self, schema: Schema) -> PriorRows | None:
+        """The rows in the columns and levels of a schema; None where there are tables alone."""
+        return self.found(schema).rows
+
+    def _found(self, schema: Schema) -> Found:
+        self.rules.check_names(schema)
+        rows = None if self.source is None else mapped(self.source, self.rules, schema, self.stated)
+        read = [mapped_table(table, self.rules, schema) for table in self.published]
+        stated = dict(self.stated if rows is None else rows.stated)
+        if read:
+            stated["tables"] = [record for _, record in read]
+        return Found(stated, digest(stated), rows, tuple(known for known, _ in read), self.origins)
+
     @cached_property
-    def _mapped(self) -> dict[str, PriorRows]:
+    def _mapped(self) -> dict[str, Found]:
         return {}
 
 
 KEYS: Mapping[str, Any] = {
     "path": str, "citation": str, "origin": str, "rename": Mapping, "recode": Mapping, "without": Sequence,
-    "unknown": str,
+    "unknown": str, "tables": Sequence,
 }  # fmt: skip
 """The keys of [prior] in a recipe."""
 HELP = {
@@ -173,6 +229,7 @@ HELP = {
     "rename": 'names that the prior has for columns, as { SEX = "sex" }',
     "recode": 'values that the prior has for levels, by column, as { SEX = { male = "1", female = "2" } }',
     "without": "a list of columns that the prior does not have",
+    "tables": "published tables, each a section [[prior.tables]] with path and citation; beside rows, or alone",
     "unknown": 'what becomes of rows with a value that the schema does not know: "refuse" (the default) or "drop"',
 }
 """What keys mean, for the reference."""
@@ -185,14 +242,39 @@ def read_prior(section: Mapping[str, Any], folder: Path) -> Prior:
     one_of("[prior] origin", origin, ORIGINS)
     if origin == "confidential":
         raise UsageError(CONFIDENTIAL)
-    if "path" not in section:
-        raise UsageError("[prior] path is missing: the file with the public rows, or the folder of a release.")
     how = {key: section[key] for key in ("rename", "recode", "without", "unknown") if key in section}
+    tables = [_table(table, folder) for table in section.get("tables", ())]
+    if "path" not in section:
+        if not tables or origin == "release":
+            raise UsageError(
+                "[prior] path is missing: the file with the public rows, or the folder of a release; or give published "
+                "tables, [[prior.tables]]."
+            )
+        for key in ("citation", "without"):
+            if key in section:
+                raise UsageError(f"[prior] {key} is about rows, and there is no path: leave it out.")
+        return Prior.tables(tables, **how)
     if origin == "release":
         if "citation" in section:
             raise UsageError("[prior] citation: a release says itself what it is; leave the citation out.")
-        return Prior.release(folder / section["path"], **how)
-    return Prior.public(folder / section["path"], citation=section.get("citation", ""), **how)
+        return Prior.release(folder / section["path"], **how, tables=tables)
+    return Prior.public(folder / section["path"], citation=section.get("citation", ""), **how, tables=tables)
+
+
+def _table(section: object, folder: Path) -> PublishedTable:
+    """One of the published tables of a recipe."""
+    if not isinstance(section, Mapping):
+        raise UsageError("[prior] tables are sections [[prior.tables]], each with path and citation.")
+    check_keys(section, {"path": str, "citation": str}, "[[prior.tables]]")
+    if "path" not in section:
+        raise UsageError("[[prior.tables]] path is missing: a CSV file with the columns' levels and their figures.")
+    return PublishedTable(folder / section["path"], section.get("citation", ""))
+
+
+def _published(tables: object) -> tuple[PublishedTable, ...]:
+    if not isinstance(tables, Sequence) or any(type(table) is not PublishedTable for table in tables):
+        raise UsageError("prior: tables is a list of PublishedTable(file_or_frame, citation).")
+    return tuple(tables)
 
 
 def _texts(what: str, given: object) -> dict[str, str]:

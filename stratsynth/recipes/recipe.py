@@ -172,7 +172,8 @@ class Recipe:
             return None
         found = read_prior(self.given_prior, self.folder)
         if not self.data.public and self.data.path is not None:
-            refuse_same_path(self.data.path, found.source, PRIOR)
+            for source in found.origins:
+                refuse_same_path(self.data.path, source, PRIOR)
         return found
 
     def groups(self) -> Groups:

@@ -112,7 +112,7 @@ def certificate(
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
-        **({} if prepared.public.prior is None else {"prior": dict(prepared.public.prior.stated)}),
+        **({} if prepared.prior is None else {"prior": dict(prepared.prior.stated)}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }

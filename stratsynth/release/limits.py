@@ -73,7 +73,10 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
                 "why, as by a stray quote; Parquet has no such lines."
             )
     prior = certificate.get("prior")
-    if isinstance(prior, dict):
+    if isinstance(prior, dict) and prior.get("tables"):
+        tables = dict.fromkeys(str(table.get("citation")) for table in prior["tables"] if isinstance(table, dict))
+        found["Tables of the prior"] = f"{'; '.join(tables)}. They were taken for public as they are."
+    if isinstance(prior, dict) and "rows" in prior:
         found["Rows of the prior"] = (
             f"{prior.get('citation')}. They were taken for public, and rows of the release may be rows of it as they "
             "are: the guarantee is about the data that were fitted, not about whoever is in the prior."

@@ -88,6 +88,11 @@ class Groupwise(Mechanism[R]):
         return self.inner.takes_prior
 
     @property
+    def takes_known(self) -> bool:
+        """As what is fitted in strata."""
+        return self.inner.takes_known
+
+    @property
     def public_rows_only(self) -> bool:
         """As what is fitted in strata."""
         return self.inner.public_rows_only

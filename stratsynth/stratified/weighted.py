@@ -103,6 +103,11 @@ class Weighted(Mechanism[Any]):
         return self.inner.takes_prior
 
     @property
+    def takes_known(self) -> bool:
+        """It does, and what is fitted does."""
+        return True
+
+    @property
     def public_rows_only(self) -> bool:
         """As what is fitted."""
         return self.inner.public_rows_only

@@ -38,7 +38,9 @@ def check_guarantee(record: Mapping[str, Any], stated: Stated, notes: Notes) -> 
     if record["unverified"]:
         notes.unchecked.append(f"what rests on somebody's word: {', '.join(map(str, record['unverified']))}")
     if record.get("prior"):
-        notes.unchecked.append("that the rows of the prior were public, or are those of the release that it names")
+        notes.unchecked.append(
+            "that the rows and tables of the prior were public, or are those of the release that it names"
+        )
 
 
 def _conversion(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:

@@ -3,10 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from stratsynth.evaluation.audit import audit_mechanism
 
-from stratsynth import Prior, Stratified, StratsynthError
+from stratsynth import Prior, PublishedTable, Stratified, StratsynthError
 from stratsynth.mechanisms import Mechanism, installed, load, make
 from stratsynth.stratified import makes_strata
 from stratsynth.testing import World, check_contract, worlds
@@ -26,7 +27,19 @@ def with_prior(world: World) -> World:
     return replace(world, prior=Prior.public(frame, citation="made up for testing", without=without, unknown="drop"))
 
 
+def with_tables(world: World) -> World:
+    """The same world with a published table of two columns, and another of one."""
+    tables = []
+    for columns in (list(world.schema.names[:2]), [world.schema.names[-1]]):
+        cells = pd.MultiIndex.from_product([world.schema.levels(c) for c in columns], names=columns).to_frame(
+            index=False
+        )
+        tables.append(PublishedTable(cells.assign(count=1.0 + np.arange(len(cells)), error=0.5), "made up for testing"))
+    return replace(world, prior=Prior.tables(tables))
+
+
 WORLDS = [with_prior(world) for world in worlds()]
+TABLED = [with_tables(world) for world in worlds()]
 
 
 def made(name: str, world: World):
@@ -49,6 +62,11 @@ def _takes(name: str) -> bool:
 @pytest.mark.parametrize("name", STARTING)
 def test_alone(name: str):
     assert check_contract(lambda world, _: made(name, world), among=WORLDS, tables=6, neighbours=4) == []
+
+
+@pytest.mark.parametrize("name", STARTING)
+def test_with_published_tables(name: str):
+    assert check_contract(lambda world, _: made(name, world), among=TABLED, tables=4, neighbours=3) == []
 
 
 @pytest.mark.parametrize("name", [name for name in STARTING if not makes_strata(name)])

@@ -1,0 +1,103 @@
+"""`known`: fits that know public shares, or published tables, beside fits that know nothing.
+
+Scores are those of `prior`, on the same tables: with `--acs FILE --prior FILE` one file of NIST's excerpt, whose shares
+and tables are counted in the other; without files the built-in census of 2019, and its year 2018. The published tables
+are SEX x RAC1P and the next four pairs of columns, of everybody in that file, with the standard errors of a sample. The
+wrong ones hold the same figures in the reverse order of their cells. Every seed fits with and without, and differences
+are paired by seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from stratsynth.evaluation.bench.figures import Figure
+from stratsynth.evaluation.bench.fit import BY
+from stratsynth.evaluation.bench.prior import COSTS, SCORES, Case, _census, _files, _paired, _shown
+from stratsynth.evaluation.scores.marginals import coded
+
+if TYPE_CHECKING:
+    import stratsynth as ss
+
+KINDS = ("independent", "mst", "aim", "gem")
+PAIRS = 4
+"""How many pairs of columns are published beside the groups."""
+CITATION = "for a benchmark"
+
+
+def run(
+    acs: str | None = None, prior: str | None = None, *, base: str = "mst", epsilons: Sequence[float] = (0.1, 1.0),
+    seeds: int = 5, rows: int | None = None,
+) -> list[Figure]:  # fmt: skip
+    """Nothing known, shares known, tables known, and wrong tables; `base` is a mechanism, or `all` for each of them."""
+    case = _files(acs, prior, None) if acs is not None and prior is not None else _census(rows or 10_000)
+    other = next(iter(case.good.values()))
+    cliques = _cliques(case)
+    known: dict[str, dict[str, Any]] = {
+        "shares of groups": {"weights": _weights(case, other)},
+        "tables": {"prior": _tables(case, other, cliques, reverse=False)},
+        "wrong tables": {"prior": _tables(case, other, cliques, reverse=True)},
+    }
+    figures: list[Figure] = []
+    for kind in KINDS if base == "all" else (base,):
+        for epsilon in epsilons:
+            plain = [_fitted(case, kind, epsilon, seed) for seed in range(seeds)]
+            figures += _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
+            mean = np.mean([found for found, _ in plain], axis=0)
+            for name, given in known.items():
+                runs = [_fitted(case, kind, epsilon, seed, **given) for seed in range(seeds)]
+                ratios = np.mean([found for found, _ in runs], axis=0) / mean
+                against = [f"{r:.2f} of nothing known, {_paired(runs, plain, i)}" for i, r in enumerate(ratios)]
+                most: Sequence[float | None] = list(COSTS * mean) if name == "wrong tables" else [None] * len(SCORES)
+                figures += _shown(f"{kind}, epsilon {epsilon:g}, {name}", runs, against, most)
+    return figures
+
+
+def _cliques(case: Case) -> list[tuple[str, ...]]:
+    rest = [name for name in case.schema.names if name not in BY]
+    return [tuple(BY), *((rest[2 * i], rest[2 * i + 1]) for i in range(PAIRS) if 2 * i + 1 < len(rest))]
+
+
+def _counted(case: Case, frame: pd.DataFrame, clique: Sequence[str]) -> pd.DataFrame:
+    """Every cell with its count; rows with levels that the schema does not know are left out."""
+    schema, codes = case.schema, coded(frame, case.schema)
+    sizes = schema.shape(clique)
+    inside = np.all([codes[name] >= 0 for name in clique], axis=0)
+    place = np.ravel_multi_index([codes[name][inside].astype(np.intp) for name in clique], sizes)
+    counts = np.bincount(place, minlength=int(np.prod(sizes)))
+    levels = [list(schema.levels(name)) for name in clique]
+    cells: pd.DataFrame = pd.MultiIndex.from_product(levels, names=list(clique)).to_frame(index=False)
+    return cells.assign(count=counts)
+
+
+def _weights(case: Case, frame: pd.DataFrame) -> ss.Weights:
+    import stratsynth as ss
+
+    return ss.Weights.public(_counted(case, frame, BY), citation=CITATION)
+
+
+def _tables(case: Case, frame: pd.DataFrame, cliques: Sequence[tuple[str, ...]], *, reverse: bool) -> ss.Prior:
+    import stratsynth as ss
+
+    tables = []
+    for clique in cliques:
+        counted = _counted(case, frame, clique)
+        figures = counted["count"].to_numpy()[:: -1 if reverse else 1]
+        share = figures / figures.sum()
+        error = np.sqrt(share * (1 - share) / figures.sum())
+        tables.append(
+            ss.PublishedTable(counted.drop(columns="count").assign(share=share, error=error), CITATION)
+        )  # fmt: skip
+    return ss.Prior.tables(tables)
+
+
+def _fitted(case: Case, kind: str, epsilon: float, seed: int, **given: Any) -> tuple[tuple[float, ...], float]:
+    """The scores of one fit's sample."""
+    import stratsynth as ss
+
+    table = ss.open_table(case.frame, schema=case.schema, declared_size=len(case.frame), public=True)
+    release = ss.fit(kind, table, ss.Budget(epsilon=epsilon, delta=1e-9), seed=seed, **given)
+    return case.scores(coded(release.sample(len(case.frame), seed=seed), case.schema)), 0.0

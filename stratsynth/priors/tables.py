@@ -1,0 +1,175 @@
+"""Published tables as a prior: figures of some columns' cells, as a file or a frame has them.
+
+A line names a level of each of the table's columns and gives its `share` or its `count`; `error` beside it is the
+figure's standard error. Everything here is public, so that refusals may name values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.digest import digest
+from stratsynth.errors import UsageError, nearest
+from stratsynth.files.records import level, records
+from stratsynth.mechanisms.known import Known
+from stratsynth.models.rules import broken
+from stratsynth.schema.text import figure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.priors.mapping import Rules
+    from stratsynth.schema import Schema
+    from stratsynth.weights.table import Tabular
+
+FIGURES = ("share", "count", "error")
+LARGEST = 1e15
+"""No table counts more people."""
+TOLERANCE = 1e-2
+"""How far the sum of shares may be from 1, as printed tables round; they are then scaled to 1."""
+MOST_CELLS = 2**20
+"""The most cells of a table."""
+NAMED = 3
+"""How many cells a refusal names."""
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """A published table: where it is, and where it was published."""
+
+    data: Tabular = field(repr=False)
+    """A CSV file or a frame."""
+    citation: str
+    """Where it was published; the certificate names it as taken for public."""
+
+    def __post_init__(self) -> None:
+        """A citation, and no file of private rows or of a release."""
+        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.weights.citation import check_citation
+
+        if not isinstance(self.citation, str) or not self.citation.strip():
+            raise UsageError("prior: a published table needs a citation that says where it was published.")
+        object.__setattr__(self, "citation", check_citation(self.citation, "prior"))
+        if isinstance(self.data, str | PathLike):
+            path = Path(self.data)
+            if (path.parent / "certificate.json").exists():
+                raise UsageError(
+                    f"prior: {path.name} is of a release; take Prior.release({str(path.parent)!r}), which brings its "
+                    "tables."
+                )
+            refuse_public(path)
+
+
+def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
+    """A published table in the levels of a schema, and what the certificate says of it.
+
+    Raises:
+        UsageError: Columns, levels or figures that have no place in the schema, and cells that are missing.
+    """
+    lines = records("prior", table.data)
+    what, ours = _header(lines[0], rules, schema)
+    clique = tuple(name for name in schema.names if name in ours)
+    if schema.cells(clique) > MOST_CELLS:
+        raise UsageError(f"prior: the table of {', '.join(clique)} would have more than {MOST_CELLS:,} cells.")
+    values, variance = np.zeros(schema.shape(clique)), np.zeros(schema.shape(clique))
+    there, dropped = np.zeros(schema.shape(clique), dtype=bool), 0
+    for number, line in enumerate(lines, start=2):
+        cell = _cell(line, number, ours, clique, rules, schema)
+        value, error = (_figure(line, name, number) for name in (what, "error"))
+        if cell is None:
+            dropped += 1
+            continue
+        values[cell] += value
+        variance[cell] += error**2
+        there[cell] = True
+    total = _complete(values, there, what, clique, schema, dropped)
+    known = Known(clique, values / total, error=math.sqrt(float(variance.mean())) / total)
+    return known, {
+        "columns": list(clique),
+        "citation": table.citation,
+        **({"people": total} if what == "count" else {}),
+        "error": known.error,
+        **({"left_out": dropped} if dropped else {}),
+        "sha256": digest(clique, known.shares, known.error),
+    }
+
+
+def _header(line: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[str, dict[str, str]]:
+    """Whether figures are shares or counts; and for each of the schema's columns that are there, its name there."""
+    have = [name for name in ("share", "count") if name in line]
+    if len(have) != 1:
+        raise UsageError("prior: a published table has a column `share` or a column `count`, and not both.")
+    known = {rules.rename.get(name, name): name for name in schema.names if name not in rules.without}
+    ours = {}
+    for theirs in line:
+        if theirs in FIGURES:
+            continue
+        if theirs not in known:
+            raise UsageError(
+                f"prior: a published table has a column {theirs}, which is none of the schema{nearest(theirs, known)}. "
+                "Say by rename which it is, or sum over it."
+            )
+        ours[known[theirs]] = theirs
+    if not ours:
+        raise UsageError("prior: a published table has figures and no column of the schema.")
+    return have[0], ours
+
+
+def _cell(
+    line: Mapping[str, Any], number: int, ours: Mapping[str, str], clique: Sequence[str], rules: Rules, schema: Schema
+) -> tuple[int, ...] | None:
+    """The level numbers of a line; None where it has a level that the schema does not know, and these are dropped."""
+    found = []
+    for name in clique:
+        said = level(line[ours[name]])
+        said = rules.recode.get(name, {}).get(said, said)
+        levels = schema.levels(name)
+        if said not in levels:
+            if rules.unknown == "drop":
+                return None
+            raise UsageError(
+                f"prior: line {number} of a published table has the value {said!r} of {name}, which the schema does "
+                f'not know{nearest(said, levels)}. Say by recode which level it is, or set unknown = "drop".'
+            )
+        found.append(levels.index(said))
+    return tuple(found)
+
+
+def _figure(line: Mapping[str, Any], name: str, number: int) -> float:
+    value = 0.0 if name == "error" and name not in line else figure(line[name])
+    if not 0 <= value <= LARGEST:
+        raise UsageError(f"prior: the {name} in line {number} of a published table is no number from 0 to {LARGEST:g}.")
+    return value
+
+
+def _complete(
+    values: NDArray[Any], there: NDArray[np.bool_], what: str, clique: Sequence[str], schema: Schema, dropped: int
+) -> float:
+    """What the figures add up to; refuses a table that leaves cells out which a row may be in."""
+    missing = np.argwhere(~there)
+    codes: dict[str, NDArray[np.integer[Any]]] = {name: missing[:, axis] for axis, name in enumerate(clique)}
+    inside = schema.restrict(clique)
+    if len(missing) and inside.rules:
+        missing = missing[~broken(inside, codes)]
+    if len(missing):
+        first = " ".join(f"{name}={schema.levels(name)[i]}" for name, i in zip(clique, missing[0], strict=True))
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise UsageError(
+            f"prior: a published table of {', '.join(clique)} has no line for {first}{more}; give 0 for what cannot be."
+        )
+    total = float(values.sum())
+    if not total > 0:
+        raise UsageError(f"prior: the figures of a published table of {', '.join(clique)} are all 0.")
+    if what == "share" and not dropped and abs(total - 1) > TOLERANCE:
+        raise UsageError(
+            f"prior: the shares of a published table of {', '.join(clique)} add up to {total:.4g}, not 1. Give them as "
+            "counts where they are of something else."
+        )
+    return total

@@ -1,0 +1,241 @@
+"""Published tables as a prior: how they are read, what they bring, and what wrong ones cost."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from helpers import small
+from helpers.priors import CITATION, SCHEMA, distance, last_year, people
+from helpers.small import even
+from stratsynth import Budget, Prior, PublishedTable, Release, StratsynthError, cli, fit, open_table, plan, verify
+from stratsynth.mechanisms import make, prepare
+from stratsynth.mechanisms.known import Known
+from stratsynth.noise import SeededEntropy
+from stratsynth.strata import Stratum
+
+FAST = {"gem": {"iterations": 20, "components": 32, "hidden": [16], "latent": 8}}
+NAMES = ("independent", "mst", "aim", "gem")
+
+
+def counted(columns: list[str], frame: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Every cell of some columns with its count, among very many people of the year before."""
+    frame = people(100_000, 3) if frame is None else frame
+    cells = pd.MultiIndex.from_product([SCHEMA.levels(c) for c in columns], names=columns)
+    return frame.groupby(columns).size().reindex(cells, fill_value=0).rename("count").reset_index()
+
+
+def published(*cliques: list[str]) -> Prior:
+    return Prior.tables([PublishedTable(counted(clique), CITATION) for clique in cliques])
+
+
+def wrong() -> Prior:
+    """The levels of two tables of pairs in another order."""
+    frames = [counted(["A", "B"]), counted(["C", "D"])]
+    for frame in frames:
+        frame["count"] = frame["count"].to_numpy()[::-1]
+    return Prior.tables([PublishedTable(frame, CITATION) for frame in frames])
+
+
+def fitted(name: str, prior: Prior | None, *, epsilon: float = 0.1, seed: int = 0) -> Release:
+    how, rows = make(name, FAST.get(name, {})), people(3_000, 11)
+    table = open_table(rows, schema=SCHEMA, declared_size=3_000, public=True)
+    return fit(how, table, Budget(epsilon, 1e-9), seed=seed, prior=prior, entropy=SeededEntropy(seed))
+
+
+def off(release: Release, columns: list[str]) -> float:
+    return distance(release.sample(3_000, seed=1), people(3_000, 11), columns)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_published_column_is_nearly_known(name: str):
+    without, given = (
+        np.mean([off(fitted(name, p, seed=s), ["A"]) for s in range(3)]) for p in (None, published(["A"]))
+    )
+    assert given < 0.12
+    assert given < without
+
+
+@pytest.mark.parametrize("name", ["mst", "aim", "gem"])
+def test_a_published_table_tells_how_columns_go_together(name: str):
+    columns = ["B", "C", "D"]
+    without, given = (
+        np.mean([off(fitted(name, p, seed=s), columns) for s in range(2)]) for p in (None, published(columns))
+    )
+    assert given < 0.5 * without
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_a_wrong_table_is_left(name: str, epsilon: float):
+    without, given = (
+        np.mean([off(fitted(name, p, epsilon=epsilon, seed=s), ["A", "B"]) for s in range(3)]) for p in (None, wrong())
+    )
+    assert given < 1.1 * without + 0.02
+
+
+def test_rows_and_tables_go_together():
+    rows = Prior.public(people(500, 4), citation=CITATION, tables=[PublishedTable(counted(["A", "B"]), CITATION)])
+    release = fitted("aim", rows)
+    assert release.certificate["prior"]["tables"][0]["columns"] == ["A", "B"]
+    assert release.certificate["prior"]["rows"] == 500
+    alone = fitted("aim", Prior.public(people(500, 4), citation=CITATION))
+    assert off(release, ["A", "B"]) <= off(alone, ["A", "B"]) + 0.01
+
+
+def test_it_is_stated_planned_and_verified(tmp_path: Path):
+    private = open_table(people(3_000, 11), schema=SCHEMA, declared_size=3_000)
+    prior = published(["A"], ["B", "C"])
+    release = fit("mst", private, Budget(1, 1e-9), prior=prior)
+    release.save(tmp_path / "release", rows=100, seed=0)
+    stated = json.loads((tmp_path / "release" / "certificate.json").read_text())
+    assert [table["columns"] for table in stated["prior"]["tables"]] == [["A"], ["B", "C"]]
+    assert stated["prior"]["tables"][0]["people"] == 100_000
+    assert any(line.startswith("Tables of the prior: ") for line in stated["not_protected"])
+    assert not any(line.startswith("Rows of the prior") for line in stated["not_protected"])
+    assert verify(tmp_path / "release").ok
+    found = plan("mst", SCHEMA, Budget(1, 1e-9), declared_size=3_000, prior=prior)
+    assert "table of B x C" in str(found)
+    assert "taken to be exact for its population" in " ".join(str(found).split())
+
+
+def test_strata_take_what_a_table_says_of_them():
+    stratum = Stratum((("G", ("1",)),))
+    public = prepare("mst", SCHEMA, Budget(1, 1e-9), 3_000, published(["A", "G"], ["B"])).public
+    inside = public.within(stratum, 0.1)
+    (known,) = inside.known
+    real = people(100_000, 3)
+    assert known.clique == ("A",)
+    assert known.shares == pytest.approx(real[real.G == "1"].A.value_counts(normalize=True).sort_index(), abs=1e-9)
+    assert [one.clique for one in public.without(["G"]).known] == [("A",), ("B",)]
+    how = make("pooled", {"by": ["G"], "weights": even(SCHEMA, "G"), "base": "mst"})
+    table = open_table(people(3_000, 11), schema=SCHEMA, declared_size=3_000, public=True)
+    release = fit(how, table, Budget(0.1, 1e-9), seed=0, prior=published(["A", "G"]), entropy=SeededEntropy(3))
+    rows = release.sample(4_000, seed=2)
+    for group in "01":
+        real = people(3_000, 11)
+        assert distance(rows[group == rows.G], real[group == real.G], ["A"]) < 0.2
+
+
+def test_standard_errors_and_sums():
+    frame = counted(["A", "B"]).assign(error=100.0)
+    known = Prior.tables([PublishedTable(frame, CITATION)]).found(SCHEMA).tables[0]
+    assert known.error == pytest.approx(0.001)
+    assert known.without(["B"]).error == pytest.approx(0.002)  # of four cells together
+    assert known.variance(("A", "B"), 1e6) > 1e6 * 1e6 * 0.001**2
+    assert Known(("A",), np.array([0.5, 0.5])).variance(("A",), 1_000) == pytest.approx(250)
+
+
+def test_codes_and_names_are_mapped():
+    frame = counted(["A"]).rename(columns={"A": "Alpha"}).replace({"Alpha": {"0": "none"}})
+    frame = pd.concat([frame, pd.DataFrame({"Alpha": ["abroad"], "count": [50]})])
+    how = {"rename": {"A": "Alpha"}, "recode": {"A": {"none": "0"}}}
+    with pytest.raises(StratsynthError, match="has the value 'abroad' of A"):
+        Prior.tables([PublishedTable(frame, CITATION)], **how).found(SCHEMA)
+    found = Prior.tables([PublishedTable(frame, CITATION)], **how, unknown="drop").found(SCHEMA)
+    assert found.tables[0].shares == pytest.approx(counted(["A"])["count"] / 100_000)
+    assert found.stated["tables"][0]["left_out"] == 1
+
+
+REFUSED = {
+    "no citation": (lambda: PublishedTable(counted(["A"]), ""), "needs a citation"),
+    "no table": (lambda: Prior.tables([]), "no table is given"),
+    "a frame alone": (lambda: Prior.tables([counted(["A"])]), "a list of PublishedTable"),
+    "no figures": (lambda: published_of(counted(["A"]).drop(columns="count")), "`share` or a column `count`"),
+    "figures twice": (lambda: published_of(counted(["A"]).assign(share=0.1)), "`share` or a column `count`"),
+    "an unknown column": (
+        lambda: published_of(counted(["A"]).rename(columns={"A": "Z"})),
+        "which is none of the schema",
+    ),
+    "no column": (lambda: published_of(pd.DataFrame({"share": [1.0]})), "no column of the schema"),
+    "a cell missing": (lambda: published_of(counted(["A", "B"]).iloc[1:]), "no line for A=0 B=0"),
+    "a figure below 0": (lambda: published_of(counted(["A"]).assign(count=-1)), "no number from 0"),
+    "no number": (lambda: published_of(counted(["A"]).assign(count="many")), "no number from 0"),
+    "all 0": (lambda: published_of(counted(["A"]).assign(count=0)), "all 0"),
+    "shares of something else": (
+        lambda: published_of(counted(["A"]).drop(columns="count").assign(share=0.2)),
+        "add up to 0.6",
+    ),
+}
+
+
+def published_of(frame: pd.DataFrame):
+    return Prior.tables([PublishedTable(frame, CITATION)]).found(SCHEMA)
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED)
+def test_refused(case):
+    make_it, said = case
+    with pytest.raises(StratsynthError, match=said):
+        make_it()
+
+
+def test_a_file_with_an_account_or_of_a_release_is_no_published_table(tmp_path: Path):
+    path = tmp_path / "people.csv"
+    people(200, 6).to_csv(path, index=False)
+    fit("mst", open_table(path, schema=SCHEMA, ledger=tmp_path / "l", declared_size=200), Budget(1, 1e-9))
+    with pytest.raises(StratsynthError, match="account"):
+        PublishedTable(path, CITATION)
+    fitted("mst", None).save(tmp_path / "release", rows=50, seed=0)
+    with pytest.raises(StratsynthError, match=r"take Prior\.release"):
+        PublishedTable(tmp_path / "release" / "measurements.parquet", CITATION)
+
+
+def test_the_private_table_is_refused_as_a_published_one(tmp_path: Path):
+    path = tmp_path / "people.csv"
+    counted(["A"]).to_csv(path, index=False)
+    schema = type(SCHEMA)({"A": SCHEMA.column("A")})
+    prior = Prior.tables([PublishedTable(path, CITATION)])
+    with pytest.raises(StratsynthError, match="prior: it is the private table itself"):
+        fit(
+            "mst", open_table(path, schema=schema, ledger=tmp_path / "l", declared_size=3), Budget(1, 1e-9), prior=prior
+        )
+
+
+def test_mechanisms_that_take_no_tables_refuse_them_and_other_tables_are_another_fit():
+    with pytest.raises(StratsynthError, match="does not start from a prior"):
+        fitted("fixed", published(["A"]))
+    one, two = (prepare("mst", SCHEMA, Budget(1, 1e-9), 3_000, published([c])).prior for c in "AB")
+    assert one is not None
+    assert two is not None
+    assert one.digest != two.digest
+    assert last_year().found(SCHEMA).digest != one.digest
+
+
+RECIPE = """
+[prior]
+rename = { SEX = "sex" }
+
+[[prior.tables]]
+path = "sex.csv"
+citation = "made up, table 1"
+"""
+
+
+def test_from_the_command_line(tmp_path: Path, monkeypatch, capsys):
+    path = small.write_recipe(tmp_path)
+    path.write_text(f"{path.read_text()}\n{RECIPE}")
+    (tmp_path / "sex.csv").write_text("sex,share,error\n1,0.4,0.01\n2,0.6,0.01\n")
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(["plan", "recipe.toml"]) == 0
+    assert "Prior      table of SEX: made up, table 1; standard error 0.01" in capsys.readouterr().out
+    assert cli.run(["fit", "recipe.toml"]) == 0
+    assert cli.run(["verify", "release"]) == 0
+    for old, new, said in (
+        ('path = "sex.csv"', 'path = "nowhere.csv"', "no file"),
+        ('citation = "made up, table 1"\n', "", "citation"),
+        ('path = "sex.csv"', 'path = "people.csv"', "private table itself"),
+        ('path = "sex.csv"', 'file = "sex.csv"', "file"),
+        ("[prior]", '[prior]\ncitation = "of nothing"', "is about rows"),
+        ("[prior]", '[prior]\norigin = "release"', "path is missing"),
+    ):
+        text = path.read_text()
+        assert old in text
+        head, tail = text.split("[prior]", 1)
+        path.write_text(head + ("[prior]" + tail).replace(old, new, 1))
+        capsys.readouterr()
+        assert cli.run(["fit", "recipe.toml", "-o", "other"]) == 2, old
+        assert said in capsys.readouterr().err
+        path.write_text(text)
