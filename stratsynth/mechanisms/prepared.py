@@ -186,10 +186,12 @@ def prepare(
     def facts(schema: Schema) -> tuple[Public, Found | None]:
         found = None if prior is None else prior.found(schema)
         rows, tables = (None, ()) if found is None else (found.rows, found.tables)
-        if tables and not mechanism.takes_known:
-            raise Unsupported(
-                f"{mechanism.title} starts from a prior's rows and takes no published tables: leave these out."
-            )
+        if not mechanism.takes_known:
+            if any(not table.of_rows for table in tables):
+                raise Unsupported(
+                    f"{mechanism.title} starts from a prior's rows and takes no published tables: leave these out."
+                )
+            tables = ()
         return Public(schema, declared_size, budget.neighbours.priced, prior=rows, known=tables), found
 
     public, found = facts(schema)
