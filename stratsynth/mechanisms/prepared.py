@@ -172,7 +172,7 @@ def prepare(
     check_rules(schema)
     budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
-    if prior is not None and not isinstance(prior, PriorSource):
+    if prior is not None and type(prior) not in PriorSource.__subclasses__():
         raise UsageError(
             f"prior: a Prior is wanted, such as Prior.public(data, citation=...) or Prior.release(folder), not "
             f"{said(prior)}."

@@ -1,5 +1,6 @@
 """An earlier release as a prior: its noisy tables come in with their own noise, beside its rows."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,8 +9,11 @@ from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.tilted import TiltedLearner
 
 from helpers.priors import SCHEMA, people
-from stratsynth import Budget, Categorical, Prior, Schema, StratsynthError, fit, open_table
-from stratsynth.mechanisms import prepare
+from helpers.small import even
+from stratsynth import Budget, Categorical, Prior, Schema, Stratified, StratsynthError, fit, open_table, verify
+from stratsynth.mechanisms import make, prepare
+from stratsynth.mechanisms.prior_rows import PriorSource
+from stratsynth.schema.rules import Rule
 
 BUDGET = Budget(epsilon=1, delta=1e-9)
 ROWS = 5_000
@@ -86,3 +90,35 @@ def test_a_release_of_nobody_brings_rows_alone(tmp_path: Path):
     assert found.rows is not None
     for known in found.tables:  # what noise makes of nobody is known for what it is worth
         assert known.error > 0.05
+
+
+def test_a_certificate_that_hides_its_prior_is_found(folder: Path, tmp_path: Path):
+    private = open_table(people(2_000, 6), schema=SCHEMA, declared_size=2_000)
+    for number, how in enumerate((make("mst", {}), Stratified("mst", ["G"], even(SCHEMA, "G")))):
+        release = fit(how, private, Budget(0.1, 1e-9), prior=Prior.release(folder))
+        place = tmp_path / str(number)
+        release.save(place, rows=100, seed=0)
+        assert verify(place).ok
+        certificate = place / "certificate.json"
+        stated = json.loads(certificate.read_text())
+        del stated["prior"]
+        certificate.write_text(json.dumps(stated))
+        assert any("names none" in finding for finding in verify(place).findings)
+
+
+def test_priors_of_ones_own_making_are_refused(folder: Path):
+    with pytest.raises(StratsynthError, match="a kind of one's own"):
+        type("Mine", (PriorSource,), {"found": lambda self, schema: None})
+    with pytest.raises(StratsynthError, match="a kind of one's own"):
+        type("Mine", (Prior,), {"__module__": "stratsynth.priors.prior"})
+
+
+def test_rows_that_are_left_out_are_counted():
+    many = Prior.public(people(20_000, 3), citation="made up for testing").found(SCHEMA).stated
+    assert many["thinned"] == 5_000
+    assert "against_rules" not in many
+    frame = people(500, 3)
+    ruled = Schema(SCHEMA.columns, rules=(Rule(when={"A": ("2",)}, never={"G": ("1",)}),))
+    stated = Prior.public(frame, citation="made up for testing").found(ruled).stated
+    assert stated["against_rules"] == int(((frame.A == "2") & (frame.G == "1")).sum()) > 0
+    assert "thinned" not in stated
