@@ -59,7 +59,7 @@ class TiltedLearner(Learner[TiltedRows]):
         codes = {name: rows.codes[name] for name in public.schema.names}
         return cls(
             schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people, lent=rows.lent,
-            published=public.known, **given,
+            published=tuple(known for known in public.known if not known.of_rows), **given,
         )  # fmt: skip
 
     @property

@@ -29,6 +29,7 @@ class TiltedRows(TableModel):
     """A distribution on the rows of a prior."""
 
     kind: ClassVar[str] = "tilted_rows"
+    of_prior: ClassVar[bool] = True
     schema: Schema
     codes: Mapping[str, NDArray[np.integer[Any]]]
     """For each column, the level number of each row. The prior is public, so its rows may be stored."""

@@ -3,13 +3,17 @@
 Scores are those of `prior`, on the same tables: with `--acs FILE --prior FILE` one file of NIST's excerpt, whose shares
 and tables are counted in the other; without files the built-in census of 2019, and its year 2018. The published tables
 are SEX x RAC1P and the next four pairs of columns, of everybody in that file, with the standard errors of a sample. The
-wrong ones hold the same figures in the reverse order of their cells. Every seed fits with and without, and differences
+wrong ones hold the same figures in the reverse order of their cells. An earlier release is AIM's, of the other file at
+epsilon 1. Every seed fits with and without, and differences
 are paired by seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -41,8 +45,17 @@ def run(
         "tables": {"prior": _tables(case, other, cliques, reverse=False)},
         "wrong tables": {"prior": _tables(case, other, cliques, reverse=True)},
     }
+    with TemporaryDirectory() as folder:
+        known |= _release(case, other, Path(folder) / "earlier")
+        return _compared(case, known, KINDS if base == "all" else (base,), epsilons, seeds)
+
+
+def _compared(
+    case: Case, known: Mapping[str, Mapping[str, Any]], kinds: Sequence[str], epsilons: Sequence[float], seeds: int
+) -> list[Figure]:
+    """Every mechanism at every epsilon, with nothing known and with each of what may be."""
     figures: list[Figure] = []
-    for kind in KINDS if base == "all" else (base,):
+    for kind in kinds:
         for epsilon in epsilons:
             plain = [_fitted(case, kind, epsilon, seed) for seed in range(seeds)]
             figures += _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
@@ -54,6 +67,17 @@ def run(
                 most: Sequence[float | None] = list(COSTS * mean) if name == "wrong tables" else [None] * len(SCORES)
                 figures += _shown(f"{kind}, epsilon {epsilon:g}, {name}", runs, against, most)
     return figures
+
+
+def _release(case: Case, frame: pd.DataFrame, folder: Path) -> dict[str, dict[str, Any]]:
+    """AIM's release of the other file at epsilon 1, with its noisy tables and without."""
+    import stratsynth as ss
+
+    table = ss.open_table(frame.copy(), schema=case.schema, declared_size=len(frame))
+    ss.fit("aim", table, ss.Budget(epsilon=1, delta=1e-9), seed=0).save(folder, rows=len(frame), seed=0)
+    prior = ss.Prior.release(folder, unknown="drop")
+    rows = replace(prior, behind=None)
+    return {"an earlier release": {"prior": prior}, "an earlier release's rows alone": {"prior": rows}}
 
 
 def _cliques(case: Case) -> list[tuple[str, ...]]:

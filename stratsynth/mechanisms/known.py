@@ -31,8 +31,8 @@ class Known:
     All other tables are compared with paid answers of their columns."""
     error: float = 0.0
     """The standard error of a share, the root of the mean square over all cells; 0 for counts of a population."""
-    citation: str = ""
-    """Where it was published."""
+    of_rows: bool = False
+    """Whether the prior's rows were made from it: who starts from these rows knows it already."""
 
     def tells(self, clique: Iterable[str]) -> bool:
         """Whether it has all of these columns."""

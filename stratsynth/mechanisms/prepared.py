@@ -172,7 +172,7 @@ def prepare(
     check_rules(schema)
     budget = units.protecting(budget, schema)
     check_delta(budget, declared_size)
-    if prior is not None and not isinstance(prior, PriorSource):
+    if prior is not None and type(prior) not in PriorSource.__subclasses__():
         raise UsageError(
             f"prior: a Prior is wanted, such as Prior.public(data, citation=...) or Prior.release(folder), not "
             f"{said(prior)}."
@@ -186,10 +186,12 @@ def prepare(
     def facts(schema: Schema) -> tuple[Public, Found | None]:
         found = None if prior is None else prior.found(schema)
         rows, tables = (None, ()) if found is None else (found.rows, found.tables)
-        if tables and not mechanism.takes_known:
-            raise Unsupported(
-                f"{mechanism.title} starts from a prior's rows and takes no published tables: leave these out."
-            )
+        if not mechanism.takes_known:
+            if any(not table.of_rows for table in tables):
+                raise Unsupported(
+                    f"{mechanism.title} starts from a prior's rows and takes no published tables: leave these out."
+                )
+            tables = ()
         return Public(schema, declared_size, budget.neighbours.priced, prior=rows, known=tables), found
 
     public, found = facts(schema)

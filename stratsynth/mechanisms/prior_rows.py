@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.errors import UsageError
 from stratsynth.models.rules import broken
 
 if TYPE_CHECKING:
@@ -30,7 +31,18 @@ MOST_LENT = 3_000
 
 
 class PriorSource(ABC):
-    """What a fit is given as its prior: it is mapped to the schema when the fit is prepared."""
+    """What a fit is given as its prior: it is mapped to the schema when the fit is prepared.
+
+    `Prior` is the only kind: what it reads is compared with the private table, cited, and named in the certificate.
+    """
+
+    def __init_subclass__(cls) -> None:
+        """No other kind, and none of its own either: their rows would be read without a charge."""
+        if (cls.__module__, cls.__bases__) != ("stratsynth.priors.prior", (PriorSource,)):
+            raise UsageError(
+                "prior: a kind of one's own could read private rows without a charge; make priors by Prior.public, "
+                "Prior.release or Prior.tables."
+            )
 
     @abstractmethod
     def found(self, schema: Schema) -> Found:

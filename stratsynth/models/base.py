@@ -69,6 +69,8 @@ class Model(ABC):
     """The name its stored form is found by."""
     returns: ClassVar[Returns]
     """What a release of it is for."""
+    of_prior: ClassVar[bool] = False
+    """Whether it is made of the rows of a prior, which the certificate then has to name."""
     schema: Schema
     """The columns that it knows."""
 

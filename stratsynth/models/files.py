@@ -40,12 +40,35 @@ def save(model: Model, folder: Path) -> None:
     model.schema.write_toml(folder / "schema.toml")
 
 
-def load(folder: Path) -> Model:
-    """Read a model back; anything but a sound one is a ReleaseError."""
+def made_of_prior(folder: Path) -> bool:
+    """Whether a stored model, or a stratum's in it, is made of the rows of a prior.
+
+    Raises:
+        ReleaseError: What is no stored model.
+    """
+    left, kinds = [_stored(folder).facts], set[str]()
+    while left:
+        one = left.pop()
+        if isinstance(one, dict):
+            kinds.add(str(one.get("kind")))
+            parts = one.get("parts")
+            left += [one.get("facts"), *(parts if isinstance(parts, list) else ())]
+    return any(installed()[kind].load().of_prior for kind in kinds if kind in installed())
+
+
+def _stored(folder: Path) -> State:
+    """What a model's file holds, in the format of models."""
     stored = npz.read(folder / "model.npz", outside=True)
     facts = stored.facts
     if not isinstance(facts, dict) or facts.get("format") != FORMAT or not isinstance(facts.get("kind"), str):
         raise ReleaseError(f"model: {folder} does not hold the format {FORMAT}.")
+    return stored
+
+
+def load(folder: Path) -> Model:
+    """Read a model back; anything but a sound one is a ReleaseError."""
+    stored = _stored(folder)
+    facts = stored.facts
     try:
         schema = Schema.from_toml(folder / "schema.toml")
     except UsageError as error:

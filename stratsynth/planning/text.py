@@ -182,10 +182,11 @@ def _prior(plan: Plan) -> list[str]:
         return lines
     lacking = f", without {', '.join(prior['without'])}" if "without" in prior else ""
     dropped = f", {prior['left_out']:,} of them left out" if prior["left_out"] else ""
+    noisy = f" and {prior['measurements']:,} noisy tables" if prior.get("measurements") else ""
     text = (
-        f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}. Assumed to be worth the "
-        f"word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers decide "
-        "whether it is worth less"
+        f"{prior['origin']}: {prior['citation']}; {prior['rows']:,} rows{dropped}{lacking}{noisy}. Assumed to be worth "
+        f"the word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers "
+        "decide whether it is worth less"
     )
     return [_folded("Prior", text), *lines]
 

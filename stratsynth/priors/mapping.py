@@ -124,7 +124,9 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
     weights = np.ones(data.num_rows) if own is None else effective(own)
     rows, weights = {name: code[known] for name, code in codes.items()}, np.asarray(weights, np.float64)[known]
     copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
-    rows, weights = _completed(schema, *_thinned(rows, weights, MOST_ROWS // copies), rules.without, copies)
+    rows, weights = _thinned(rows, weights, MOST_ROWS // copies)
+    thinned = int(known.sum()) - len(weights)
+    rows, weights = _completed(schema, rows, weights, rules.without, copies)
     rows = {name: rows[name].astype(smallest(schema.size(name))) for name in schema.names}
     kept = ~broken(schema, rows) & (weights > 0)
     if (part := float(weights[kept].sum() / weights.sum())) < LEAST_KEPT:
@@ -137,6 +139,8 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         **stated,
         "rows": int(data.num_rows),
         "left_out": int((~known).sum()),
+        **({"thinned": thinned} if thinned else {}),
+        **({"against_rules": int((~kept).sum())} if not kept.all() else {}),
         "people": round(float(weights.sum()), 1),
         **({"without": list(rules.without)} if rules.without else {}),
         "sha256": digest([rows[name] for name in schema.names], weights),

@@ -19,7 +19,10 @@ from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.priors.mapping import Rules, mapped
+from stratsynth.priors.measured import FILES, measured_tables
 from stratsynth.priors.tables import PublishedTable, mapped_table
+from stratsynth.release.certificate import read_certificate
+from stratsynth.release.hashes import check_files, hashes_of
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data, Source
@@ -53,6 +56,8 @@ class Prior(PriorSource):
     """What the certificate says of it, besides what mapping it came to."""
     published: tuple[PublishedTable, ...] = ()
     """Published tables."""
+    behind: tuple[Path, Mapping[str, Any]] | None = field(default=None, repr=False)
+    """The folder and the certificate of the release whose noisy tables go with the rows; None for public rows."""
 
     @classmethod
     def public(
@@ -153,8 +158,6 @@ class Prior(PriorSource):
             ReleaseError: What is no sound release, or has no rows, or is not private.
         """
         from stratsynth.data.sources import open_source
-        from stratsynth.release.certificate import read_certificate
-        from stratsynth.release.hashes import check_files, hashes_of
 
         path = given_path("prior: the release", folder)
         record = read_certificate(path)
@@ -166,7 +169,7 @@ class Prior(PriorSource):
             raise ReleaseError(f"prior: {path} holds no rows ({ROWS}).")
         if hashes_of(record) is None:
             raise ReleaseError(f"prior: {path} lists no hashes of its files: an older version made it; make it again.")
-        check_files(path, record, [ROWS])
+        check_files(path, record, [ROWS, *FILES])
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         title = record.get("called", {}).get("title") or record["mechanism"]["name"]
         stated = {
@@ -174,7 +177,7 @@ class Prior(PriorSource):
             "citation": f"release of {record['created']}: {title}",
             "release": {key: record[key] for key in KEPT if key in record},
         }
-        return cls(open_source(path / ROWS), rules, stated, _published(tables))
+        return cls(open_source(path / ROWS), rules, stated, _published(tables), (path, record))
 
     @property
     def origins(self) -> tuple[Any, ...]:
@@ -210,7 +213,12 @@ class Prior(PriorSource):
         stated = dict(self.stated if rows is None else rows.stated)
         if read:
             stated["tables"] = [record for _, record in read]
-        return Found(stated, digest(stated), rows, tuple(known for known, _ in read), self.origins)
+        known = tuple(known for known, _ in read)
+        if self.behind is not None:
+            known += measured_tables(*self.behind, self.rules, schema)
+            stated["measurements"] = len(known) - len(read)
+        marks = [(one.clique, one.shares, one.error) for one in known]
+        return Found(stated, digest(stated, marks), rows, known, self.origins)
 
     @cached_property
     def _mapped(self) -> dict[str, Found]:

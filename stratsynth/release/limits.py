@@ -22,8 +22,8 @@ ALWAYS = {
     "Other accounts": "The same people in another data file, or under another ledger, have another budget, of which "
     "the account that the certificate names does not know.",
     "Inputs declared public": "The schema with its levels, bounds and rules, the list of groups, the declared size, "
-    "the settings, and weights and citations were taken as they were given. If one was read off the confidential "
-    "data, what it says of them is not protected.",
+    "the settings, and weights, priors and citations were taken as they were given. If one was read off the "
+    "confidential data, what it says of them is not protected.",
     "What is true of people in general": "If a release shows that most people of a group have a job, anybody may "
     "guess that of one of them, whether or not that person was in the data.",
     "Running time, memory and the machine": "Somebody who measures how long a fit takes or how much memory it needs, "

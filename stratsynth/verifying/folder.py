@@ -9,6 +9,7 @@ from typing import Any
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.mechanisms.prepared import GIVEN
+from stratsynth.models.files import made_of_prior
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
 from stratsynth.release.limits import KEY
 from stratsynth.release.stated import ROW_WEIGHT, Stated
@@ -34,11 +35,24 @@ def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes:
             "lists no hashes of files"
         )
     _schema(folder, record, stated, notes)
+    _prior(folder, record, notes)
     for name in SIGNATURES:
         if name in present:
             notes.unchecked.append(
                 f"the signature {name}: check it with the tool that made it, as docs/verifying.md says"
             )
+
+
+def _prior(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
+    """A model that is made of the rows of a prior goes with a certificate that names it."""
+    try:
+        made = made_of_prior(folder / "model")
+    except (ReleaseError, OSError):
+        return  # its hash says so, and loading it
+    if made and not isinstance(record.get("prior"), dict):
+        notes.findings.append(
+            "The model is made of the rows of a prior, and certificate.json names none: it was taken out."
+        )
 
 
 def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes: Notes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 NEVER = (
     "that the rows were those of the people it speaks of, and that each person had as many rows as the unit says",
     "that the machine, its randomness and whoever ran it were honest: noise cannot be told from its result",
-    "that what was declared public was public: schema, bounds, groups, weights, declared size, settings",
+    "that what was declared public was public: schema, bounds, groups, weights, priors, declared size, settings",
     "that model and tables were made from the noisy answers alone; the program that made them sees nothing else",
     "that nothing else was published of the same people, under other ledgers or by others",
 )

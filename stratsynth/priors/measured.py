@@ -1,0 +1,108 @@
+"""The noisy tables of an earlier release as a prior: published tables, each with its own noise as standard error.
+
+Those of everybody are taken, as far as the schema has their columns and levels; tables of strata are not. The guarantee
+of the release covers them, as it covers its rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.mechanisms.known import Known
+from stratsynth.release.hashes import check_files
+from stratsynth.release.measurements import FILE, read_measurements
+from stratsynth.schema import Schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from stratsynth.priors.mapping import Rules
+
+SCHEMA = "model/schema.toml"
+FILES = (FILE, SCHEMA)
+"""What is read of a release folder, beside its rows."""
+MOST_TABLES = 1_000
+"""The most tables that are taken, in the order in which they were measured."""
+
+
+def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[Known, ...]:
+    """The tables of a release in the levels of a schema; those that have no place there are left out.
+
+    Raises:
+        ReleaseError: Files other than those that the release's certificate lists.
+    """
+    check_files(folder, record, FILES)
+    if record.get("code_lists"):  # they were counted in groups of codes, which the stored schema does not name
+        return ()
+    old = Schema.load(folder / SCHEMA)
+    tables = list(_tables(folder, old))[:MOST_TABLES]
+    if not tables:
+        return ()
+    precision = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
+    total = float(precision @ np.array([values.sum() for _, values, _ in tables]) / precision.sum())
+    if not total > 1:  # nothing was in it, as far as noise tells
+        return ()
+    places = {name: _places(name, old, rules, schema) for name in schema.names if name not in rules.without}
+    found = (_known(clique, values / total, sigma / total, places, rules, schema) for clique, values, sigma in tables)
+    return tuple(known for known in found if known is not None)
+
+
+def _tables(folder: Path, old: Schema) -> list[tuple[tuple[str, ...], NDArray[np.float64], float]]:
+    """Columns, noisy counts and sigma of everybody's tables, in order."""
+    frame = read_measurements(folder).to_pandas()
+    frame = frame[frame["stratum"].astype(str) == ""]
+    if "sum" in frame:
+        frame = frame[frame["sum"].astype(str) == ""]
+    found = []
+    for (_, named), lines in frame.groupby(["question", "clique"], sort=True, observed=True):
+        clique = tuple(str(named).split(","))
+        if not set(clique) <= set(old.names):
+            continue
+        cells, sigma = lines["cell"].to_numpy(), float(lines["sigma"].iloc[0])
+        whole = np.array_equal(np.sort(cells), np.arange(old.cells(clique)))
+        if whole and 0 < sigma < math.inf:
+            values = lines["value"].to_numpy(np.float64)[np.argsort(cells)]
+            found.append((clique, values.reshape(old.shape(clique)), sigma))
+    return found
+
+
+def _places(name: str, old: Schema, rules: Rules, schema: Schema) -> NDArray[np.intp] | None:
+    """For each of the release's levels of a column, the number of the schema's; None where these do not cover them."""
+    theirs = rules.rename.get(name, name)
+    if theirs not in old.names:
+        return None
+    levels, recode = schema.levels(name), rules.recode.get(name, {})
+    named = [recode.get(level, level) for level in old.levels(theirs)]
+    if set(named) != set(levels):
+        return None
+    number = {level: i for i, level in enumerate(levels)}
+    return np.array([number[level] for level in named], dtype=np.intp)
+
+
+def _known(
+    clique: Sequence[str], shares: NDArray[np.float64], error: float, places: Mapping[str, NDArray[np.intp] | None],
+    rules: Rules, schema: Schema,
+) -> Known | None:  # fmt: skip
+    """One table, summed over columns that the schema has not; None where nothing of it has a place."""
+    ours = {rules.rename.get(name, name): name for name, place in places.items() if place is not None}
+    left = [name for name in clique if name in ours]
+    if not left:
+        return None
+    cells = shares.size
+    shares = shares.sum(axis=tuple(axis for axis, name in enumerate(clique) if name not in ours))
+    for axis, name in enumerate(left):
+        place = places[ours[name]]
+        assert place is not None  # noqa: S101 - `ours` has no others
+        moved = np.zeros((schema.size(ours[name]), *np.delete(shares.shape, axis)))
+        np.add.at(moved, place, np.moveaxis(shares, axis, 0))
+        shares = np.moveaxis(moved, 0, axis)
+    names = [ours[name] for name in left]
+    order = sorted(names, key=schema.names.index)
+    shares = np.transpose(shares, [names.index(name) for name in order])
+    return Known(tuple(order), shares, error=error * math.sqrt(cells / shares.size), of_rows=True)
