@@ -46,8 +46,9 @@ class Independent(Mechanism[TableModel]):
         """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
         schema = public.schema
         tables = (yield from counts(schema.oneways, rho=allot.rho)) if schema.names else ()
-        tilted = yield from tilted_to(tables, public)
-        return Product.of(schema, tables) if tilted is None else tilted.model
+        own = Product.of(schema, tables)
+        tilted = yield from tilted_to(tables, public, own)
+        return own if tilted is None else tilted.model
 
 
 @dataclass(frozen=True)

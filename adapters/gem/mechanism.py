@@ -136,8 +136,9 @@ class GEM(Poolable[ProductMixture]):
         if left and not rounds:  # nobody had declared a size, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(schema.oneways, rho=down(left))))
         if not rounds:
-            tilted = yield from tilted_to(ones, public, total)
-            return self._independent(schema, ones, total, rng) if tilted is None else tilted
+            own = self._independent(schema, ones, total, rng)
+            tilted = yield from tilted_to(ones, public, own.model, total)
+            return own if tilted is None else tilted
         learner = arbitrated(self._learner(schema, ones, total, rng), public)
         learner.tables.extend(Measured.of(table) for table in ones)
         unmeasured = dict(self.candidate_weights(public))
