@@ -49,9 +49,9 @@ class Independent(Mechanism[TableModel]):
         """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
         schema = public.schema
         tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
-        tilted = yield from tilted_to(tables, public)
-        columns = columns_by(public, tables, records(tables, public.size))
-        return Product.of(schema, columns) if tilted is None else tilted.model
+        own = Product.of(schema, columns_by(public, tables, records(tables, public.size)))
+        tilted = yield from tilted_to(tables, public, own)
+        return own if tilted is None else tilted.model
 
 
 @dataclass(frozen=True)

@@ -146,11 +146,12 @@ class GEM(Poolable[ProductMixture]):
         every = columns_by(public, ones, total)
         published = tuple(known for known in public.known if self._fits(known))
         if not rounds:
-            tilted = yield from tilted_to(ones, public, total)
+            own = self._independent(schema, every, total, rng)
+            tilted = yield from tilted_to(ones, public, own.model, total)
             if tilted is not None:
                 return tilted
             if all(len(known.clique) == 1 for known in published):
-                return self._independent(schema, every, total, rng)
+                return own
         own = self._learner(schema, every, total, rng)
         own.published = published
         learner = arbitrated(own, public)

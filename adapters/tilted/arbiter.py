@@ -1,8 +1,9 @@
-"""The prior's rows or the mechanism's own model: whichever foretells paid answers better.
+"""The prior's rows or the mechanism's own model alone: whichever foretells paid answers better.
 
-Both are fitted to the same paid tables. Before a new table is taken in, both say what it should be, and the answer
-decides: the likelihood ratio of the two, by the table's noise, is added up over the tables, the last ones counting
-most. As long as it is not against the prior, the prior's model leads, says what is worth measuring, and is released.
+Both are fitted to the same paid tables; beside the prior's rows stand rows that the own model has drawn, so that the
+two are one model where the prior is partly right. Before a new table is taken in, both say what it should be, and the
+answer decides: the likelihood ratio of the two, by the table's noise, is added up over the tables, the last ones
+counting most. As long as the prior earns it, the prior's rows lead, say what is worth measuring, and are released.
 No table is judged by a model that knew it, so that a model which merely bends more easily gains nothing.
 """
 
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.tilted.learner import SURE, TiltedLearner
+from stratsynth.adapters.tilted.learner import SURE, TiltedLearner, drawn
 
 from stratsynth.questions import Clique, NoisyTable, Program
 
@@ -24,15 +25,27 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.mechanisms import Public
+    from stratsynth.models import TableModel
     from stratsynth.schema import Schema
 
 MEMORY = 0.85
 """What an answer counts when the next has come: the mechanism's model gets better with every table, and a prior that
 was far ahead of it at first may have been overtaken."""
-JUDGED = 10
-"""How many tables both must have foretold before the prior is given up: it may be wrong about a few alone."""
-DECIDED = 100.0
-"""By how much the prior must be behind then, as a logarithm of likelihoods."""
+MOST = 10.0
+"""What one table may add to the lead, or take from it: one pair of columns that always go together says no more."""
+EARLY = 5
+"""After how many tables that both foretold the prior may be left: a small budget pays for no more, and they say little
+of all else that a prior brings. Until then rows of the mechanism's own model make up for what is wrong."""
+EARNED = 5.0
+"""By how much the prior's rows must then be ahead in each table, as a logarithm of likelihoods: rows that foretell no
+better than the mechanism's model only add the chance of who is among them."""
+ASKED = 0.25
+"""No more of it is asked than this part of what it would be on average if the prior's rows were right: where noise
+hides how the two differ, a table says nothing against them."""
+JUDGED, DECIDED = 10, 30.0
+"""After how many tables the prior is given up, and how far it must be behind, as a logarithm of likelihoods."""
+ROWS, LAST_ROWS = 4_000, 15_000
+"""How many rows of the mechanism's own model stand beside the prior's, between rounds and in the last fit."""
 LEFT = 0.2
 """The part of what makes a tree's pairs differ from independence that a prior may leave unexplained, where it is judged
 once: the tree explains all of that, and about as much of other pairs as this allows."""
@@ -47,8 +60,10 @@ class Arbiter(Learner[Any]):
     tilted: TiltedLearner
     """The prior's rows."""
     lead: float = 0.0
-    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model; those
-    of long ago count less."""
+    """The logarithm of how many times likelier the answers are by the prior's rows than by the mechanism's model, no
+    table counting for more than `MOST`; those of long ago count less."""
+    due: float = field(default=0.0, init=False)
+    """What `lead` has to be, so that the prior's rows lead: at most `EARNED` for each table, in the same way."""
     _seen: int = field(default=0, init=False)
     """How many tables have been looked at."""
     _judged: int = field(default=0, init=False)
@@ -61,7 +76,7 @@ class Arbiter(Learner[Any]):
     @property
     def leader(self) -> Learner[Any]:
         """Whose model is used."""
-        return self.tilted if self.lead >= 0 else self.own
+        return self.tilted if self._judged <= EARLY or self.lead >= self.due else self.own
 
     @property
     def decided(self) -> bool:
@@ -74,23 +89,32 @@ class Arbiter(Learner[Any]):
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both; in the end, or where all is decided, the leader alone."""
+        """Judge both by the new tables, then fit both, the prior's rows only while they may be used.
+
+        The last fit of the mechanism's own model is a long one only where it is released.
+        """
+        yield from self.tilted.liken()
         new, self._seen = self.tables[self._seen :], len(self.tables)
         if len(new) < len(self.tables) and not self.decided:  # both were fitted before
             cliques = [table.clique for table in new]
             self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
-        for learner in (self.own, self.tilted):
-            if learner is self.leader or not (last or self.decided):
-                yield from learner.fit(last=last)
+        leads = self.leader is self.tilted
+        yield from self.own.fit(last=last and not leads)
+        if leads or not (last or self.decided):
+            self.tilted.lend(drawn(self.own.model, LAST_ROWS if last else ROWS, self.schema))
+            yield from self.tilted.fit(last=last)
 
     def judge(
         self, tables: Sequence[Measured], mine: Sequence[NDArray[Any]], other: Sequence[NDArray[Any]]
     ) -> None:  # fmt: skip
         """Compare what the prior's rows and the mechanism's own model foretold of tables that neither knew."""
-        self._judged += len(tables)
         for table, here, there in zip(tables, mine, other, strict=True):
             gain = misfit(table, there * self.total) - misfit(table, here * self.total)
-            self.lead = MEMORY * self.lead + gain
+            apart = _halved(table, (there - here) * self.total)
+            self._judged += 1
+            due = min(EARNED, ASKED * apart) if self._judged > EARLY else 0.0
+            self.lead = MEMORY * self.lead + min(max(gain, -MOST), MOST)
+            self.due = MEMORY * self.due + due
 
     def marginals(self, cliques: Sequence[Clique]) -> Sequence[NDArray[np.floating[Any]]]:
         """The leader's."""
@@ -148,19 +172,29 @@ def against(
     tilted.tables = every
     if mine > max(LEFT * other, SURE * math.sqrt(noise)):
         return None
-    arbiter.lead = other - mine if other > mine else 0.0
+    yield from own.fit()
+    tilted.lend(drawn(own.model, LAST_ROWS, public.schema))
     yield from tilted.fit(last=True)
     return arbiter
 
 
 def tilted_to(
-    tables: Sequence[NoisyTable], public: Public, settled: float | None = None
+    tables: Sequence[NoisyTable], public: Public, own: TableModel, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
-    """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior."""
+    """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior.
+
+    Args:
+        tables: The paid answers.
+        public: What is known.
+        own: The mechanism's own model, some of whose rows stand beside the prior's.
+        settled: The number of records, where it was estimated before.
+    """
     if public.prior is None or not public.schema.names:
         return None
     known = [Measured.of(table) for table in tables]
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)
+    yield from tilted.liken()
+    tilted.lend(drawn(own, ROWS, public.schema))
     yield from tilted.fit(last=True)
     return tilted
 
@@ -172,6 +206,10 @@ def counted(table: Measured) -> int:
 
 def misfit(table: Measured, foretold: NDArray[np.floating[Any]]) -> float:
     """Half the squared distance of a table from what was foretold, in units of its noise."""
-    off = (table.values - foretold).ravel()
-    off = off if table.counted is None else off[table.counted.ravel()]
-    return 0.5 * float(off @ off) / table.sigma**2
+    return _halved(table, table.values - foretold)
+
+
+def _halved(table: Measured, off: NDArray[np.floating[Any]]) -> float:
+    """Half a squared distance in the cells that count, in units of a table's noise."""
+    flat = off.ravel() if table.counted is None else off[table.counted]
+    return 0.5 * float(flat @ flat) / table.sigma**2

@@ -1,10 +1,15 @@
-"""Prior rows that are tilted again and again, as noisy tables come in one by one."""
+"""Prior rows that are tilted again and again, as noisy tables come in one by one.
+
+Beside the prior's rows stand rows that the mechanism's own model has drawn. They weigh little before any table is
+known: the more, the more tables the prior was found to be wrong about. Where it is wrong, a tilt moves weight to them,
+and no row of the prior has to stand for hundreds of people because the prior hardly has such people.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +19,7 @@ from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows, cells
 
+from stratsynth.models.rules import broken
 from stratsynth.questions import Clique, Program, work
 
 if TYPE_CHECKING:
@@ -21,10 +27,19 @@ if TYPE_CHECKING:
     from stratsynth.adapters.engine import Measured
 
     from stratsynth.mechanisms import Public
+    from stratsynth.models import Codes, TableModel
     from stratsynth.schema import Schema
 
 SURE = 5.0
 """By how many standard deviations of its noise an answer must disagree before the prior is trusted less."""
+LEAST_LENT, MOST_LENT = 0.01, 0.1
+"""What the rows of the mechanism's own model weigh together before any table is known: where the prior is wrong about
+no table, and how much more where it is wrong about all. On two years of the survey a tenth cost where the prior was the
+year before, and brought most where it was another region's."""
+EVERYBODY = 4_000
+"""How many rows of everybody stand beside a stratum's own."""
+WRONG = 0.5
+"""Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
 ROUND_STEPS, LAST_STEPS = 30, 200
 """The most steps of a fit between rounds, and of the last one."""
 
@@ -39,17 +54,66 @@ class TiltedLearner(Learner[TiltedRows]):
     """What each row weighs before any table is known, adding up to one."""
     people: float
     """How many people the prior's rows stand for."""
-    lent: NDArray[np.bool_] | None = None
-    """Of a stratum's rows, which are borrowed; None where none are, or where they have been made like the others."""
+    others: NDArray[np.bool_] | None = None
+    """Of a stratum's prior rows, which are of other strata; None where none are, or where they are like its own now."""
+    share: float = LEAST_LENT
+    """What the rows of another model weigh together at least before any table is known, where some are lent."""
+    worth: float = math.inf
+    """For how many people's word the prior counts at most, as far as everybody's tables have told; see `stratum`."""
     weights: NDArray[np.float64] = field(init=False)
-    """What each row weighs now."""
+    """What each row weighed in the end of the last fit, those of another model after the prior's."""
+    trusted: list[float] = field(default_factory=list, init=False)
+    """For how many people's word the prior counts in each table."""
+    _wrong: list[bool] = field(default_factory=list, init=False)
+    """Whether the prior was found to be wrong about it, by what was known then."""
     _aims: list[Aim] = field(default_factory=list, init=False)
     _places: list[NDArray[np.intp]] = field(default_factory=list, init=False)
     _numbers: NDArray[np.float64] = field(init=False)
+    _rows: Mapping[str, NDArray[np.integer[Any]]] = field(init=False)
+    """Those of the next fit."""
+    _start: NDArray[np.float64] = field(init=False)
+    _fitted: Mapping[str, NDArray[np.integer[Any]]] = field(init=False)
+    """Those of the last fit."""
 
     def __post_init__(self) -> None:
         """Start from the prior."""
-        self.weights, self._numbers = self.base, np.zeros(0)
+        self._numbers = np.zeros(0)
+        self._rows, self._start = self.codes, self.base
+        self.begin()
+
+    def begin(self) -> None:
+        """Take the rows for what they weigh before any table is known."""
+        self.weights, self._fitted = self._start, self._rows
+
+    def lend(self, rows: Mapping[str, NDArray[np.integer[Any]]]) -> None:
+        """Put rows of another model beside the prior's from the next fit on, in place of those lent before."""
+        n = len(next(iter(rows.values()), ()))
+        if not n:
+            return
+        self._take_in()
+        share = max(self.share, MOST_LENT * self.wrong)
+        self._rows = {k: np.concatenate([code, rows[k].astype(code.dtype)]) for k, code in self.codes.items()}
+        self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
+        self._places = []
+        self._aims = [
+            replace(aim, cells=cells(self.schema, self._rows, table.clique))
+            for aim, table in zip(self._aims, self.tables, strict=True)
+        ]
+
+    @property
+    def wrong(self) -> float:
+        """The part of the tables about which the prior was found to be wrong."""
+        return float(np.mean(self._wrong)) if self._wrong else 0.0
+
+    @property
+    def _most(self) -> float:
+        """What a prior is worth in a table about which nothing has changed: two samples of one population."""
+        return 1 / (1 / self.total + 1 / max(self.people, 1.0) + 1 / self.worth)
+
+    @property
+    def borrowed(self) -> float:
+        """The part of the weight that rows of another model have now."""
+        return max(0.0, 1 - float(self.weights[: self.base.size].sum()))
 
     @classmethod
     def of(cls, public: Public, **given: Any) -> TiltedLearner:
@@ -58,51 +122,58 @@ class TiltedLearner(Learner[TiltedRows]):
         assert rows is not None  # noqa: S101 - whoever calls this has looked
         codes = {name: rows.codes[name] for name in public.schema.names}
         return cls(
-            schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people, lent=rows.lent,
-            published=tuple(known for known in public.known if not known.of_rows), **given,
+            schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people,
+            others=rows.lent, published=tuple(known for known in public.known if not known.of_rows), **given,
         )  # fmt: skip
 
     @property
     def model(self) -> TiltedRows:
         """The rows with the weights that were fitted last."""
-        return TiltedRows(self.schema, self.codes, self.weights, self.total, self._off())
+        return TiltedRows(self.schema, self._fitted, self.weights, self.total, self._off())
 
     def _off(self) -> dict[str, float]:
         """How far the prior was off in each column, by what is known now."""
         before = TiltedRows(self.schema, self.codes, self.base)
-        now = TiltedRows(self.schema, self.codes, self.weights)
+        now = TiltedRows(self.schema, self._fitted, self.weights)
         return {n: 0.5 * float(np.abs(before.oneway(n) - now.oneway(n)).sum()) for n in self.schema.names}
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Take in the tables that are new, then tilt."""
-        yield from self.begin()
-        for table in self.tables[len(self._aims) :]:
-            counted = None if table.counted is None else table.counted.ravel()
-            spread = table.sigma * math.sqrt(self._trust(table))
-            values = table.values.ravel().astype(np.float64)
-            self._aims.append(Aim(cells(self.schema, self.codes, table.clique), values, spread, counted))
+        yield from self.liken()
+        self._take_in()
         steps = LAST_STEPS if last else ROUND_STEPS
-        problem = Tilt(self.base, (*self._public(), *self._aims), self.total, self._numbers, steps)
+        problem = Tilt(self._start, (*self._public(), *self._aims), self.total, self._numbers, steps)
         found = yield from work(TILTER, problem)
-        self.weights, self._numbers = found.weights, found.numbers
+        self.weights, self._numbers, self._fitted = found.weights, found.numbers, self._rows
 
-    def begin(self) -> Program[None]:
-        """Make what a stratum borrows like what it has: before anything is fitted, and once."""
-        lent, self.lent = self.lent, None
-        if lent is None:
+    def _take_in(self) -> None:
+        """What the tables that are new teach about the prior."""
+        for table in self.tables[len(self._aims) :]:
+            self.trusted.append(self._trust(table))
+            self._wrong.append(self.trusted[-1] < WRONG * self._most)
+            spread = table.sigma * math.sqrt(self.trusted[-1])
+            counted = None if table.counted is None else table.counted.ravel()
+            values = table.values.ravel().astype(np.float64)
+            self._aims.append(Aim(cells(self.schema, self._rows, table.clique), values, spread, counted))
+
+    def liken(self) -> Program[None]:
+        """Make a stratum's rows of other strata like its own: once, and before rows of another model are lent."""
+        others, self.others = self.others, None
+        if others is None:
             return
-        problem = likened(self.schema, self.codes, self.base, lent, self.people)
+        problem = likened(self.schema, self.codes, self.base, others, self.people)
         if problem is not None:
             found = yield from work(TILTER, problem)
             self.base = self.base.copy()
-            self.base[lent] = found.weights * self.base[lent].sum()
-            self.weights = self.base
+            self.base[others] = found.weights * self.base[others].sum()
+        self._start = self.base
+        self.begin()
 
     def _public(self) -> list[Aim]:
         """What is public: it is not the prior that it is weighed against."""
         tables = believed(self.published, self.tables, self.total)
         if len(self._places) < len(tables):
-            self._places = [cells(self.schema, self.codes, table.clique) for table in tables]
+            self._places = [cells(self.schema, self._rows, table.clique) for table in tables]
         return [
             Aim(place, t.values.ravel().astype(np.float64), t.sigma)
             for place, t in zip(self._places, tables, strict=True)
@@ -121,26 +192,50 @@ class TiltedLearner(Learner[TiltedRows]):
         counted = np.ones(foretold.shape, dtype=bool) if table.counted is None else table.counted
         off = (table.values - total * foretold)[counted]
         spread = total**2 * float((foretold * (1 - foretold))[counted].sum())
-        most = 1 / (1 / total + 1 / max(self.people, 1.0))
         moved = float(off @ off) - table.sigma**2 * off.size
         told = moved > SURE * table.sigma**2 * math.sqrt(2 * off.size)
-        return min(most, max(1.0, spread / moved)) if told else most
+        return min(self._most, max(1.0, spread / moved)) if told else self._most
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """The probabilities of some columns' cells with the weights that were fitted last."""
-        return TiltedRows(self.schema, self.codes, self.weights).marginals(cliques)
+        return TiltedRows(self.schema, self._fitted, self.weights).marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
-        """A stratum's own prior rows, tilted as everybody's were; `prior` is learned here, and not a setting."""
+        """A stratum's own prior rows, tilted as everybody's were, beside everybody's; `prior` is not needed.
+
+        The more tables of everybody's the prior was wrong about, the more everybody's rows weigh. Where it was wrong
+        about most, it counts for no more people in a stratum's tables than it did in the table in the middle.
+        """
         rows = public.prior
         assert rows is not None and rows.parent is not None  # noqa: S101, PT018 - Public.within made them
-        learner = TiltedLearner.of(public, size=public.size)
-        ratio = np.divide(self.weights, self.base, out=np.zeros_like(self.base), where=self.base > 0)
-        moved = learner.base * ratio[rows.parent]
-        learner.base = learner.weights = moved / moved.sum() if moved.sum() > 0 else learner.base
-        yield from learner.begin()
+        mine = self.weights[: self.base.size]
+        ratio = np.divide(mine, self.base, out=np.zeros_like(self.base), where=self.base > 0)
+        moved = rows.weights * ratio[rows.parent]
+        share = max(LEAST_LENT, self.wrong, self.borrowed)
+        learner = TiltedLearner.of(public, size=public.size, share=share, worth=self._worth())
+        if moved.sum() > 0:
+            learner.base = moved / moved.sum()
+        yield from learner.liken()
+        learner.lend(drawn(self.model, EVERYBODY, public.schema))
+        learner.begin()
         return learner
+
+    def _worth(self) -> float:
+        """Where the prior was wrong about most tables, the middle of what it was worth in them; otherwise no limit."""
+        return float(np.median(self.trusted)) if self.wrong > 0.5 else math.inf
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
         """The rows that have these levels."""
         return self.model.given(schema, levels)
+
+
+def drawn(model: TableModel, n: int, schema: Schema) -> Codes:
+    """About n rows of a model in the columns of a schema, the same ones each time.
+
+    Columns that the model does not have, such as levels that a stratum merges, have each of their levels in turn. What
+    rules forbid is left out.
+    """
+    rows = model.sample(n, np.random.default_rng(0))
+    rows = {k: rows[k] if k in rows else np.arange(n) % schema.size(k) for k in schema.names}
+    bad = broken(schema, rows) if schema.rules else np.zeros(n, dtype=bool)
+    return {name: code[~bad] for name, code in rows.items()}

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, rounding
-from stratsynth.adapters.tilted.arbiter import Arbiter, misfit
+from stratsynth.adapters.tilted.arbiter import EARLY, EARNED, MOST, Arbiter, misfit
 from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
+from stratsynth.adapters.tilted.learner import LEAST_LENT, MOST_LENT
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.rounding import rounded
 
@@ -281,16 +282,125 @@ def test_a_damaged_model_is_refused(case):
         TiltedRows.from_state(SCHEMA, State(state.facts, {**state.arrays, name: spoil(state.arrays[name])}))
 
 
+def arbiter(**given):
+    own = SimpleNamespace(tables=[])
+    return Arbiter(schema=SCHEMA, settled=1_000.0, own=own, tilted=learner(), **given)
+
+
+def judged(at, near, far, times=1):
+    """`near` and `far` are how much of column C's first level the prior's rows and the mechanism's model foretold."""
+    seen = Measured(("C",), np.array([600, 400]), 10.0)
+    for _ in range(times):
+        at.judge([seen], [np.array([near, 1 - near])], [np.array([far, 1 - far])])
+
+
 def test_the_lead_is_the_ratio_of_likelihoods():
     seen = Measured(("C",), np.array([600, 400]), 10.0)
     assert misfit(seen, np.array([580.0, 400.0])) == pytest.approx(2.0)
-    own = SimpleNamespace(tables=[])
-    at = Arbiter(schema=SCHEMA, settled=1_000.0, own=own, tilted=learner())
+    at = arbiter()
     at.judge([seen], [np.array([0.58, 0.40])], [np.array([0.57, 0.40])])
     assert at.lead == pytest.approx(4.5 - 2.0)
     assert at.leader is at.tilted
-    at.judge([seen], [np.array([0.5, 0.5])], [np.array([0.6, 0.4])])
-    assert at.leader is own
+    judged(at, 0.5, 0.6, EARLY - 1)
+    assert at.lead < 0
+    assert at.leader is at.tilted  # too few tables to leave it
+    judged(at, 0.5, 0.6)
+    assert at.leader is at.own
+
+
+def test_one_table_says_no_more_than_most_and_what_was_long_ago_little():
+    at = arbiter()
+    judged(at, 0.6, 0.1)
+    assert at.lead == MOST
+    judged(at, 0.59, 0.61, 40)  # equally far off, on either side
+    assert at.lead < 0.02 * MOST
+
+
+def test_rows_that_foretell_no_better_lead_for_a_few_tables_only():
+    at = arbiter()
+    judged(at, 0.55, 0.65, EARLY)
+    assert at.due == 0
+    assert at.leader is at.tilted
+    judged(at, 0.55, 0.65)
+    assert at.due == EARNED
+    assert at.leader is at.own
+
+
+def test_where_noise_hides_how_two_differ_nothing_is_asked_of_the_prior():
+    at = arbiter()
+    judged(at, 0.6, 0.6001, 3 * EARLY)
+    assert at.due < 0.01
+    assert not at.decided
+
+
+def test_a_prior_is_given_up_after_some_tables_and_its_rows_are_no_longer_fitted():
+    at = arbiter()
+    judged(at, 0.3, 0.6, EARLY + 1)
+    assert at.leader is at.own
+    assert not at.decided
+    judged(at, 0.3, 0.6, EARLY)
+    assert at.decided
+    fits = []
+    at.own.fit = lambda *, last: (yield from fits.append(last) or ())
+    at.tilted = SimpleNamespace(fit=None, lend=None)
+    list(at.fit())
+    list(at.fit(last=True))
+    assert fits == [False, True]
+
+
+def lent(at, n=400):
+    rng = np.random.default_rng(3)
+    at.lend({name: rng.integers(0, SCHEMA.size(name), n) for name in SCHEMA.names})
+    return at
+
+
+def test_rows_that_are_lent_weigh_little_until_the_prior_was_wrong():
+    at = lent(learner())
+    at.begin()
+    assert at.borrowed == pytest.approx(LEAST_LENT)
+    assert at.model.codes["A"].dtype == at.codes["A"].dtype
+    at.tables.append(Measured(("A",), np.array([200, 200, 1_600]), 1.0))
+    at.tables.append(Measured(("C",), np.rint(2_000 * at.marginals([("C",)])[0]).astype(np.int64), 1.0))
+    lent(at).begin()
+    assert at.wrong == 0.5
+    assert at.borrowed == pytest.approx(0.5 * MOST_LENT)
+    at.lend(dict.fromkeys(SCHEMA.names, np.zeros(0, dtype=np.int64)))  # a model whose rows all break a rule
+    assert at.model.weights.size == at.base.size + 400
+
+
+def test_a_tilt_takes_lent_rows_where_the_prior_has_none():
+    at = learner()
+    only = at.codes["B"] != 1
+    at.codes, at.base = {n: c[only] for n, c in at.codes.items()}, at.base[only] / at.base[only].sum()
+    at.tables.append(Measured(("B",), np.array([100, 1_500, 300, 100]), 5.0))
+    lent(at)
+    done(at.fit(last=True))
+    assert at.model.oneway("B") == pytest.approx([0.05, 0.75, 0.15, 0.05], abs=0.01)
+    assert at.borrowed > 0.7
+
+
+def test_a_stratum_has_everybody_beside_its_own_the_more_the_more_the_prior_was_wrong():
+    for values, wrong in ((None, 0.0), (np.array([200, 200, 1_600]), 1.0)):
+        public = Public(SCHEMA, 2_000, prior=last_year(1_000).rows(SCHEMA))
+        at = TiltedLearner.of(public, settled=2_000.0)
+        right = np.rint(2_000 * at.marginals([("A",)])[0]).astype(np.int64)
+        at.tables.append(Measured(("A",), right if values is None else values, 1.0))
+        done(at.fit(last=True))
+        inside = done(at.stratum(public.within(Stratum.of({"G": "1"}), 0.1), 20.0))
+        assert at.wrong == wrong
+        assert inside.borrowed == pytest.approx(wrong or LEAST_LENT)
+        assert inside.worth == (at.trusted[0] if wrong else np.inf)
+        assert inside.model.weights.sum() == pytest.approx(1)
+
+
+def done(program):
+    """What a program returns that asks for nothing but work."""
+    try:
+        question = next(program)
+        while True:
+            question = program.send(question.solver.solve([question.problem])[0])
+    except StopIteration as stop:
+        return stop.value
 
 
 def test_fits_are_handed_out_as_work_and_nothing_is_asked():
