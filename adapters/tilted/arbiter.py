@@ -111,7 +111,7 @@ class Arbiter(Learner[Any]):
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
     """A mechanism's learner, beside the prior's rows where there is a prior."""
-    if public.prior is None or not public.schema.names:
+    if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
     return Arbiter(schema=own.schema, size=own.size, settled=own.settled, own=own, tilted=tilted, tables=own.tables)
@@ -157,7 +157,7 @@ def tilted_to(
     tables: Sequence[NoisyTable], public: Public, settled: float | None = None
 ) -> Program[TiltedLearner | None]:
     """The prior's rows, fitted to tables that say nothing about which model is better; None without a prior."""
-    if public.prior is None or not public.schema.names:
+    if public.prior is None or public.prior.lacking or not public.schema.names:
         return None
     known = [Measured.of(table) for table in tables]
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)

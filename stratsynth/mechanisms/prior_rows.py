@@ -78,6 +78,13 @@ class PriorRows:
     """The hash of the rows and of what is stated of them."""
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
     """Of a stratum's rows, the number of each among everybody's."""
+    lent: NDArray[np.bool_] | None = field(default=None, repr=False)
+    """The rows that stand for what the prior has not: levels, or in a stratum its people. None where none do."""
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the prior has no row of its own here: a fit of this stratum alone then starts from nothing."""
+        return self.lent is not None and bool(self.lent.all())
 
     @property
     def n(self) -> int:
@@ -92,7 +99,8 @@ class PriorRows:
     def within(self, stratum: Stratum, inside: Schema) -> PriorRows:
         """A stratum's own rows with their full weight, and rows of everybody, relabelled, that weigh `LENT` together.
 
-        So a group that the prior hardly knows, or does not know at all, still has rows to be moved.
+        So a group that the prior hardly knows still has rows to be moved. Of one that it does not know at all the rows
+        are `lacking`: only what starts from a model of everybody starts from them.
 
         Args:
             stratum: The levels that it has.
@@ -121,7 +129,8 @@ class PriorRows:
             found, number = places[column][chosen], inside.size(column)
             found = np.where(found >= 0, found, np.arange(chosen.size) % number)  # of merged levels, each in turn
             codes[column] = found.astype(np.min_scalar_type(number - 1))
-        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen)
+        lent_rows = borrowed if self.lent is None else borrowed | self.lent[chosen]
+        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen, lent=lent_rows)
         return rows.keeping(~broken(inside, codes)) if codes and inside.rules else rows
 
     def keeping(self, kept: NDArray[np.bool_]) -> PriorRows:
@@ -130,4 +139,5 @@ class PriorRows:
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}
         parent = None if self.parent is None else self.parent[kept]
-        return replace(self, codes=codes, weights=self.weights[kept], parent=parent)
+        lent = None if self.lent is None else self.lent[kept]
+        return replace(self, codes=codes, weights=self.weights[kept], parent=parent, lent=lent)
