@@ -135,7 +135,7 @@ class Arbiter(Learner[Any]):
 
 def arbitrated(own: Learner[Any], public: Public) -> Learner[Any]:
     """A mechanism's learner, beside the prior's rows where there is a prior."""
-    if public.prior is None or not public.schema.names:
+    if public.prior is None or public.prior.lacking or not public.schema.names:
         return own
     tilted = TiltedLearner.of(public, size=own.size, settled=own.settled)
     return Arbiter(schema=own.schema, size=own.size, settled=own.settled, own=own, tilted=tilted, tables=own.tables)
@@ -189,7 +189,7 @@ def tilted_to(
         own: The mechanism's own model, some of whose rows stand beside the prior's.
         settled: The number of records, where it was estimated before.
     """
-    if public.prior is None or not public.schema.names:
+    if public.prior is None or public.prior.lacking or not public.schema.names:
         return None
     known = [Measured.of(table) for table in tables]
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)

@@ -123,7 +123,8 @@ class TiltedLearner(Learner[TiltedRows]):
         codes = {name: rows.codes[name] for name in public.schema.names}
         return cls(
             schema=public.schema, codes=codes, base=rows.weights / rows.people, people=rows.people,
-            others=rows.lent, published=tuple(known for known in public.known if not known.of_rows), **given,
+            others=None if rows.parent is None else rows.lent,
+            published=tuple(known for known in public.known if not known.of_rows), **given,
         )  # fmt: skip
 
     @property

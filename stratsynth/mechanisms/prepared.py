@@ -88,6 +88,16 @@ class Prepared:
         return self.mechanism.strata(self.public, self.budget)
 
     @cached_property
+    def lacking(self) -> tuple[str, ...]:
+        """The strata of which the prior has no rows, by their labels."""
+        layout = self.strata
+        if self.public.prior is None or layout is None:
+            return ()
+        exact = layout.weights.exact
+        inside = {s: self.public.within(s, layout.shares[s], exact=exact).prior for s in layout.strata}
+        return tuple(s.label for s, rows in inside.items() if rows is not None and rows.lacking)
+
+    @cached_property
     def drawn(self) -> Layout | None:
         """The groups by whose shares rows are drawn, strata or not; None where nothing is said of any."""
         return self.mechanism.drawn(self.public, self.budget)

@@ -81,7 +81,13 @@ class PriorRows:
     parent: NDArray[np.intp] | None = field(default=None, repr=False)
     """Of a stratum's rows, the number of each among everybody's."""
     lent: NDArray[np.bool_] | None = field(default=None, repr=False)
-    """Of a stratum's rows, which are borrowed from other strata."""
+    """The rows that stand for what the prior has not: levels, or in a stratum its people, borrowed from other strata.
+    None where none do."""
+
+    @property
+    def lacking(self) -> bool:
+        """Whether the prior has no row of its own here: a fit of this stratum alone then starts from nothing."""
+        return self.lent is not None and bool(self.lent.all())
 
     @property
     def n(self) -> int:
@@ -96,7 +102,8 @@ class PriorRows:
     def within(self, stratum: Stratum, inside: Schema) -> PriorRows:
         """A stratum's own rows with their full weight, and rows of everybody, relabelled, that weigh `LENT` together.
 
-        So a group that the prior hardly knows, or does not know at all, still has rows to be moved.
+        So a group that the prior hardly knows still has rows to be moved. Of one that it does not know at all the rows
+        are `lacking`: only what starts from a model of everybody starts from them.
 
         Args:
             stratum: The levels that it has.
@@ -127,7 +134,8 @@ class PriorRows:
             found, number = places[column][chosen], inside.size(column)
             found = np.where(found >= 0, found, np.arange(chosen.size) % number)  # of merged levels, each in turn
             codes[column] = found.astype(np.min_scalar_type(number - 1))
-        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen, lent=borrowed)
+        lent_rows = borrowed if self.lent is None else borrowed | self.lent[chosen]
+        rows = replace(self, schema=inside, codes=codes, weights=weights, parent=chosen, lent=lent_rows)
         return rows.keeping(~broken(inside, codes)) if codes and inside.rules else rows
 
     def keeping(self, kept: NDArray[np.bool_]) -> PriorRows:

@@ -12,7 +12,7 @@ from stratsynth.mechanisms.nesting import described
 from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan
 from stratsynth.planning.stratum import StratumPlan
-from stratsynth.release.notices import open_columns
+from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page import words
 from stratsynth.release.page.summary import price_lines
 
@@ -188,6 +188,8 @@ def _prior(plan: Plan) -> list[str]:
         f"the word of {prior['worth_at_most']:,} people at most, as two samples of one population are; paid answers "
         "decide whether it is worth less"
     )
+    if groups := prior.get("without_groups"):
+        lines.append(_folded("", f"it has no rows of {named(groups)}: {START}"))
     return [_folded("Prior", text), *lines]
 
 

@@ -126,7 +126,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
     copies = max((min(schema.size(name), MOST_COPIES) for name in rules.without), default=1)
     rows, weights = _thinned(rows, weights, MOST_ROWS // copies)
     thinned = int(known.sum()) - len(weights)
-    rows, weights = _completed(schema, rows, weights, rules.without, copies)
+    rows, weights, lent = _completed(schema, rows, weights, rules.without, copies)
     rows = {name: rows[name].astype(smallest(schema.size(name))) for name in schema.names}
     kept = ~broken(schema, rows) & (weights > 0)
     if (part := float(weights[kept].sum() / weights.sum())) < LEAST_KEPT:
@@ -134,7 +134,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
             f"prior: {1 - part:.0%} of its rows break a structural rule of the schema, which says what cannot be. "
             "Correct the rules, or how the prior's values are recoded; or this is no prior for these data."
         )
-    rows, weights = {name: code[kept] for name, code in rows.items()}, weights[kept]
+    rows, weights, lent = {name: code[kept] for name, code in rows.items()}, weights[kept], lent[kept]
     record = {
         **stated,
         "rows": int(data.num_rows),
@@ -145,7 +145,7 @@ def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, An
         **({"without": list(rules.without)} if rules.without else {}),
         "sha256": digest([rows[name] for name in schema.names], weights),
     }
-    return PriorRows(schema, rows, weights, record, digest(record))
+    return PriorRows(schema, rows, weights, record, digest(record), lent=lent)
 
 
 def _coded(schema: Schema, name: str, data: pa.ChunkedArray, rules: Rules) -> NDArray[np.int32]:
@@ -203,14 +203,15 @@ def _steps() -> Iterator[float]:
 
 def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
-) -> tuple[Codes, NDArray[np.float64]]:
-    """Rows for columns that are missing, and for levels that no row has."""
+) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
+    """Rows for columns that are missing, and for levels that no row has; and which rows stand for such levels."""
     missing = [name for name in schema.names if name in without]
     place = np.repeat(np.arange(weights.size), copies)
     rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
     for name, step in zip(missing, _steps(), strict=False):
         # multiples of an irrational number fill the line evenly, and those of two of them the plane (Weyl)
         rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
+    known = weights.size
     for name in schema.names:
         there = np.bincount(rows[name], weights=weights, minlength=schema.size(name)) > 0
         for level in np.flatnonzero(~there):
@@ -218,4 +219,4 @@ def _completed(
             rows = {c: np.concatenate([code, code[lent]]) for c, code in rows.items()}
             rows[name][-lent.size :] = level
             weights = np.concatenate([weights, np.full(lent.size, LENT_LEVEL / lent.size)])
-    return rows, weights
+    return rows, weights, np.arange(weights.size) >= known

@@ -112,7 +112,7 @@ def certificate(
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in account.spending.charges],
-        **({} if prepared.prior is None else {"prior": dict(prepared.prior.stated)}),
+        **_prior(prepared),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }
@@ -129,6 +129,14 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}
+
+
+def _prior(prepared: Prepared) -> dict[str, Any]:
+    """What the fit started from, and the strata of which it had no rows; nothing without a prior."""
+    if prepared.prior is None:
+        return {}
+    lacking = {"without_groups": list(prepared.lacking)} if prepared.lacking else {}
+    return {"prior": {**prepared.prior.stated, **lacking}}
 
 
 def _unit(table: PrivateTable) -> Any:

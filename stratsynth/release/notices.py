@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 CHECK = "run `stratsynth schema check`, which counts the values that the schema rejects"
 NAMED = 5
 """As many groups as a notice names."""
+START = "these groups start as they would without it, or from the model of everybody where there is one"
+"""What becomes of groups that a prior lacks."""
 FAR = ("far fewer", "far more")
 
 
@@ -32,7 +34,15 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})
+    if prepared.lacking:
+        said.append({"kind": "prior_groups", "text": f"the prior has no rows of {named(prepared.lacking)}: {START}."})
     return [{"kind": "public_columns", "text": text} for text in open_columns(prepared.budget.public)] + said
+
+
+def named(groups: Sequence[str]) -> str:
+    """The first of some groups by name, and how many more there are."""
+    more = f" and {len(groups) - NAMED} more groups" if len(groups) > NAMED else ""
+    return f"{', '.join(groups[:NAMED])}{more}"
 
 
 def open_columns(names: Sequence[str]) -> Iterator[str]:

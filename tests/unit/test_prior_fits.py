@@ -178,3 +178,22 @@ def test_a_release_that_is_not_private_is_no_prior(tmp_path: Path):
     fitted("mst", None).save(tmp_path / "open", rows=100, seed=0)
     with pytest.raises(StratsynthError, match="no private release"):
         Prior.release(tmp_path / "open")
+
+
+def test_groups_that_the_prior_lacks_start_as_they_would_without_it():
+    frame = people(2_000, 1)
+    prior = Prior.public(frame[frame.G == "0"], citation=CITATION)
+    how = Stratified(make("mst", {}), ["G"], even(SCHEMA, "G"))
+    release = fit(how, table(), BUDGET, seed=0, prior=prior, entropy=SeededEntropy(3))
+    assert [part.kind for part in release.model.parts.values()] == ["tilted_rows", "graphical"]
+    assert release.certificate["prior"]["without_groups"] == ["1"]
+    assert [n["kind"] for n in release.certificate["notices"] if "no rows of 1" in n["text"]] == ["prior_groups"]
+    found = plan(how, SCHEMA, BUDGET, declared_size=3_000, prior=prior)
+    assert "it has no rows of 1: these groups start" in " ".join(str(found).split())
+    alone = fit(how, table(), BUDGET, seed=0, entropy=SeededEntropy(3))
+    one, two = (list(r.model.parts.values())[1].marginal(("A", "B")) for r in (release, alone))
+    np.testing.assert_allclose(one, two)  # the same noise, and the same model
+    pooled = make("pooled", {"by": ["G"], "weights": even(SCHEMA, "G")})
+    parts = fit(pooled, table(), BUDGET, seed=0, prior=prior, entropy=SeededEntropy(3)).model.parts
+    assert {part.kind for part in parts.values()} == {"tilted_rows"}
+    assert "without_groups" not in fit(how, table(), BUDGET, prior=last_year()).certificate["prior"]

@@ -342,7 +342,7 @@ def test_a_prior_is_given_up_after_some_tables_and_its_rows_are_no_longer_fitted
     assert at.decided
     fits = []
     at.own.fit = lambda *, last: (yield from fits.append(last) or ())
-    at.tilted = SimpleNamespace(fit=None, lend=None)
+    at.tilted = SimpleNamespace(fit=None, lend=None, liken=lambda: iter(()))
     list(at.fit())
     list(at.fit(last=True))
     assert fits == [False, True]
