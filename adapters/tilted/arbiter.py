@@ -33,7 +33,7 @@ MEMORY = 0.85
 was far ahead of it at first may have been overtaken."""
 MOST = 10.0
 """What one table may add to the lead, or take from it: one pair of columns that always go together says no more."""
-EARLY, AT_ONCE = 5, 15.0
+EARLY, AT_ONCE = 5, 30.0
 """Until how many tables were foretold by both it takes more to leave the prior, and how far it must be behind then: a
 small budget pays for no more tables, and they say little of all else that a prior brings."""
 EARNED = 5.0
@@ -99,6 +99,8 @@ class Arbiter(Learner[Any]):
         if len(new) < len(self.tables) and not self.decided:  # both were fitted before
             cliques = [table.clique for table in new]
             self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
+        if last:  # what is measured has to be earned, and what is released only lost
+            self.due = 0.0
         leads = self.leader is self.tilted
         yield from self.own.fit(last=last and not leads)
         if leads or not (last or self.decided):

@@ -195,10 +195,10 @@ def test_the_lead_is_the_ratio_of_likelihoods():
     judged(at, 0.58, 0.6)
     assert at.leader is at.own
     at = arbiter()
-    judged(at, 0.5, 0.6)
+    judged(at, 0.5, 0.6, EARLY - 2)
     assert at.leader is at.tilted
     judged(at, 0.5, 0.6)
-    assert at.leader is at.own  # far behind in both
+    assert at.leader is at.own  # far behind in each
 
 
 def test_one_table_says_no_more_than_most_and_what_was_long_ago_little():
