@@ -33,9 +33,9 @@ MEMORY = 0.85
 was far ahead of it at first may have been overtaken."""
 MOST = 10.0
 """What one table may add to the lead, or take from it: one pair of columns that always go together says no more."""
-EARLY = 5
-"""After how many tables that both foretold the prior may be left: a small budget pays for no more, and they say little
-of all else that a prior brings. Until then rows of the mechanism's own model make up for what is wrong."""
+EARLY, AT_ONCE = 5, 30.0
+"""Until how many tables were foretold by both it takes more to leave the prior, and how far it must be behind then: a
+small budget pays for no more tables, and they say little of all else that a prior brings."""
 EARNED = 5.0
 """By how much the prior's rows must then be ahead in each table, as a logarithm of likelihoods: rows that foretell no
 better than the mechanism's model only add the chance of who is among them."""
@@ -45,7 +45,9 @@ hides how the two differ, a table says nothing against them."""
 JUDGED, DECIDED = 10, 30.0
 """After how many tables the prior is given up, and how far it must be behind, as a logarithm of likelihoods."""
 ROWS, LAST_ROWS = 4_000, 15_000
-"""How many rows of the mechanism's own model stand beside the prior's, between rounds and in the last fit."""
+"""How many rows of the mechanism's own model stand beside the prior's at most, between rounds and in the last fit."""
+FEWEST = 1_000
+"""How many there are at least; in between, as many as the prior has."""
 LEFT = 0.2
 """The part of what makes a tree's pairs differ from independence that a prior may leave unexplained, where it is judged
 once: the tree explains all of that, and about as much of other pairs as this allows."""
@@ -76,7 +78,7 @@ class Arbiter(Learner[Any]):
     @property
     def leader(self) -> Learner[Any]:
         """Whose model is used."""
-        return self.tilted if self._judged <= EARLY or self.lead >= self.due else self.own
+        return self.tilted if self.lead >= (self.due if self._judged > EARLY else -AT_ONCE) else self.own
 
     @property
     def decided(self) -> bool:
@@ -98,10 +100,12 @@ class Arbiter(Learner[Any]):
         if len(new) < len(self.tables) and not self.decided:  # both were fitted before
             cliques = [table.clique for table in new]
             self.judge(new, self.tilted.marginals(cliques), self.own.marginals(cliques))
+        if last:  # what is measured has to be earned, and what is released only lost
+            self.due = 0.0
         leads = self.leader is self.tilted
         yield from self.own.fit(last=last and not leads)
         if leads or not (last or self.decided):
-            self.tilted.lend(drawn(self.own.model, LAST_ROWS if last else ROWS, self.schema))
+            _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
             yield from self.tilted.fit(last=last)
 
     def judge(
@@ -173,7 +177,7 @@ def against(
     if mine > max(LEFT * other, SURE * math.sqrt(noise)):
         return None
     yield from own.fit()
-    tilted.lend(drawn(own.model, LAST_ROWS, public.schema))
+    _lend(tilted, own.model, LAST_ROWS)
     yield from tilted.fit(last=True)
     return arbiter
 
@@ -194,9 +198,13 @@ def tilted_to(
     known = [Measured.of(table) for table in tables]
     tilted = TiltedLearner.of(public, size=public.size, settled=settled, tables=known)
     yield from tilted.liken()
-    tilted.lend(drawn(own, ROWS, public.schema))
+    _lend(tilted, own, ROWS)
     yield from tilted.fit(last=True)
     return tilted
+
+
+def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
+    tilted.lend(drawn(own, min(most, max(FEWEST, tilted.base.size)), tilted.schema))
 
 
 def counted(table: Measured) -> int:

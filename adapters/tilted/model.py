@@ -1,4 +1,4 @@
-"""Weighted rows of a prior as a table model: it gives out rows that the prior has, as often as their weights say."""
+"""Weighted rows of a prior, and of a mechanism's own model, as a table model: rows as often as their weights say."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class TiltedRows(TableModel):
     of_prior: ClassVar[bool] = True
     schema: Schema
     codes: Mapping[str, NDArray[np.integer[Any]]]
-    """For each column, the level number of each row. The prior is public, so its rows may be stored."""
+    """For each column, the level number of each row. A prior is public, and a mechanism's own model is made of paid
+    answers, so their rows may be stored."""
     weights: NDArray[np.float64]
     """One for each row, adding up to one."""
     total: float = 1.0

@@ -301,11 +301,16 @@ def test_the_lead_is_the_ratio_of_likelihoods():
     at.judge([seen], [np.array([0.58, 0.40])], [np.array([0.57, 0.40])])
     assert at.lead == pytest.approx(4.5 - 2.0)
     assert at.leader is at.tilted
-    judged(at, 0.5, 0.6, EARLY - 1)
+    judged(at, 0.58, 0.6, EARLY - 1)
     assert at.lead < 0
     assert at.leader is at.tilted  # too few tables to leave it
-    judged(at, 0.5, 0.6)
+    judged(at, 0.58, 0.6)
     assert at.leader is at.own
+    at = arbiter()
+    judged(at, 0.5, 0.6, EARLY - 2)
+    assert at.leader is at.tilted
+    judged(at, 0.5, 0.6)
+    assert at.leader is at.own  # far behind in each
 
 
 def test_one_table_says_no_more_than_most_and_what_was_long_ago_little():
