@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import Floats, Forest, Indices
 from stratsynth.adapters.engine.goal import Goal
+from stratsynth.adapters.engine.reduced import reduced, whole
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
 
 from stratsynth.questions import NoisyTable, Solver
@@ -118,7 +119,18 @@ def _hasty(problem: Problem) -> Problem:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems: large ones alone, one on each core, small ones together as far as memory allows."""
+    """Solve all problems; those that move a base, on the columns that they measure first."""
+    fewer = {i: less for i, problem in enumerate(problems) if (less := reduced(problem)) is not None}
+    solved = dict(zip(fewer, _solved(list(fewer.values())), strict=True))
+    found = _solved([whole(problem, solved[i]) if i in solved else problem for i, problem in enumerate(problems)])
+    return [
+        replace(solution, iterations=solution.iterations + solved[i].iterations) if i in solved else solution
+        for i, solution in enumerate(found)
+    ]
+
+
+def _solved(problems: Sequence[Problem]) -> list[Solution]:
+    """Large ones alone, one on each core, small ones together as far as memory allows."""
     trees = [problem.tree() for problem in problems]
     for tree in trees:
         check_size(tree, MOST_CELLS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from stratsynth.adapters.engine import Graphical, Problem, Solution
@@ -82,7 +82,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
         """The probabilities of some columns' cells in the model that was fitted last."""
-        return self.model.marginals(cliques)
+        return list(_marginals(self.schema, self.fitted, tuple(cliques)))
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
@@ -121,3 +121,12 @@ class GraphicalLearner(Learner[Graphical]):
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """The model conditioned on these levels."""
         return Graphical.of(schema, condition(self.fitted, levels))
+
+
+@lru_cache(maxsize=2)
+def _marginals(schema: Schema, solution: Solution, cliques: tuple[Clique, ...]) -> tuple[Floats, ...]:
+    """Worked out once for all strata that start from everybody's model; nobody may write to them."""
+    found = Graphical.of(schema, solution).marginals(cliques)
+    for table in found:
+        table.flags.writeable = False
+    return tuple(found)

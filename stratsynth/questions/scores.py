@@ -221,6 +221,8 @@ class Distance(Score, Digested):
                 score: (score.clique, score.reference, score.norm, score.away(table))
                 for score, table in zip(scores, exact.tables, strict=True)
             }
+        if len(known) > 2 * len(scores):  # those that are out of the choice, with their references
+            known = memory[Distance] = {score: known[score] for score in scores}
         units = [weights[s.weight] * (known[s][3] - round(s.offset * REFERENCE_UNIT)) for s in scores]
         # the heaviest of each norm moves farthest
         reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _heaviest(scores).values())

@@ -93,3 +93,15 @@ def test_the_farthest_of_all_candidates_is_that_of_each_gone_through(kinds):
         assert units == [
             max(1, round(s.weight / heaviest * 2**20)) * (4 if s.norm == "l1" else 3) * 2**16 for s in scores
         ]
+
+
+def test_candidates_that_are_out_of_the_choice_are_forgotten():
+    """Hundreds of references in each of thousands of strata would fill the memory until the fit is done."""
+    scores, memory = [Distance(("A", "B"), np.full((2, 3), float(i))) for i in range(9)], {}
+    Distance.units(scores, Exact([TABLE] * 9), AT, memory)
+    assert set(memory[Distance]) == set(scores)
+    Distance.units(scores[:5], Exact([TABLE] * 5), AT, memory)
+    assert set(memory[Distance]) == set(scores)  # not worth a copy at every choice
+    units, _ = Distance.units(scores[:2], Exact([TABLE] * 2), AT, memory)
+    assert set(memory[Distance]) == set(scores[:2])
+    assert units == Distance.units(scores[:2], Exact([TABLE] * 2), AT, {})[0]

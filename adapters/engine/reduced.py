@@ -1,0 +1,61 @@
+"""A fit that moves a base, without the columns that no table holds.
+
+The fitted distribution is p = base x exp(terms of the tables). Given the tables' columns U, all others are as in the
+base, so the distance of p from the base is that of their marginals on U, and the tables' marginals follow from p's on U
+alone. What is sought is therefore the fit of U to the base's marginal there, with the same terms: strata that measure
+two columns of twenty need not go through a model of twenty at every step.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from stratsynth.adapters.engine.dense import laid_out
+from stratsynth.adapters.engine.forest import NEVER
+from stratsynth.adapters.engine.marginals import Marginals
+from stratsynth.adapters.engine.structure import junction_tree
+
+if TYPE_CHECKING:
+    from stratsynth.adapters.engine.solve import Problem, Solution
+
+MOST = 2**12
+"""The most cells of all tables' columns together."""
+LESS = 4
+"""How many times fewer cells than the base must that be, for it to pay."""
+STEPS = 4
+"""Fits of no more steps than this are not worth it: putting the terms into the whole model is a step too."""
+
+
+def reduced(problem: Problem) -> Problem | None:
+    """The same problem on the tables' columns alone; None where there is no base, or where it would not pay."""
+    base, columns = problem.base, {column for table in problem.tables for column in table.clique}
+    if base is None or problem.forbidden or problem.iterations <= STEPS or base.tree.sizes != problem.sizes:
+        return None
+    sizes = tuple((column, size) for column, size in problem.sizes if column in columns)
+    cells = math.prod(size for _, size in sizes)
+    if not sizes or cells > MOST or LESS * cells > base.tree.cells:
+        return None
+    names = tuple(column for column, _ in sizes)
+    table, tree = _marginals(base).table(names), junction_tree(sizes, (names,))
+    logs = np.log(table, out=np.full(table.shape, NEVER), where=table > 0)
+    return replace(problem, sizes=sizes, base=replace(base, tree=tree, potentials=(logs,), terms=()))
+
+
+def whole(problem: Problem, solved: Solution) -> Problem:
+    """The problem as it was, to begin where its reduction ended: what is left is to put the terms into the base."""
+    return replace(problem, start=solved, iterations=1)
+
+
+@lru_cache(maxsize=2)
+def _marginals(base: Solution) -> Marginals:
+    """What is asked of one base for all strata."""
+    forest = laid_out([base.tree])
+    logs, constants = forest.beliefs(np.concatenate([table.ravel() for table in base.potentials]))
+    parts = zip(forest.offsets[0], base.potentials, strict=True)
+    return Marginals(
+        base.tree, [np.exp(logs[at : at + t.size] - constants[0]).reshape(t.shape) for at, t in parts]
+    )  # fmt: skip

@@ -1,0 +1,76 @@
+"""A fit that moves a base is that of the measured columns alone, put into the base."""
+
+import numpy as np
+import pytest
+from stratsynth.adapters.engine import Problem, solve
+from stratsynth.adapters.engine.reduced import _marginals, reduced, whole
+from stratsynth.adapters.engine.solve import Measured, _solved
+
+SIZES = tuple((column, 4) for column in "ABCDEFGH")
+RNG = np.random.default_rng(0)
+
+
+def table(columns, people, sigma):
+    cells = RNG.dirichlet(np.ones(4 ** len(columns))).reshape([4] * len(columns))
+    return Measured(tuple(columns), np.rint(people * cells).astype(np.int64), sigma)
+
+
+@pytest.fixture(scope="module")
+def base():
+    zero = np.arange(16)  # the first level of A does not occur
+    (found,) = solve(
+        [
+            Problem(
+                SIZES, (table("ABC", 1e4, 3.0), table("CDE", 1e4, 3.0), table("EFGH", 1e4, 3.0)), 1e4,
+                forbidden={("A", "B", "C"): zero}, prior=1.0,
+            )
+        ]
+    )  # fmt: skip
+    return found
+
+
+@pytest.mark.parametrize(
+    "measured", [["AF"], ["B"], ["AF", "B", "AF"], ["AB", "CD", "GH"]], ids=["pair", "one", "twice", "apart"]
+)
+def test_the_reduced_fit_is_the_whole_one(base, measured):
+    tables = tuple(table(columns, 300, 5.0) for columns in measured)
+    problem = Problem(SIZES, tables, 300.0, base=base, prior=20.0, tolerance=1e-10, iterations=3000)
+    if len(measured) < 3 or measured[0] == measured[-1]:
+        assert reduced(problem) is not None
+    (one,), (other,) = _solved([problem]), solve([problem])
+    assert other.tree == one.tree
+    assert other.objective == pytest.approx(one.objective, rel=1e-4)
+    for columns in ("AF", "BG", "D", "CHA", "EFG"):
+        here, there = (_marginals(solution).table(tuple(columns)) for solution in (one, other))
+        np.testing.assert_allclose(here, there, atol=2e-6)
+    assert _marginals(other).table(("A",))[0] == 0  # what the base rules out stays out
+
+
+def test_each_is_solved_as_if_alone(base):
+    problems = [
+        Problem(SIZES, (table(columns, 300, 5.0),), 300.0, base=base, prior=20.0) for columns in ("AF", "BG", "C")
+    ]
+    together = solve(problems)
+    for problem, found in zip(problems, together, strict=True):
+        (alone,) = solve([problem])
+        for here, there in zip(alone.potentials, found.potentials, strict=True):
+            np.testing.assert_array_equal(here, there)
+
+
+def test_what_does_not_pay_is_left_as_it_is(base):
+    pair = table("AF", 300, 5.0)
+    assert reduced(Problem(SIZES, (pair,), 300.0)) is None
+    assert reduced(Problem(SIZES, (pair,), 300.0, base=base, iterations=1)) is None
+    assert reduced(Problem(SIZES, (), 300.0, base=base)) is None
+    assert reduced(Problem(SIZES, (table("ABCDEFG", 300, 5.0),), 300.0, base=base)) is None
+    assert reduced(Problem(SIZES, (pair,), 300.0, base=base, forbidden={("A", "B"): np.array([0])})) is None
+    assert reduced(Problem((*SIZES, ("I", 2)), (pair,), 300.0, base=base)) is None  # a column that the base lacks
+
+
+def test_the_whole_problem_begins_where_the_reduced_one_ended(base):
+    problem = Problem(SIZES, (table("AF", 300, 5.0),), 300.0, base=base, prior=20.0)
+    (solved,) = _solved([reduced(problem)])
+    assert solved.tree.sizes == (("A", 4), ("F", 4))
+    left = whole(problem, solved)
+    assert left.sizes == SIZES
+    assert left.start is solved
