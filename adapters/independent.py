@@ -6,7 +6,7 @@ gets right is each column's distribution; it knows nothing of how columns go tog
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.models import Mixture
     from stratsynth.schema import Schema
 
 
@@ -111,6 +112,18 @@ class Product(TableModel):
             return NoisyTable((name,), np.rint(counted).astype(np.int64), sigma)
 
         return [Product.of(self.schema, [noisy(clique[0], sigma) for clique, sigma in tables]) for _ in range(times)]
+
+    @classmethod
+    def redrawn_mixed(
+        cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[Mixture]:
+        """All groups have the same distribution of every other column, which is drawn once for all of them."""
+        first = next(part for part in mixture.parts.values() if isinstance(part, Product))
+        varies = [(clique, sigma) for clique, sigma in tables if clique[0] in first.schema.names]
+        return [
+            replace(mixture, parts={group: replace(again, schema=part.schema) for group, part in mixture.parts.items()})
+            for again in first.redrawn(varies, rows, times, rng)
+        ]
 
     def state(self) -> State:
         """One array for each column."""

@@ -22,6 +22,7 @@ from stratsynth.models import Codes, State, TableModel, Where
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from stratsynth.models import Mixture
     from stratsynth.schema import Schema
 
 
@@ -109,6 +110,15 @@ class Graphical(TableModel):
         from stratsynth.adapters.engine.redrawn import redrawn
 
         return redrawn(self, tables, rows, times, rng)
+
+    @classmethod
+    def redrawn_mixed(
+        cls, mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[Mixture]:
+        """Everybody's tables, counted in the mixture with noise of their own, fitted beside the public shares."""
+        from stratsynth.adapters.engine.redrawn import redrawn_mixed
+
+        return redrawn_mixed(mixture, tables, rows, times, rng)
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> Graphical:
         """The model conditioned on these levels."""

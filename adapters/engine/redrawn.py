@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +13,20 @@ from stratsynth.adapters.engine.solve import Measured, Problem, solve
 from stratsynth.adapters.engine.structure import Clique
 from stratsynth.adapters.engine.zeros import forbidden
 
+from stratsynth.errors import Unsupported
+from stratsynth.mechanisms.known import Known
+from stratsynth.models.parts import level_numbers
+
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from stratsynth.models import Mixture
 
 PRIOR = 1.0
 """The pull towards uniform of every fit, in records, which mechanisms have by default."""
+SURER = 16.0
+"""Public shares count as if their noise were at least that of the best table over this, as in every last fit."""
 
 
 def redrawn(
@@ -36,3 +47,57 @@ def redrawn(
         )
         problems.append(Problem(sizes, noisy, max(rows, 1.0), rules, prior=PRIOR))
     return [Graphical.of(model.schema, solution) for solution in solve(problems)]
+
+
+def redrawn_mixed(
+    mixture: Mixture, tables: Sequence[tuple[Clique, float]], rows: float, times: int, rng: Generator
+) -> list[Mixture]:
+    """Mixtures as other noise would have made them, if this one were the truth; see `TableModel.redrawn_mixed`.
+
+    One model of everybody is fitted and taken apart, since noise of everybody's tables is common to all groups.
+    """
+    schema, strata = mixture.schema, tuple(mixture.parts)
+    if any(stratum.is_merge for stratum in strata):
+        raise Unsupported("samples: one model of everybody is not taken apart by merged levels again.")
+    by = tuple(name for name in schema.names if name in strata[0].levels)
+    sizes = tuple((name, schema.size(name)) for name in schema.names)
+    inside = [{*by, *clique} for clique in _parts(mixture)[0].tree.cliques]
+    kept = [(clique, sigma) for clique, sigma in tables if any(set(clique) <= held for held in inside)]
+    rules = {clique: cells for clique, cells in forbidden(schema).items() if any(set(clique) <= h for h in inside)}
+    shares, *true = _marginals(mixture, [by, *(clique for clique, _ in kept)])
+    # as a table that is public counts in the first fit; what is redrawn around the shares does not contradict them
+    least = min((sigma for _, sigma in kept), default=0.0) / SURER
+    public = Measured(by, rows * shares, max(least, math.sqrt(Known(by, shares).variance(by, rows))))
+    problems = []
+    for _ in range(times):
+        noisy = [
+            Measured(clique, np.rint(rows * one + rng.normal(0, sigma, one.shape)).astype(np.int64), sigma)
+            for (clique, sigma), one in zip(kept, true, strict=True)
+        ]
+        problems.append(Problem(sizes, (public, *noisy), rows, rules, prior=PRIOR))
+    again = [Graphical.of(schema, solution) for solution in solve(problems)]
+    return [
+        replace(mixture, parts={
+            group: whole.given(part.schema, level_numbers(schema, group)) for group, part in mixture.parts.items()
+        })
+        for whole in again
+    ]  # fmt: skip
+
+
+def _parts(mixture: Mixture) -> list[Graphical]:
+    return [part for part in mixture.parts.values() if isinstance(part, Graphical)]
+
+
+def _marginals(mixture: Mixture, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
+    """The shares of the cells of some columns, those that tell the groups apart among them."""
+    schema = mixture.schema
+    found = [np.zeros(schema.shape(clique)) for clique in cliques]
+    for stratum, part in zip(mixture.parts, _parts(mixture), strict=True):
+        numbers = level_numbers(schema, stratum)
+        rest = [tuple(name for name in clique if name not in numbers) for clique in cliques]
+        some = [clique for clique in dict.fromkeys(rest) if clique]
+        inside = dict(zip(some, part.marginals(some), strict=True))
+        for clique, other, table in zip(cliques, rest, found, strict=True):
+            at = tuple(numbers[name][0] if name in numbers else slice(None) for name in clique)
+            table[at] += mixture.weights[stratum] * (inside[other] if other else 1.0)
+    return found

@@ -13,7 +13,9 @@
 With a section [prior], `{ name = "aim", from_prior = true }` starts from it, and "aim" does not; by default the
 recipe's mechanism is fitted both ways. A mechanism that makes strata itself, as `pooled` does, is fitted with the
 recipe's strata alone. One that predicts, as `{ name = "fermi", target = "income", groups = ["SEX"] }`, is fitted once,
-to everybody, and audited on the hold-out beside the models that are trained on tables.
+to everybody, and audited on the hold-out beside the models that are trained on tables. With a section [weights] and no
+[strata], the shares go to those that take them: `aim`, `mst`, `gem`, `fixed` and `independent`. Others are fitted
+without.
 """
 
 from __future__ import annotations
@@ -47,12 +49,11 @@ from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, Unsupported, UsageError, WeightsError, nearest
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
-from stratsynth.questions import Split
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified import Groupwise, Weighted
+from stratsynth.stratified import Groupwise, Weighted, takes_shares
 from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights
 from stratsynth.weights.table import ShareTable
@@ -223,10 +224,13 @@ class Grid:
         return replace(self.recipe.budget(), epsilon=cell.epsilon)
 
     def how(self, cell: Cell) -> Mechanism[Any]:
-        """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored."""
+        """The cell's mechanism, in its strata; one that has estimates alone is refused: they are not scored.
+
+        Weights without strata go to those that take them; others, predictors among them, are fitted without.
+        """
         weights = self.weights(cell.by) if cell.by and self.weighted(cell.mechanism) else None
         how = built(self.mechanisms[cell.mechanism], cell.by, weights, _only(self.recipe.groups(), cell.by))
-        if self.recipe.strata is not None or self.recipe.weights is None or Split in how.needs:
+        if self.recipe.strata is not None or self.recipe.weights is None or not takes_shares(how):
             return how
         return Weighted(how, read_weights(self.recipe.weights, self.recipe.folder))
 

@@ -49,6 +49,11 @@ class Layout:
         return frozenset(self.strata)
 
     @property
+    def title(self) -> str:
+        """Their columns: `SEX x RAC1P`."""
+        return " x ".join(self.by)
+
+    @property
     def strata(self) -> tuple[Stratum, ...]:
         """The strata in order."""
         return tuple(group.stratum for group in self.groups)

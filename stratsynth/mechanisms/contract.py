@@ -205,7 +205,7 @@ class Mechanism(ABC, Generic[R_co]):
         return None
 
     def drawn(self, public: Public, budget: Budget) -> Layout | None:
-        """The groups by whose shares rows are drawn; by default its strata."""
+        """The groups by whose shares rows are drawn; by default its strata. One that wraps another forwards it."""
         return self.strata(public, budget)
 
     def relative(self, epsilon: float) -> Mechanism[R_co]:

@@ -59,7 +59,8 @@ def settle(
 ) -> tuple[Schema, tuple[CodeList, ...]]:
     """The schema as the fit counts it, and what was decided of each code list.
 
-    Columns that define strata are counted as declared, and so is everything where the mechanism draws no rows.
+    Columns that define strata, or whose shares rows are drawn by, are counted as declared, and so is everything where
+    the mechanism draws no rows.
 
     Args:
         mechanism: What is fitted.
@@ -71,12 +72,13 @@ def settle(
     named = {name: column for name, column in schema.columns.items() if isinstance(column, Nested)}
     if not named or mechanism.returns != Returns.ROWS:
         return schema, ()
-    layout = mechanism.strata(public, budget)
+    layout, of_strata = mechanism.drawn(public, budget), mechanism.strata(public, budget) is not None
     size, noise = _size(public, layout), _noise(allot, len(schema.names), schema)
     defining = set() if layout is None else {*layout.by, *(name for family in layout.families for name in family)}
     found = []
     for name, column in named.items():
-        which, why = _which(schema, name, column, size, noise, defining=name in defining)
+        reason = "" if name not in defining else "it defines strata" if of_strata else "rows are drawn by its shares"
+        which, why = _which(schema, name, column, size, noise, defining=reason)
         schema = _counted(schema, name, column.grouped(which))
         found.append(_stated(name, schema, size, noise, why))
     return schema, tuple(found)
@@ -122,9 +124,9 @@ def _noise(allot: Allotment, columns: int, schema: Schema) -> float | None:
 
 
 def _which(
-    schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: bool
+    schema: Schema, name: str, column: Nested, size: float | None, noise: float | None, *, defining: str
 ) -> tuple[int, str]:
-    """The number of the grouping, 0 for the levels as they are; and why."""
+    """The number of the grouping, 0 for the levels as they are; and why. `defining`: why its levels have to stay."""
     if column.measure != AUTO:
         if not _keeps_rules(schema, name, column, int(column.measure)):
             raise SchemaError(
@@ -133,7 +135,7 @@ def _which(
             )
         return int(column.measure), "the schema says so"
     if defining:
-        return 0, "it defines strata"
+        return 0, defining
     if not column.groupings:
         return 0, "the schema has no groups for it"
     if size is None or noise is None:

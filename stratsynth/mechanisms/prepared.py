@@ -63,6 +63,29 @@ class Prepared:
                 f"{self.mechanism.name} asks by strata and declares none: its certificate could not say which. A "
                 "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
             )
+        self._check_stated()
+
+    def _check_stated(self) -> None:
+        """Refuse what the certificate would not name: public rows and tables of no prior, and shares rows are drawn by.
+
+        Shares are told to a mechanism by another that wraps it, after this.
+        """
+        rows, tables = (None, ()) if self.prior is None else (self.prior.rows, self.prior.tables)
+        if (self.public.prior is not None and self.public.prior is not rows) or any(
+            not any(known is table for table in tables) for known in self.public.known
+        ):
+            raise UsageError(
+                "this is prepared with public rows or tables that its certificate would not name: have it prepared by "
+                "`prepare`, with a Prior, and give shares by Weighted(mechanism, weights)."
+            )
+        if self.drawn is None and any(
+            type(each).drawn is not Mechanism.drawn and each.drawn(self.public, self.budget) is not None
+            for each in wrapped_by(self.mechanism)
+        ):
+            raise Unsupported(
+                f"{self.mechanism.name} draws rows by shares of groups and does not say so: its certificate could not "
+                "name them. A mechanism that wraps another forwards its `drawn` too."
+            )
 
     def _check_attribute(self) -> None:
         """Public rows are for neighbours that differ in an attribute alone; then strata are of public columns."""
@@ -229,6 +252,16 @@ def check_delta(budget: Budget, declared_size: int | None) -> None:
             f"budget: delta {budget.delta:g} is not below 1/{declared_size}, one over the declared size: "
             "it would allow releasing a record outright. 1e-9 is usual."
         )
+
+
+def wrapped_by(mechanism: Mechanism[Any]) -> Iterator[Mechanism[Any]]:
+    """The mechanisms among the settings of one, and among theirs."""
+    settings: Any = mechanism
+    for field in dataclasses.fields(settings) if dataclasses.is_dataclass(settings) else ():
+        value = getattr(settings, field.name)
+        if isinstance(value, Mechanism):
+            yield value
+            yield from wrapped_by(value)
 
 
 def origins_of(mechanism: Mechanism[Any], layout: Layout | None) -> Iterator[Any]:

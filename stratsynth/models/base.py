@@ -207,6 +207,23 @@ class TableModel(Model):
         """
         raise UsageError("samples: this model cannot be fitted again to other noise.")
 
+    @classmethod
+    def redrawn_mixed(
+        cls, mixture: Mixture, tables: Sequence[tuple[tuple[str, ...], float]], rows: float, times: int, rng: Generator
+    ) -> Sequence[Mixture]:
+        """As `redrawn`, of one model of everybody that was taken apart by groups; a refusal by default.
+
+        Everybody's model is fitted again and taken apart again, so that noise is common to all groups as it was.
+
+        Args:
+            mixture: The groups' models, all of this kind, and the public shares they are mixed by.
+            tables: As for `redrawn`; the columns of the groups may be among theirs.
+            rows: As for `redrawn`, of everybody.
+            times: As for `redrawn`.
+            rng: As for `redrawn`.
+        """
+        raise UsageError("samples: this model cannot be fitted again to other noise.")
+
     def oneway(self, column: str) -> NDArray[np.float64]:
         """The probability of each level of a column, before structural rules have rows drawn again."""
         return np.array([self.mass({column: frozenset({code})}) for code in range(self.schema.size(column))])

@@ -10,6 +10,7 @@ from typing import cast
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files import npz
 from stratsynth.models.base import Model, State
+from stratsynth.models.mixture import Mixture
 from stratsynth.schema import Schema
 
 FORMAT = "stratsynth-model/1"
@@ -54,6 +55,22 @@ def made_of_prior(folder: Path) -> bool:
             parts = one.get("parts")
             left += [one.get("facts"), *(parts if isinstance(parts, list) else ())]
     return any(installed()[kind].load().of_prior for kind in kinds if kind in installed())
+
+
+def mixed_by(folder: Path) -> tuple[str, ...] | None:
+    """The columns by which a stored model mixes groups; None for one that is no mixture.
+
+    Raises:
+        ReleaseError: What is no stored model.
+    """
+    stored = _stored(folder).facts
+    if stored["kind"] != Mixture.kind:
+        return None
+    try:
+        (columns,) = {tuple(part["stratum"]) for part in stored["facts"]["parts"]}
+    except (LookupError, TypeError, ValueError):
+        raise ReleaseError(f"model: {folder} holds a damaged mixture.") from None
+    return columns
 
 
 def _stored(folder: Path) -> State:

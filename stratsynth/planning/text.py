@@ -211,6 +211,7 @@ def _weights(plan: Plan) -> list[str]:
         lines.append(
             f"{INDENT}of {names}, which are no strata: nothing is spent on their shares, rows are drawn by them"
         )
+        lines.append(f"{INDENT}the shares are compared with nothing that is measured: wrong ones are not noticed")
     if plan.weights_sigma is not None:
         guess = "even shares: guesses" if weights["prior"] is None else f"those of {weights['prior']['citation']}"
         lines.append(

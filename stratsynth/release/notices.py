@@ -18,6 +18,11 @@ NAMED = 5
 """As many groups as a notice names."""
 START = "these groups start as they would without it, or from the model of everybody where there is one"
 """What becomes of groups that a prior lacks."""
+UNCOMPARED = (
+    "were compared with nothing: no group was counted, so that shares which are wrong, or which were counted in these "
+    "very rows, would not be noticed"
+)
+"""What goes for shares that rows are drawn by without strata."""
 FAR = ("far fewer", "far more")
 
 
@@ -34,6 +39,8 @@ def notices(prepared: Prepared, found: Sequence[Comparison], *, close: bool) -> 
     if close:
         source = "" if prepared.strata is None else prepared.strata.weights.citation
         said.append({"kind": "shares_too_close", "text": _close(source)})
+    if prepared.strata is None and prepared.drawn is not None:
+        said.append({"kind": "shares_not_compared", "text": f"the shares of {prepared.drawn.title} {UNCOMPARED}."})
     if prepared.lacking:
         said.append({"kind": "prior_groups", "text": f"the prior has no rows of {named(prepared.lacking)}: {START}."})
     return [{"kind": "public_columns", "text": text} for text in open_columns(prepared.budget.public)] + said

@@ -1,7 +1,9 @@
 """Several synthetic tables whose differences carry what noise did: the model fitted again to redrawn measurements.
 
 Offered for mechanisms whose measured tables are known in advance and were checked for coverage
-(`scripts/bench answers --only samples`): `independent` and `fixed`, alone or in strata. Where tables were chosen from
+(`scripts/bench answers --only samples`): `independent` and `fixed`, alone or in strata. Where public shares took one
+model of everybody apart, that model is fitted again; the spread is tested against that of other fits, and coverage was
+not measured. Where tables were chosen from
 noisy answers, another noise would have chosen others, which tables drawn from one choice do not show.
 """
 
@@ -57,6 +59,8 @@ def redrawn(model: TableModel, release: Release, times: int, rng: Generator) -> 
         found.setdefault(label, []).append((columns, values, sigma))
     if not isinstance(model, Mixture):
         return _again(model, found.get("", []), times, rng)
+    if not found.keys() - {""}:  # one model of everybody, taken apart: no part has tables of its own
+        return _together(model, found.get("", []), times, rng)
     parts = {
         stratum: _again(part, found.get(label, []), times, rng)
         for (stratum, part), label in zip(model.parts.items(), _labels(model, release.certificate), strict=True)
@@ -75,10 +79,26 @@ def _labels(model: Mixture, certificate: Mapping[str, Any]) -> Iterator[str]:
 def _again(
     model: TableModel, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
 ) -> Sequence[TableModel]:
-    """One stratum's model; its number of rows is the best linear combination of its tables' sums."""
+    """One stratum's model, or everybody's."""
     if not tables:
         return [model] * times
+    return model.redrawn([(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng)
+
+
+def _together(
+    model: Mixture, tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]], times: int, rng: Generator
+) -> Sequence[TableModel]:
+    """Everybody's model again, taken apart by the same shares."""
+    kinds = {type(part) for part in model.parts.values()}
+    if len(kinds) != 1 or not tables:
+        raise Unsupported("samples: groups of one model of everybody, which cannot be fitted again to other noise.")
+    return kinds.pop().redrawn_mixed(
+        model, [(columns, sigma) for columns, _, sigma in tables], _rows(tables), times, rng
+    )
+
+
+def _rows(tables: Sequence[tuple[Columns, np.ndarray[Any, Any], float]]) -> float:
+    """The number of rows: the best linear combination of the tables' sums."""
     worth = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     sums = np.array([values.sum() for _, values, _ in tables])
-    rows = max(float(worth @ sums / worth.sum()), 1.0)
-    return model.redrawn([(columns, sigma) for columns, _, sigma in tables], rows, times, rng)
+    return max(float(worth @ sums / worth.sum()), 1.0)

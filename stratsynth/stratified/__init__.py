@@ -2,6 +2,9 @@
 
 from stratsynth.layout.layout import Layout
 from stratsynth.stratified.stratified import Groupwise, Stratified, makes_strata, stratify
-from stratsynth.stratified.weighted import Weighted, drawn_by, known_shares
+from stratsynth.stratified.weighted import Weighted, drawn_by, known_shares, takes_shares
 
-__all__ = ["Groupwise", "Layout", "Stratified", "Weighted", "drawn_by", "known_shares", "makes_strata", "stratify"]
+__all__ = [
+    "Groupwise", "Layout", "Stratified", "Weighted", "drawn_by", "known_shares", "makes_strata", "stratify",
+    "takes_shares",
+]  # fmt: skip

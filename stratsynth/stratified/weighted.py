@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 TAKEN = ("public", "raked", "invariant")
-"""The sources whose shares are known before anything is asked, and exact."""
+"""The sources whose shares are known before anything is asked; exact, unless they are raked from a sample."""
+TWICE = "rows are drawn by one table of shares; give one that has all groups, such as Weights.raked of several."
+"""Why shares beside shares are refused."""
 
 
 @dataclass(frozen=True)
@@ -53,15 +55,18 @@ class Weighted(Mechanism[Any]):
         object.__setattr__(self, "by", tuple(self.by))
         if not isinstance(self.weights, Weights):
             raise UsageError("weights come from Weights.public(shares, citation=...).")
-        if self.weights.source not in TAKEN:
+        if not self.weights.exact:
+            found = self.weights.source if self.weights.source not in TAKEN else "raked ones of a sample"
             raise WeightsError(
                 f"weights: without strata, shares are figures that are public already ({', '.join(TAKEN)}), not "
-                f"{self.weights.source}: leave the weights out, and the fit measures the groups with all other "
-                "columns; or stratify by the groups."
+                f"{found}: leave the weights out, and the fit measures the groups with all other columns; or stratify "
+                "by the groups."
             )
         if Split in self.inner.needs:
             raise UsageError(f"weights: {self.inner.title} has strata, whose weights are its own; give no others.")
-        if self.inner.returns != Returns.ROWS or not self.inner.takes_known:
+        if isinstance(self.inner, Weighted):
+            raise UsageError(f"weights: {self.inner.title}: {TWICE}")
+        if not takes_shares(self.inner):
             raise Unsupported(
                 f"weights: {self.inner.title} measures what it measures, whatever shares are known; take aim, mst, "
                 "gem, fixed or independent, stratify by the groups, or leave the weights out."
@@ -131,11 +136,24 @@ class Weighted(Mechanism[Any]):
         return self._layout(public)
 
     def price(self, public: Public, budget: Budget) -> Allotment:
-        """What is fitted spends; refuses shares of all columns there are, beside which nothing is left to learn."""
+        """What is fitted spends; refuses shares of all columns there are, beside which nothing is left to learn.
+
+        Refused inside strata, which are no smaller everybody, and beside other shares that rows are drawn by.
+        """
+        if public.constant:
+            raise Unsupported(
+                f"weights: the shares of {self.title} are everybody's, and would be taken for those of every stratum; "
+                "leave them out inside strata, or stratify by their columns too."
+            )
+        if any(known.certain for known in public.known):
+            raise UsageError(f"weights: {self.title}: {TWICE}")
         by = self._layout(public).by
         if set(by) == set(public.schema.names):
             raise Unsupported("weights: they say all that the schema has; there is nothing left to be fitted.")
-        return self.inner.price(self._knowing(public), budget)
+        knowing = self._knowing(public)
+        if self.inner.drawn(knowing, budget) is not None:
+            raise UsageError(f"weights: {self.inner.title} draws its rows by shares of its own. {TWICE}")
+        return self.inner.price(knowing, budget)
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Model]:
         """One fit of everybody, taken apart by groups."""
@@ -159,11 +177,20 @@ class Weighted(Mechanism[Any]):
         return replace(public, known=(*public.known, *known_shares(public.schema, self._layout(public))))
 
 
+def takes_shares(mechanism: Mechanism[Any]) -> bool:
+    """Whether a mechanism can be fitted to everybody with its rows drawn by public shares: not one that has its own."""
+    own = Split in mechanism.needs or isinstance(mechanism, Weighted)
+    return mechanism.returns == Returns.ROWS and mechanism.takes_known and not own
+
+
 def known_shares(schema: Schema, layout: Layout) -> tuple[Known, ...]:
-    """The shares of groups as a table of their columns; nothing where levels are merged, or the shares are noisy."""
+    """The shares of groups as a table of their columns; nothing where levels are merged, or the shares are uncertain.
+
+    Those of a sample are uncertain, and those that are raked from one.
+    """
     import numpy as np
 
-    if layout.weights.source not in TAKEN or any(stratum.is_merge for stratum in layout.strata):
+    if not layout.weights.exact or any(stratum.is_merge for stratum in layout.strata):
         return ()
     clique = tuple(name for name in schema.names if name in layout.by)
     shares = np.zeros(schema.shape(clique))

@@ -9,13 +9,14 @@ from typing import Any
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.mechanisms.prepared import GIVEN
-from stratsynth.models.files import made_of_prior
+from stratsynth.models.files import made_of_prior, mixed_by
 from stratsynth.release.hashes import CERTIFICATE, SIGNATURES, hashes_of, names, schema_of
 from stratsynth.release.limits import KEY
 from stratsynth.release.stated import ROW_WEIGHT, Stated
 from stratsynth.schema import Schema
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
+from stratsynth.weights.sources import SOURCES
 
 
 def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
@@ -36,6 +37,7 @@ def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes:
         )
     _schema(folder, record, stated, notes)
     _prior(folder, record, notes)
+    _shares(folder, record, stated, notes)
     for name in SIGNATURES:
         if name in present:
             notes.unchecked.append(
@@ -53,6 +55,26 @@ def _prior(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
         notes.findings.append(
             "The model is made of the rows of a prior, and certificate.json names none: it was taken out."
         )
+
+
+def _shares(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+    """A model that mixes groups which are no strata goes with a certificate that says by whose shares of what."""
+    try:
+        found = mixed_by(folder / "model")
+    except (ReleaseError, OSError):
+        return  # its hash says so, and loading it
+    weights, strata = record["weights"], record["strata"]["by"]
+    if found is not None and not any(charge.path for charge in stated.spending.charges):
+        if weights.get("source") not in SOURCES:
+            notes.findings.append(
+                "The model mixes groups by shares of theirs, and certificate.json names none: they were taken out."
+            )
+        elif not strata and weights.get("by") != list(found):
+            notes.findings.append(
+                f"The model mixes groups by {' x '.join(found)}, and certificate.json names shares of others."
+            )
+    elif "by" in weights:
+        notes.findings.append("certificate.json names shares of groups that are no strata, and the model mixes none.")
 
 
 def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes: Notes) -> None:

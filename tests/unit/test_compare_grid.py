@@ -1,15 +1,28 @@
 """The section [compare]: what it means, and what of it is refused before anything is read."""
 
+from dataclasses import dataclass, replace
+
 import pytest
 from stratsynth.adapters import MST, Independent
+from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.pooled import Pooled
 from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from helpers import small
-from stratsynth import Stratified
+from helpers.toys import Toy
+from stratsynth import Stratified, Weighted
 from stratsynth.errors import UsageError
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum, crossing
+
+
+@dataclass(frozen=True)
+class Whatever(Toy):
+    """Draws rows, and measures what it measures."""
+
+    def steps(self, public, allot, rng):
+        raise NotImplementedError
+
 
 COMPARE = """
 [compare]
@@ -184,3 +197,15 @@ def test_what_draws_no_rows_is_not_compared(recipe, name):
     for cell in found.cells():
         with pytest.raises(UsageError, match="no rows to score"):
             found.how(cell)
+
+
+def test_weights_without_strata_go_to_what_takes_them_and_others_are_fitted_without(recipe):
+    """Without: predictors, what measures whatever is known, and an object that has shares of its own."""
+    small.edit(recipe, '[strata]\nby = ["SEX", "GROUP"]', "")
+    others = [Weighted(MST(), small.even(small.SCHEMA, "SEX")), DPFermi(target="WORK", groups=["SEX"]), Whatever()]
+    given = {"independent": {"name": "independent"}, **{str(number): how for number, how in enumerate(others)}}
+    found = replace(grid(recipe), mechanisms=given)
+    hows = [found.how(cell) for cell in found.cells() if cell.seed == 1]
+    assert isinstance(hows[0], Weighted)
+    assert hows[0].mechanism == Independent()
+    assert hows[1:] == others

@@ -5,11 +5,15 @@ import math
 import numpy as np
 import pytest
 from stratsynth.adapters import MST, Fixed, Independent
+from stratsynth.adapters.engine.redrawn import SURER
+from stratsynth.adapters.shared.known import LAST_SURER
 
 from helpers import small
 from stratsynth import Budget, Stratified, Weights, fit, open_table
 from stratsynth.answers import combine
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.noise import SeededEntropy
+from stratsynth.release.samples import redrawn
 
 
 def test_combine_is_rubins_rule_for_synthetic_tables():
@@ -50,6 +54,43 @@ def test_samples_of_strata_keep_their_weights_and_come_again_with_their_seed():
     assert not made[0].equals(made[1])
     for one in made:
         assert one.groupby(["SEX", "GROUP"]).size().to_dict() == {("1", "a"): 80, ("1", "b"): 20, ("2", "a"): 100}
+
+
+WEIGHTED = {
+    "independent": Independent(),
+    "fixed": Fixed(tables=[["WORK", "GROUP"], ["AGE"]]),
+    "fixed, all groups": Fixed(tables=[["WORK", "SEX", "GROUP"], ["AGE", "WORK"]]),
+}
+
+
+@pytest.mark.parametrize("how", WEIGHTED.values(), ids=WEIGHTED)
+def test_samples_by_public_shares_spread_as_other_noise_does(how):
+    """As the same fit does when it is made again; and groups' shares stay as they are."""
+    weights = small.even(small.SCHEMA, "SEX", "GROUP")
+    table = open_table(small.people(3_000), schema=small.SCHEMA, declared_size=3_000)
+    fits = [fit(how, table, Budget(0.5, 1e-9), weights=weights, entropy=SeededEntropy(i)) for i in range(25)]
+    works = {"WORK": frozenset({small.SCHEMA.index("WORK", "no")})}
+    again = redrawn(fits[0].table_model, fits[0], 25, np.random.default_rng(3))
+    wanted, found = (np.std([model.mass(works) for model in some], ddof=1) for some in
+                     ([one.table_model for one in fits], again))  # fmt: skip
+    assert 0.55 < found / wanted < 1.8  # both are of 25
+    made = fits[0].samples(2, 400, seed=1)
+    assert not made[0].equals(made[1])
+    assert made[0].groupby(["SEX", "GROUP"]).size().eq(100).all()
+
+
+def test_public_shares_count_as_in_the_first_fit():
+    assert SURER == LAST_SURER
+
+
+def test_the_noise_of_everybody_is_common_to_the_groups_that_a_model_is_taken_apart_by():
+    table = open_table(small.people(3_000), schema=small.SCHEMA, declared_size=3_000)
+    how = Fixed(tables=[["AGE"], ["WORK"]])  # which say nothing of SEX: its groups have the same rates
+    release = fit(how, table, Budget(0.1, 1e-9), weights=small.even(small.SCHEMA, "SEX"))
+    for model in redrawn(release.table_model, release, 5, np.random.default_rng(3)):
+        one, other = (part.oneway("WORK") for part in model.parts.values())
+        assert one == pytest.approx(other, abs=1e-6)
+        assert one != pytest.approx(release.table_model.oneway("WORK"), abs=1e-6)
 
 
 def test_samples_are_refused_where_their_intervals_were_not_found_to_hold():

@@ -1,7 +1,9 @@
 """Shares that are public, in fits of everybody together: nothing is spent on them, and rows are drawn by them."""
 
 import json
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -12,8 +14,11 @@ from stratsynth.adapters.shared.known import believed
 
 from helpers import small
 from helpers.priors import SCHEMA, last_year, people
+from helpers.releases import copied, edited
 from stratsynth import (
     Budget,
+    Categorical,
+    Nested,
     Numeric,
     Release,
     Schema,
@@ -27,10 +32,12 @@ from stratsynth import (
     plan,
     verify,
 )  # fmt: skip
-from stratsynth.mechanisms import make, prepare
+from stratsynth.layout.layout import lay_out
+from stratsynth.mechanisms import Mechanism, make, prepare
 from stratsynth.mechanisms.known import Known
-from stratsynth.models import Mixture
+from stratsynth.models import Mixture, Returns
 from stratsynth.noise import SeededEntropy
+from stratsynth.strata.groups import Groups
 from stratsynth.testing import check_contract
 
 BUDGET = Budget(epsilon=1, delta=1e-9)
@@ -56,6 +63,11 @@ def fitted(name: str, **given) -> Release:
 def asked(release: Release) -> set[frozenset[str]]:
     """The columns of the tables that were paid for."""
     return {frozenset(clique.split(",")) for clique in release.measurements.column("clique").to_pylist()}
+
+
+def even(column: str) -> Weights:
+    levels = SCHEMA.levels(column)
+    return Weights.public(pd.DataFrame({column: levels, "share": 1 / len(levels)}), citation="even")
 
 
 TOLD = {frozenset("A"), frozenset("G"), frozenset("AG")}
@@ -156,6 +168,15 @@ REFUSED = {
         "figures that are public already",
     ),
     "strata beside it": (lambda: Weighted(Stratified("mst", ["G"], shares()), shares()), "has strata"),
+    "raked from a sample": (
+        lambda: Weighted("mst", Weights.raked(shares(), start=Weights.holdout(people(50, 3), citation="made up"))),
+        "not raked ones of a sample",
+    ),
+    "shares beside shares": (lambda: Weighted(Weighted("mst", even("A")), even("G")), "one table of shares"),
+    "inside strata": (
+        lambda: prepare(Stratified(Weighted("mst", even("A")), ["G"], even("G")), SCHEMA, BUDGET, 2_000),
+        "would be taken for those of every stratum",
+    ),
     "estimates": (lambda: Weighted("clipped_mean", shares()), "measures what it measures"),
     "no weights": (lambda: Weighted("mst", None), r"come from Weights\.public"),
     "a column as a text": (lambda: Weighted("mst", shares(), "A"), "a list of columns"),
@@ -227,3 +248,135 @@ def test_the_recipe_says_it_by_weights_without_strata(tmp_path: Path, monkeypatc
     capsys.readouterr()
     assert cli.run(["fit", "recipe.toml", "-o", "other"]) == 2
     assert "figures that are public already" in capsys.readouterr().err
+
+
+@dataclass(frozen=True)
+class Forwarding(Mechanism):
+    """Wraps another and forwards everything but the groups by whose shares rows are drawn."""
+
+    inner: Mechanism
+    name: ClassVar[str] = "forwarding"
+    returns: ClassVar[Returns] = Returns.ROWS
+    takes_known: ClassVar[bool] = True
+    takes_prior: ClassVar[bool] = True
+    needs = property(lambda self: self.inner.needs)
+    adaptive = property(lambda self: self.inner.adaptive)
+    unprotected = property(lambda self: self.inner.unprotected)
+
+    def price(self, public, budget):
+        return self.inner.price(public, budget)
+
+    def steps(self, public, allot, rng):
+        return self.inner.steps(public, allot, rng)
+
+    def strata(self, public, budget):
+        return self.inner.strata(public, budget)
+
+
+@dataclass(frozen=True)
+class Honest(Forwarding):
+    """Forwards these too."""
+
+    def drawn(self, public, budget):
+        return self.inner.drawn(public, budget)
+
+
+@dataclass(frozen=True)
+class Own(Honest):
+    """Says that it draws by groups of its own, of which it knows nothing beforehand."""
+
+    def drawn(self, public, budget):
+        return lay_out(public.schema, ["B"], Groups(), even("B"), None, public.size, 1.0)
+
+
+def refused_before_the_charge(how, said: str, **given) -> None:
+    opened = table()
+    with pytest.raises(StratsynthError, match=said):
+        fit(how, opened, BUDGET, **given)
+    assert opened.ledger.reserved == ()
+
+
+def test_one_that_wraps_another_cannot_hide_the_shares_that_rows_are_drawn_by():
+    refused_before_the_charge(Forwarding(Weighted("mst", shares())), "draws rows by shares of groups and does not say")
+    refused_before_the_charge(Forwarding(Honest(Weighted("mst", shares()))), "does not say so")
+    assert prepare(Forwarding(make("mst", {})), SCHEMA, BUDGET, 2_000).drawn is None
+    assert fit(Honest(Weighted("mst", shares())), table(), BUDGET).certificate["weights"]["by"] == ["A", "G"]
+
+
+def test_shares_beside_shares_are_refused_before_the_charge_however_they_are_wrapped():
+    refused_before_the_charge(Weighted("mst", even("A")), "one table of shares", weights=even("G"))
+    refused_before_the_charge(Honest(Weighted("mst", even("A"))), "one table of shares", weights=even("G"))
+    refused_before_the_charge(Forwarding(Weighted("mst", even("A"))), "one table of shares", weights=even("G"))
+    refused_before_the_charge(Own(make("mst", {})), "shares of its own", weights=even("G"))
+
+
+def test_a_pooled_fit_takes_no_sample_for_certain():
+    raked = Weights.raked(shares(), start=Weights.holdout(people(500, 3), citation="made up"))
+    release = fit(Pooled(base="mst", by=["A", "G"], weights=raked, share=1), table(), BUDGET, entropy=SeededEntropy(2))
+    assert {frozenset("A"), frozenset("G")} <= asked(release)
+
+
+def test_nobody_prepares_tables_or_rows_that_the_certificate_would_not_name():
+    prepared = prepare("mst", SCHEMA, BUDGET, 2_000)
+    tables = (Known(("A",), np.array([0.2, 0.3, 0.5]), certain=True),)
+    with pytest.raises(StratsynthError, match="its certificate would not name"):
+        replace(prepared, public=replace(prepared.public, known=tables))
+    started = prepare("mst", SCHEMA, BUDGET, 2_000, last_year())
+    assert started.public.prior is not None
+    with pytest.raises(StratsynthError, match="its certificate would not name"):
+        replace(started, prior=None)
+    with pytest.raises(StratsynthError, match="its certificate would not name"):
+        replace(started, public=replace(started.public, known=(*started.public.known, *tables)))
+
+
+def test_code_lists_whose_shares_are_given_are_counted_by_code():
+    codes = tuple(f"c{i}" for i in range(60))
+    nested = Nested(levels=codes, groupings=({f"group {g}": codes[g * 10 : g * 10 + 10] for g in range(6)},))
+    schema = Schema({"JOB": nested, "OTHER": nested, "WORK": Categorical(levels=["0", "1"])})
+    given = Weights.public(pd.DataFrame({"JOB": list(codes), "share": 1 / 60}), citation="made up")
+    frame = pd.DataFrame({"JOB": codes * 5, "OTHER": codes * 5, "WORK": ["0", "1"] * 150})
+    release = fit("mst", open_table(frame, schema=schema, declared_size=300), BUDGET, weights=given)
+    said = {each["column"]: each for each in release.certificate["code_lists"]}
+    assert (said["JOB"]["levels"], said["JOB"]["why"]) == (60, "rows are drawn by its shares")
+    assert said["OTHER"]["levels"] < 60
+    assert release.sample(600, seed=1).JOB.value_counts().reindex(codes).eq(10).all()
+
+
+def test_it_is_said_that_nobody_compared_the_shares():
+    release = fitted("mst", weights=shares())
+    (said,) = [n["text"] for n in release.certificate["notices"] if n["kind"] == "shares_not_compared"]
+    assert said.startswith("the shares of A x G were compared with nothing")
+    assert "compared with nothing" in str(plan("mst", SCHEMA, BUDGET, declared_size=2_000, weights=shares()))
+    for other in (fitted("mst"), fit(Stratified("mst", ["G"], even("G")), table(), BUDGET)):
+        assert all(n["kind"] != "shares_not_compared" for n in other.certificate.get("notices", ()))
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c.update(weights={"source": "none", "citation": None}), "certificate.json names none"),
+        (lambda c: c["weights"].update(source="none"), "certificate.json names none"),
+        (lambda c: c["weights"].pop("by"), "names shares of others"),
+        (lambda c: c["weights"].update(by=["A"]), "names shares of others"),
+        (lambda c: c["weights"].update(by=["A", "B"]), "names shares of others"),
+    ],
+    ids=["out", "source", "columns", "fewer", "others"],
+)
+def test_an_edit_of_the_shares_in_a_certificate_is_found(change, said, stored: Path, tmp_path: Path):
+    place = copied(stored, tmp_path / "release")
+    assert verify(place).ok
+    edited(place, change)
+    assert any(said in finding for finding in verify(place).findings)
+
+
+def test_shares_that_are_put_into_a_certificate_are_found(tmp_path: Path):
+    fitted("mst").save(tmp_path / "release", rows=50, seed=1)
+    edited(tmp_path / "release", lambda c: c.update(weights={"source": "public", "citation": "none", "by": ["A"]}))
+    assert any("the model mixes none" in finding for finding in verify(tmp_path / "release").findings)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory) -> Path:
+    place = tmp_path_factory.mktemp("weighted") / "release"
+    fit("mst", table(), BUDGET, weights=shares()).save(place, rows=50, seed=1)
+    return place
