@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ from stratsynth.checks import path as given_path
 from stratsynth.checks import said
 from stratsynth.data import sources
 from stratsynth.data.duckdb_query import Chosen, chosen_query, chosen_table, quoted, refuse_macros, select
-from stratsynth.data.seen import changed
+from stratsynth.data.seen import changed, stamp
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
 from stratsynth.errors import Unsupported, UsageError
@@ -41,8 +41,9 @@ _SETTINGS = {
     "python_enable_replacements": "false",  # a name in a query is no variable of ours
     "temp_directory": "",  # no copy of rows on disk
 }
-_LAST = ("SET TimeZone = 'UTC'", "SET lock_configuration = true")
-"""Said once the connection is there: moments are written alike wherever a process runs, and nothing is set again."""
+_LAST = ("SET GLOBAL TimeZone = 'UTC'", "SET lock_configuration = true")
+"""Said once the database is open: moments are written alike wherever a process runs, and nothing is set again."""
+_SETTLED = select("current_setting('TimeZone'), current_setting('lock_configuration')", "(SELECT 1)")
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ class DuckDBSource(FileSource):
     def _open(self, file: IO[bytes]) -> Iterator[tuple[Any, Chosen]]:
         duckdb = library()
         refuse_unwritten(self.path)
-        settings = {**_SETTINGS, "threads": str(cores())}
+        # connections of one program share what they read of a path, even of a file that is there no more; by this text,
+        # which DuckDB compares, only those of the same file do
+        settings = {"custom_user_agent": repr(stamp(file)), **_SETTINGS, "threads": str(cores())}
         try:
             connection = duckdb.connect(str(self.path), read_only=True, config=settings)
         except duckdb.Error as error:
@@ -150,8 +153,7 @@ class DuckDBSource(FileSource):
         try:
             if not os.path.samestat(self.path.stat(), os.fstat(file.fileno())):
                 raise changed(self.path)
-            for statement in _LAST:
-                connection.execute(statement)
+            self._settle(connection, duckdb.Error)
             refuse_macros(connection)
             yield connection, self._chosen(connection, duckdb.Error)
         except duckdb.Error:  # even its class may depend on a single row
@@ -161,6 +163,14 @@ class DuckDBSource(FileSource):
         finally:
             connection.close()
         refuse_unwritten(self.path)
+
+    def _settle(self, connection: Any, failed: type[Exception]) -> None:
+        """The last settings, of this connection or of the one that opened the database: then all are locked already."""
+        with suppress(failed):
+            for statement in _LAST:
+                connection.execute(statement)
+        if connection.execute(_SETTLED).fetchall() != [("UTC", True)]:
+            raise Unsupported(f"{self.path}: DuckDB {library().__version__} does not keep its settings.")
 
     def _chosen(self, connection: Any, failed: type[Exception]) -> Chosen:
         """The table or the query, judged; what a query lacks is said in words that are of the catalogue alone."""

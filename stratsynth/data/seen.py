@@ -29,7 +29,7 @@ class Seen:
 
     def note(self, key: bytes, file: IO[bytes], mark: str) -> None:
         """This open file has that fingerprint under that key."""
-        self._marks.setdefault(key, {})[_stamp(file)] = mark
+        self._marks.setdefault(key, {})[stamp(file)] = mark
 
     @contextmanager
     def unchanged(self, file: IO[bytes], path: Path, *, known: bool) -> Iterator[None]:
@@ -37,13 +37,13 @@ class Seen:
 
         Before any fingerprint was taken, every file is known.
         """
-        stamp = _stamp(file)
+        first = stamp(file)
         marks = self._marks.values()
-        same = not marks or any(stamp in seen for seen in marks)
+        same = not marks or any(first in seen for seen in marks)
         if known and (not same or any(len(set(seen.values())) > 1 for seen in marks)):
             raise changed(path)
         yield
-        if _stamp(file) != stamp:
+        if stamp(file) != first:
             raise changed(path)
 
 
@@ -55,6 +55,7 @@ def changed(path: Path) -> LedgerError:
     )
 
 
-def _stamp(file: IO[bytes]) -> Stamp:
+def stamp(file: IO[bytes]) -> Stamp:
+    """What tells an open file from another, and from itself once it is changed."""
     found = os.fstat(file.fileno())
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Question, Split, Work
+from stratsynth.questions.base import check_unwritten
 from stratsynth.questions.choose import ChooseHandler
 from stratsynth.questions.counts import CountsHandler
 from stratsynth.questions.handler import Handler
@@ -49,10 +50,11 @@ def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str
 
 
 def handler(question: Question) -> Handler[Any]:
-    """The handler of a question's exact class."""
+    """The handler of a question's exact class, of which it is as it was made."""
     found = HANDLERS.get(type(question))
     if found is None:
         raise MechanismError(f"{type(question).__name__} is no kind of question that rows can answer.")
+    check_unwritten(question)
     return found
 
 

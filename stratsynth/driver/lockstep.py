@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from stratsynth.driver.solving import Solving, together
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.questions import Answer, Program, Question, Solver, Split, Work
+from stratsynth.questions.base import check_unwritten
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, StratumPath, label, within
 
@@ -66,6 +67,7 @@ class _Frame:
             raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
         if not isinstance(self.question, Question):
             raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
+        check_unwritten(self.question)
         self.question.check(self.schema)
         if type(self.question) is Split:
             self._stand(self.question)

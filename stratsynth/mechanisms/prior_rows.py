@@ -124,8 +124,9 @@ class PriorRows:
         weights = self.weights[chosen]
         borrowed = np.arange(chosen.size) >= chosen.size - lent.size
         if borrowed.any():
-            near = weights * KIN ** kin[chosen]
-            weights = np.where(borrowed, near * LENT / near[borrowed].sum(), weights)
+            most = weights[borrowed].max()  # of which all are a part, so that nothing overflows; of nobody, each is one
+            near = (weights[borrowed] / most if most > 0 else 1.0) * KIN ** kin[lent]
+            weights[borrowed] = near * LENT / near.sum()
         codes: dict[str, NDArray[np.integer[Any]]] = {}
         for column in inside.names:
             if column not in places:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Mapping
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from stratsynth.accounting.budget import Currency, Neighbours
@@ -69,6 +71,21 @@ def is_plain(values: Any) -> bool:
     import numpy as np
 
     return type(values) is np.ndarray and values.dtype == np.float64
+
+
+def check_unwritten(thing: object) -> None:
+    """Refuse an object that holds more than its fields: a method that is written into it would replace its class's.
+
+    Objects are known by their exact class, whose methods check, price and read them. It is frozen, but a program that
+    holds it can write into it all the same.
+    """
+    if is_dataclass(thing) and not vars(thing).keys() <= _names(type(thing)):
+        raise MechanismError(f"{type(thing).__name__}: something was written into it that is none of its fields.")
+
+
+@lru_cache(maxsize=256)
+def _names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(field.name for field in fields(kind))
 
 
 def is_plain_tuple(values: object, *kinds: type) -> bool:

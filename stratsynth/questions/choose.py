@@ -11,14 +11,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, exponential_choice
-from stratsynth.questions.base import Answer, Program, Question, check_positive
+from stratsynth.questions.base import Answer, Program, Question, check_positive, check_unwritten
 from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_number
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
@@ -52,14 +51,14 @@ class Choose(Question):
         # by exact class: another could restate its own sensitivity
         if set(map(type, self.scores)) not in ({Distance}, {Peak}, {Composite}):
             raise MechanismError("choose: the candidates' scores must all be Distance, all Peak, or all Composite.")
+        for score in self.scores:
+            check_unwritten(score)
         type(self.scores[0]).check_all(self.scores, schema)
-        if vars(self).get("_fits") is not schema:  # which is asked again when it is charged
-            check_number("choose", type(self.scores[0]).cells(self.scores, schema))
-            object.__setattr__(self, "_fits", schema)
+        check_number("choose", type(self.scores[0]).cells(self.scores, schema))
 
-    @cached_property
+    @property
     def wanted(self) -> Wanted:
-        """What has to be read for it."""
+        """What has to be read for it: worked out anew each time, from the scores as they are checked."""
         return type(self.scores[0]).wanted(self.scores)
 
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:

@@ -41,11 +41,16 @@ class Split(Question):
     def check(self, schema: Schema) -> None:
         """Strata of the same columns, with known levels, and no cell of the crossing in two of them."""
         plain = type(self.programs) is dict and (self.alike is None or type(self.alike) is dict)
-        strata = self.strata if plain else []
-        if not plain or not all(type(stratum) is Stratum for stratum in strata):
+        if not plain or not all(type(stratum) is Stratum for stratum in self.programs):
             raise MechanismError("split: programs are a plain dict by Stratum; another class could turn.")
-        if self.alike is not None and [*self.alike] != [stratum for stratum in self.programs if stratum in strata]:
+        if self.alike is not None and not (
+            [*self.alike] == [*self.programs]
+            and all(type(kind) is list and stratum in kind for stratum, kind in self.alike.items())
+        ):
             raise MechanismError("split: strata that are alike have one program, which is that of one of them.")
+        strata = self.strata
+        if not all(type(stratum) is Stratum for stratum in strata):
+            raise MechanismError("split: what is alike are lists of Stratum; another class could turn.")
         if not strata:
             raise MechanismError("split: no stratum was given.")
         for stratum in strata:

@@ -31,8 +31,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -40,7 +41,7 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number, one_of, whole
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import fixed, is_plain, is_plain_tuple
+from stratsynth.questions.base import check_unwritten, fixed, is_plain, is_plain_tuple
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.handler import Exact, Setting, Wanted
 from stratsynth.questions.queries import check_query
@@ -112,42 +113,25 @@ class Term:
         """What it is, without the numbers that may come from earlier answers."""
         return self.kind, self.slopes.shape, self.hinge, self.sign
 
-    @cached_property
-    def _scale(self) -> int:
-        """The power of 2 by which slopes and offsets are multiplied to be whole."""
-        return 50 - math.frexp(float(np.abs(self.slopes).max()))[1]
-
-    @cached_property
-    def _whole(self) -> tuple[list[list[int]], list[int]]:
-        """Slopes and offsets in that unit; slopes are at most 2^50."""
-        slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(self.slopes, self._scale))]
-        return slopes, [round(Fraction(float(b)) * Fraction(2) ** self._scale) for b in self.offsets]
-
-    @cached_property
+    @property
     def steps(self) -> tuple[Fraction, ...]:
         """For each coordinate, the most that one record in it moves the term; nowhere less."""
-        slopes, _ = self._whole
-        columns, number = list(zip(*slopes, strict=True)), len(slopes)
-        if self.kind == "spread":
-            apart = [sum(abs(a - b) for i, a in enumerate(c) for b in c[:i]) for c in columns]
-            lengths = [
-                Fraction(x) + abs(Fraction(self.parameter)) * sum(map(abs, c))
-                for x, c in zip(apart, columns, strict=True)
-            ]
-        elif self.kind == "geometric_mean":
-            floor, part = Fraction(self.parameter), _decimal(Fraction(number - 1, number))
-            power = _DIGITS.multiply(_decimal((1 + floor) / floor).ln(_DIGITS), part)
-            most = Fraction(power.exp(_DIGITS)) / number * (1 + Fraction(1, 10**20))
-            lengths = [most * sum(map(abs, c)) for c in columns]
-        else:
-            factor = number if self.kind == "harmonic_mean" else 1
-            lengths = [Fraction(factor * max(map(abs, c))) for c in columns]
-        return tuple(abs(Fraction(self.weight)) * x / Fraction(2) ** self._scale for x in lengths)
+        return self._worked.steps
+
+    @property
+    def _worked(self) -> _Worked:
+        """What follows from its numbers, worked out once, as long as every part is the same object in the same form."""
+        parts = self.kind, self.weight, self.parameter, self.slopes, self.offsets
+        form = self.slopes.shape, self.slopes.dtype, self.offsets.shape, self.offsets.dtype
+        known = _WORKED.get(self)
+        if known is None or known[1] != form or any(a is not b for a, b in zip(known[0], parts, strict=True)):
+            known = _WORKED[self] = parts, form, _worked_out(self)
+        return known[2]
 
     def value(self, counts: Sequence[int]) -> Fraction:
         """The term at these counts."""
-        slopes, offsets = self._whole
-        unit = Fraction(2) ** -self._scale
+        slopes, offsets = self._worked.slopes, self._worked.offsets
+        unit = Fraction(2) ** -self._worked.scale
         z = [sum(a * n for a, n in zip(row, counts, strict=True)) + b for row, b in zip(slopes, offsets, strict=True)]
         inner = Fraction(self.constant) + self.sign * self._function(z, unit)
         return Fraction(self.weight) * (max(Fraction(0), inner) if self.hinge else inner)
@@ -169,6 +153,44 @@ class Term:
             return Fraction(0) if 0 in cut else size / sum((1 / x for x in cut), Fraction(0))
         logs = _sum([_decimal(x + s).ln(_DIGITS) for x in cut])
         return Fraction(_DIGITS.divide(logs, Decimal(size)).exp(_DIGITS))
+
+
+@dataclass(frozen=True)
+class _Worked:
+    """A term in whole numbers."""
+
+    scale: int
+    """The power of 2 by which slopes and offsets are multiplied to be whole."""
+    slopes: list[list[int]]
+    """At most 2^50."""
+    offsets: list[int]
+    steps: tuple[Fraction, ...]
+
+
+_WORKED: WeakKeyDictionary[Term, tuple[tuple[Any, ...], Any, _Worked]] = WeakKeyDictionary()
+"""By the term itself, and not in it, where its owner could write: the parts that it had, their form, what follows."""
+
+
+def _worked_out(term: Term) -> _Worked:
+    scale = 50 - math.frexp(float(np.abs(term.slopes).max()))[1]
+    slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(term.slopes, scale))]
+    offsets = [round(Fraction(float(b)) * Fraction(2) ** scale) for b in term.offsets]
+    columns, number = list(zip(*slopes, strict=True)), len(slopes)
+    if term.kind == "spread":
+        apart = [sum(abs(a - b) for i, a in enumerate(c) for b in c[:i]) for c in columns]
+        lengths = [
+            Fraction(x) + abs(Fraction(term.parameter)) * sum(map(abs, c)) for x, c in zip(apart, columns, strict=True)
+        ]
+    elif term.kind == "geometric_mean":
+        floor, part = Fraction(term.parameter), _decimal(Fraction(number - 1, number))
+        power = _DIGITS.multiply(_decimal((1 + floor) / floor).ln(_DIGITS), part)
+        most = Fraction(power.exp(_DIGITS)) / number * (1 + Fraction(1, 10**20))
+        lengths = [most * sum(map(abs, c)) for c in columns]
+    else:
+        factor = number if term.kind == "harmonic_mean" else 1
+        lengths = [Fraction(factor * max(map(abs, c))) for c in columns]
+    steps = tuple(abs(Fraction(term.weight)) * x / Fraction(2) ** scale for x in lengths)
+    return _Worked(scale, slopes, offsets, steps)
 
 
 def _decimal(x: Fraction) -> Decimal:
@@ -211,6 +233,7 @@ class Composite(Score):
             if not is_plain_tuple(score.terms, Term) or not score.terms:
                 raise MechanismError("choose: a composite score is made of terms.")
             for term in score.terms:
+                check_unwritten(term)
                 term.check(score.query.cells(schema))
             if not score.reach(schema, Neighbours.ADD_REMOVE) > LEAST:
                 raise MechanismError("choose: no record moves this score, or hardly.")
@@ -222,6 +245,11 @@ class Composite(Score):
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
         """The reach."""
         return float(self.reach(schema, neighbours))
+
+    @classmethod
+    def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
+        """That of all terms there are: candidates share them."""
+        return max(score.moved(schema, neighbours) for score in {id(score.terms): score for score in scores}.values())
 
     @property
     def candidate(self) -> Any:
@@ -246,7 +274,6 @@ class Composite(Score):
         return units, _UNITS + _SLACK
 
 
-@lru_cache(maxsize=256)
 def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
     """One step's, for rows of weight 1: that of the worst coordinate, twice if a record leaves one and enters another.
 

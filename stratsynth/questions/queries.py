@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import check_positive, fixed, is_plain_tuple
+from stratsynth.questions.base import check_positive, check_unwritten, fixed, is_plain_tuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -322,6 +322,7 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the known queries, by its exact class: another could restate its own sensitivity."""
     if type(query) not in _known():
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
+    check_unwritten(query)
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))
     if size > MOST_COORDINATES:

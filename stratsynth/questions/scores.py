@@ -11,9 +11,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,9 @@ _LARGEST = 2.0**42
 """What a reference table may add up to: sums stay exact in 64 bits."""
 
 
+_SOUND: WeakKeyDictionary[Distance, tuple[Any, ...]] = WeakKeyDictionary()
+"""What was found sound, with the parts that it had: by the object, and not in it, where its owner could write."""
+_DIGESTS: WeakKeyDictionary[Distance, str] = WeakKeyDictionary()
 _Away = tuple[Clique, NDArray[np.float64], str, int]
 """A clique, what its counts were compared with, by which norm, and their distance."""
 
@@ -117,13 +120,11 @@ class Distance(Score, Digested):
         """Keep a copy of the reference that nobody can change."""
         object.__setattr__(self, "reference", fixed(self.reference))
 
-    @cached_property
-    def _digest(self) -> str:
-        return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
-
     def digested(self) -> str:
         """Computed once: a candidate is asked about again and again."""
-        return self._digest
+        if self not in _DIGESTS:
+            _DIGESTS[self] = digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
+        return _DIGESTS[self]
 
     @property
     def candidate(self) -> Any:
@@ -145,8 +146,7 @@ class Distance(Score, Digested):
         if not self.unchanged(schema):
             self._check(schema)
             array = self.reference
-            sound = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
-            object.__setattr__(self, "_sound", sound)
+            _SOUND[self] = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
@@ -162,7 +162,7 @@ class Distance(Score, Digested):
 
     def unchanged(self, schema: Schema) -> bool:
         """Whether this was found sound as it is: of an array that nobody can write to, form and type can change."""
-        sound = vars(self).get("_sound")
+        sound = _SOUND.get(self)
         if sound is None or sound[0] is not schema or sound[1] is not self.clique:
             return False
         array = self.reference

@@ -25,8 +25,8 @@ class Given:
     mechanism: Mechanism[Any]
     public: Public
     allot: Allotment
-    share: float
-    """Its share of all records, which no program sees: answers of a rehearsal are made up by it."""
+    made_up: float
+    """What no program sees: the size, or where none is declared the share, by which a rehearsal makes up answers."""
 
     def steps(self, rng: Generator) -> Program[Any]:
         """Its program."""
@@ -38,8 +38,16 @@ class Given:
 
     @property
     def known(self) -> Hashable:
-        """All that its rehearsal depends on, made-up answers included: they follow the public size, or the share."""
-        return id(self.mechanism), self.public, self.allot, self.share if self.public.size is None else None
+        """All that its rehearsal depends on, made-up answers included."""
+        return id(self.mechanism), self.public, self.allot, self.made_up
+
+
+def made_up(size: int | None, share: float) -> float:
+    """By what answers are made up in a stratum with this share in the layout, of a table of the declared size.
+
+    With private weights it is not the size that the program is told, which follows from a noisy answer.
+    """
+    return share if size is None else round(size * share)
 
 
 def alike(given: Mapping[Stratum, Given]) -> dict[Stratum, list[Stratum]]:

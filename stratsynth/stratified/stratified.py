@@ -23,7 +23,7 @@ from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified.given import Given, alike
+from stratsynth.stratified.given import Given, alike, made_up
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
@@ -248,7 +248,7 @@ class Stratified(Groupwise[Any]):
 
     def _given(self, public: Public, allot: Allotment) -> Program[tuple[Mapping[Stratum, Given], Resolved]]:
         """What each stratum's program is told, and the strata's weights."""
-        layout = self.strata(public, allot.promise)
+        layout, size = self.strata(public, allot.promise), public.size
         weights, asked = layout.resolved, allot.amount * self.weights.asked
         if asked:  # before the split, so that everybody pays; what was decided above does not depend on it
             (table,) = yield from counts([tuple(self.by)], rho=asked)
@@ -257,7 +257,8 @@ class Stratified(Groupwise[Any]):
         allots = self._allots(public, allot, layout, asked)
         inner = self._inner(layout)
         return {
-            s: Given(inner(s), self._public(public, s, weights), allots[s], weights.shares[s]) for s in layout.strata
+            s: Given(inner(s), self._public(public, s, weights), allots[s], made_up(size, layout.shares[s]))
+            for s in layout.strata
         }, weights
 
     def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:

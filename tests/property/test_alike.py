@@ -76,6 +76,21 @@ def test_the_plan_is_that_of_rehearsing_every_stratum(name, parts, small, size):
         assert planned() == shared
 
 
+@pytest.mark.parametrize("name", ["independent", "coinpress"])
+@pytest.mark.parametrize("size", [200, None])
+def test_private_weights_tell_strata_one_size_whose_answers_are_made_up_by_others(name, size):
+    """The noisy count of several strata is 0; their answers are made up by the prior's shares."""
+    weights = ss.Weights.private(share=0.1, prior=_weights(BY, [*range(1, 17)]))
+
+    def planned():
+        return plan(MADE[name](BY, weights, Groups()), SCHEMA, ss.Budget(0.5, 1e-9), declared_size=size)
+
+    shared = planned()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stratified, "alike", _each)
+        assert planned() == shared
+
+
 def test_one_of_a_kind_runs_and_all_are_charged():
     parts = [1, 2] * 8  # eight areas of one size, of which the second sex has twice as many people
     prepared = prepare(MADE["mst"](BY, _weights(BY, parts), Groups()), SCHEMA, ss.Budget(1, 1e-9), 9_000)
@@ -116,13 +131,30 @@ def test_no_fit_runs_one_program_for_several_strata():
         run(program(), SCHEMA, pytest.fail)
 
 
-@pytest.mark.parametrize("alike", [{}, {"1": "2"}, {"1": "11"}, {"1": "12", "2": "2"}])
-def test_strata_that_are_alike_have_one_program(alike):
+@pytest.mark.parametrize(
+    ("programs", "alike"),
+    [
+        ("1", {}), ("1", {"1": "2"}), ("1", {"1": "11"}), ("1", {"1": "12", "2": "2"}), ("12", {"1": "1"}),
+        ("12", {"1": "12"}), ("12", {"1": "2", "2": "1"}), ("12", {"2": "2", "1": "1"}),
+    ],
+)  # fmt: skip
+def test_strata_that_are_alike_have_one_program(programs, alike):
     strata = {sex: Stratum.of({"SEX": sex}) for sex in "12"}
     kinds = {strata[sex]: [strata[other] for other in others] for sex, others in alike.items()}
+    refused(program({strata[sex]: iter(()) for sex in programs}, kinds))
 
-    def program():
-        yield from split({strata["1"]: iter(())}, alike=kinds)
 
+@pytest.mark.parametrize("kind", [tuple, dict.fromkeys, type("Turning", (list,), {})])
+def test_what_is_alike_are_plain_lists(kind):
+    stratum = Stratum.of({"SEX": "1"})
+    refused(program({stratum: iter(())}, {stratum: kind([stratum])}))
+    refused(program({stratum: iter(())}, {stratum: [stratum, "2"]}))
+
+
+def program(programs, alike):
+    yield from split(programs, alike=alike)
+
+
+def refused(steps):
     with pytest.raises(MechanismError):
-        run(program(), SCHEMA, pytest.fail, alike={})
+        run(steps, SCHEMA, pytest.fail, alike={})

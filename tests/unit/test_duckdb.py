@@ -3,6 +3,8 @@
 import dataclasses
 import json
 import os
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -440,6 +442,70 @@ def test_a_table_is_that_of_its_schema_whatever_database_and_schemas_are_called(
             assert source.read(("SEX",)).num_rows == rows
             assert source.parts_to_read() == 1
             fingerprint(source, KEY)
+
+
+# Several connections of one program
+
+
+def test_a_database_is_read_while_it_is_read(tmp_path):
+    path = written(tmp_path)
+    people, others = open_source(path, "people"), open_source(path, "others")
+    alone = people.types(), fingerprint(people, KEY)
+    with people.connected():
+        assert (people.types(), fingerprint(people, KEY)) == alone
+        assert others.read(("SEX",)).num_rows == 1
+    begun = people.batches(people.columns())
+    first = next(begun).num_rows
+    assert others.read(("SEX",)).num_rows == 1  # as where an exception is kept, with the reading that it ended
+    ss.fit(Independent(), opened(path), BUDGET)
+    assert first + sum(batch.num_rows for batch in begun) == SIZE
+
+
+def test_threads_read_a_database_together(tmp_path):
+    path = written(tmp_path)
+    alone, start = mark(path), threading.Barrier(4)
+
+    def read(table):
+        start.wait()
+        return {(mark(path, table), open_source(path, table).read(("SEX",)).num_rows) for _ in range(5)}
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(read, ["people", "others"] * 2))
+    assert found[0] == found[2] == {(alone, SIZE)}
+    assert found[1] == found[3] == {(mark(path, "others"), 1)}
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_every_connection_is_locked_and_of_one_time_zone(order, tmp_path):
+    source = open_source(written(tmp_path), "people")
+    with source.connected() as (one, _), source.connected() as (other, _):
+        connection = (one, other)[order]
+        assert connection.execute("SELECT current_setting('TimeZone')").fetchall() == [("UTC",)]
+        for statement in ("SET TimeZone = 'Asia/Tokyo'", "SET GLOBAL TimeZone = 'Asia/Tokyo'", "RESET TimeZone",
+                          "SET lock_configuration = false", "SET threads = 1", "SET memory_limit = '9GB'"):  # fmt: skip
+            with pytest.raises(duckdb.Error, match="locked"):
+                connection.execute(statement)
+
+
+def test_a_database_that_keeps_no_settings_is_refused(tmp_path, monkeypatch):
+    source = open_source(written(tmp_path), "people")
+    for last in (("SET GLOBAL TimeZone = 'UTC'",), ("SET GLOBAL TimeZone = 'Asia/Tokyo'", duckdb_source._LAST[1])):
+        monkeypatch.setattr(duckdb_source, "_LAST", last)
+        with pytest.raises(Unsupported, match="does not keep its settings"):
+            source.types()
+
+
+def test_what_took_the_place_of_a_database_is_not_read_from_the_old_one(tmp_path):
+    """DuckDB gives a second connection of one path what the first one opened."""
+    path = written(tmp_path)
+    begun = open_source(path, "people").batches(("SEX",))
+    next(begun)
+    (tmp_path / "new").mkdir()
+    written(tmp_path / "new", small.people().astype(str)[:7]).rename(path)
+    with pytest.raises(UsageError, match="open nowhere else, not in this program either"):
+        open_source(path, "people")
+    begun.close()
+    assert open_source(path, "people").read(("SEX",)).num_rows == 7
 
 
 # Refusals

@@ -1,5 +1,7 @@
 """A prior's rows in the columns and levels of a schema, and what has no place there."""
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -126,6 +128,18 @@ def test_a_borrowed_row_counts_more_for_each_level_that_it_shares():
     for few in (0, 1):
         of_few, of_all = (set(inside.weights[inside.lent & (shared == n)].round(9).tolist()) for n in (few, 0))
         assert of_few == {round(KIN**few * w, 9) for w in of_all}
+
+
+@pytest.mark.parametrize("each", [0.0, 5e-324, 1.0, 1e308])
+def test_what_is_borrowed_weighs_the_same_however_little_or_much_each_row_stands_for(each):
+    rows = last_year(1_000).rows(SCHEMA)
+    rows = dataclasses.replace(rows, weights=np.full(rows.n, each))
+    stratum = Stratum.of({"B": "2", "G": "1"})
+    inside = rows.within(stratum, within(SCHEMA, (stratum,)))
+    assert inside.weights[inside.lent].sum() == pytest.approx(LENT)
+    assert inside.weights[inside.lent].max() == pytest.approx(KIN * inside.weights[inside.lent].min())
+    assert (inside.weights[~inside.lent] == each).all()
+    assert (rows.weights == each).all()
 
 
 def test_a_group_that_the_prior_does_not_know_borrows_everything():
