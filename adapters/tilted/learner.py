@@ -38,6 +38,8 @@ no table, and how much more where it is wrong about all. On two years of the sur
 year before, and brought most where it was another region's."""
 EVERYBODY = 4_000
 """How many rows of everybody stand beside a stratum's own."""
+MOST_OF_EVERYBODY = 0.95
+"""What these weigh at most before any table is known: a stratum's own rows may have levels that theirs have not."""
 WRONG = 0.5
 """Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
 ROUND_STEPS, LAST_STEPS = 30, 200
@@ -130,7 +132,7 @@ class TiltedLearner(Learner[TiltedRows]):
     @property
     def model(self) -> TiltedRows:
         """The rows with the weights that were fitted last."""
-        return TiltedRows(self.schema, self._fitted, self.weights, self.total, self._off())
+        return TiltedRows(self.schema, self._fitted, self.weights, self.total, self._off(), self.borrowed)
 
     def _off(self) -> dict[str, float]:
         """How far the prior was off in each column, by what is known now."""
@@ -212,7 +214,7 @@ class TiltedLearner(Learner[TiltedRows]):
         mine = self.weights[: self.base.size]
         ratio = np.divide(mine, self.base, out=np.zeros_like(self.base), where=self.base > 0)
         moved = rows.weights * ratio[rows.parent]
-        share = max(LEAST_LENT, self.wrong, self.borrowed)
+        share = min(MOST_OF_EVERYBODY, max(LEAST_LENT, self.wrong, self.borrowed))
         learner = TiltedLearner.of(public, size=public.size, share=share, worth=self._worth())
         if moved.sum() > 0:
             learner.base = moved / moved.sum()

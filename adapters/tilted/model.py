@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class TiltedRows(TableModel):
-    """A distribution on the rows of a prior."""
+    """A distribution on the rows of a prior, and on rows that the mechanism's own model has drawn."""
 
     kind: ClassVar[str] = "tilted_rows"
     of_prior: ClassVar[bool] = True
@@ -40,6 +40,8 @@ class TiltedRows(TableModel):
     """The number of records that the noisy tables spoke of."""
     off: Mapping[str, float] | None = None
     """For each column, how far the prior was off: the total variation distance of its shares from the model's."""
+    made: float = 0.0
+    """What the rows weigh together that are none of the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
@@ -99,11 +101,11 @@ class TiltedRows(TableModel):
         """A chapter of the report: how far the prior was off."""
         from stratsynth.adapters.tilted.page import prior_section
 
-        return () if self.off is None else (prior_section(self.off),)
+        return () if self.off is None else (prior_section(self.off, self.made),)
 
     def state(self) -> State:
         """The rows, an array a column, and their weights."""
-        facts = {"total": self.total, "off": None if self.off is None else dict(self.off)}
+        facts = {"total": self.total, "off": None if self.off is None else dict(self.off), "made": self.made}
         return State(facts, {"weights": self.weights, **{f"column {n}": self.codes[n] for n in self.schema.names}})
 
     @classmethod
@@ -118,10 +120,12 @@ class TiltedRows(TableModel):
             if code.dtype.kind != "u" or code.shape != weights.shape or int(code.max(initial=0)) >= schema.size(name):
                 raise ReleaseError(f"model: the stored levels of {name} are damaged.")
         total, off = float(state.facts["total"]), state.facts["off"]
-        figures = [total, *(map(float, off.values()) if off is not None else ())]
+        made = float(state.facts["made"])
+        figures = [total, made, *(map(float, off.values()) if off is not None else ())]
         if not all(0 <= figure < math.inf for figure in figures):
             raise ReleaseError("model: the stored figures are damaged.")
-        return cls(schema, codes, weights, total, off if off is None else {str(k): float(v) for k, v in off.items()})
+        off = off if off is None else {str(k): float(v) for k, v in off.items()}
+        return cls(schema, codes, weights, total, off, made)
 
 
 def marginals(

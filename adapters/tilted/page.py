@@ -13,9 +13,14 @@ NOTE = (
     "become the release's. Where noise is large the release stays near the prior, so that a small figure may also mean "
     "that nothing was learned."
 )
+MADE = (
+    "Of the release's rows, {} are none of the prior's: the mechanism's own model, fitted to the same paid answers, "
+    "made them up. All others are rows of the prior, given out as often as their new weights say."
+)
 
 
-def prior_section(off: Mapping[str, float]) -> Section:
-    """The columns, the one in which the prior was farthest off first."""
+def prior_section(off: Mapping[str, float], made: float) -> Section:
+    """The columns, the one in which the prior was farthest off first; `made` is the weight of rows that are not its."""
     ordered = sorted(off.items(), key=lambda item: -item[1])
-    return Section("prior", "How far the prior was off", [NOTE], [(name, percent(value)) for name, value in ordered])
+    rows = [(name, percent(value)) for name, value in ordered]
+    return Section("prior", "How far the prior was off", [NOTE, MADE.format(percent(made))], rows)

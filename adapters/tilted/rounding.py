@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 DRAWS = 10
 """The number of draws among which one is chosen."""
-SWAPS = 400
-"""The most exchanges of rows."""
+SWAPS, LOOKS = 400, 600_000_000
+"""The most exchanges of rows, and the most cells that are looked at for them: each goes through all rows' pairs."""
 FEWEST, MOST = 10, 2_000
 """From how many rows to how many there is a choice: one of a few rows would be the commonest each time, and many rows
 are near the weights by themselves."""
@@ -103,7 +103,7 @@ class _Pairs:
         """These rows, some of them exchanged for others: each time the one that is worst for the one that is best."""
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
-        for _ in range(SWAPS):
+        for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):
             # what one more, or one fewer, in a cell adds to the distance
             more, fewer = np.clip(1 + 2 * off, -1, 1), np.clip(1 - 2 * off, -1, 1)
             taken = np.flatnonzero(number)

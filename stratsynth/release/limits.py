@@ -79,7 +79,8 @@ def disclosed(certificate: Mapping[str, Any]) -> dict[str, str]:
     if isinstance(prior, dict) and "rows" in prior:
         found["Rows of the prior"] = (
             f"{prior.get('citation')}. They were taken for public, and rows of the release may be rows of it as they "
-            "are: the guarantee is about the data that were fitted, not about whoever is in the prior."
+            "are, beside rows that the mechanism has made up: the guarantee is about the data that were fitted, not "
+            "about whoever is in the prior."
         )
         if prior.get("origin") == "release":
             found["Rows of the prior"] += (
