@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -53,7 +53,7 @@ class Graphical(TableModel):
 
     @cached_property
     def _forest(self) -> Forest:
-        return laid_out([self.tree])
+        return _laid_out(self.tree)
 
     @cached_property
     def _calibrated(self) -> tuple[list[Floats], float]:
@@ -154,6 +154,12 @@ class Graphical(TableModel):
         if not all(0 <= number < math.inf for number in numbers):
             raise ReleaseError("model: the stored figures are damaged.")
         return cls(schema, tree, potentials, *numbers)
+
+
+@lru_cache(maxsize=2)
+def _laid_out(tree: JunctionTree) -> Forest:
+    """One for all strata of the same structure: its index arrays are as large as the potentials."""
+    return laid_out([tree])
 
 
 def _check(schema: Schema, tree: JunctionTree, potentials: tuple[Floats, ...]) -> None:

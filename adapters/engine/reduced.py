@@ -20,14 +20,18 @@ from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.structure import junction_tree
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stratsynth.adapters.engine.forest import Floats
     from stratsynth.adapters.engine.solve import Problem, Solution
+    from stratsynth.adapters.engine.structure import Clique
 
 MOST = 2**12
 """The most cells of all tables' columns together."""
 LESS = 4
 """How many times fewer cells than the base must that be, for it to pay."""
 STEPS = 4
-"""Fits of no more steps than this are not worth it: putting the terms into the whole model is a step too."""
+"""Fits of no more steps than this are not worth it."""
 
 
 def reduced(problem: Problem) -> Problem | None:
@@ -45,9 +49,32 @@ def reduced(problem: Problem) -> Problem | None:
     return replace(problem, sizes=sizes, base=replace(base, tree=tree, potentials=(logs,), terms=()))
 
 
-def whole(problem: Problem, solved: Solution) -> Problem:
-    """The problem as it was, to begin where its reduction ended: what is left is to put the terms into the base."""
-    return replace(problem, start=solved, iterations=1)
+def extended(problem: Problem, solved: Solution) -> Solution:
+    """The solution of the whole problem, from that of its reduction: the base with the same terms.
+
+    Tables of the base that no term belongs to are the base's own, not copies: thousands of strata share them.
+    """
+    base, tree = problem.base, problem.tree()
+    assert base is not None  # noqa: S101 - or it would not have been reduced
+    held: list[list[tuple[Clique, Floats]]] = [[] for _ in tree.cliques]
+    terms = [(clique, term.reshape(tree.shape(clique))) for clique, term in solved.terms]
+    for clique, table in (*zip(base.tree.cliques, base.potentials, strict=True), *terms):
+        held[tree.home(clique)].append((clique, table))
+    potentials = tuple(
+        tables[0][1] if [names for names, _ in tables] == [clique] else _summed(clique, tree.shape(clique), tables)
+        for clique, tables in zip(tree.cliques, held, strict=True)
+    )
+    return replace(solved, tree=tree, potentials=potentials)
+
+
+def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Clique, Floats]]) -> Floats:
+    """Tables of some of a clique's columns, added up over its cells. What one rules out stays out."""
+    summed = np.zeros(shape)
+    for names, table in tables:
+        axes = [names.index(column) for column in clique if column in names]
+        view = [size if column in names else 1 for column, size in zip(clique, shape, strict=True)]
+        summed += np.transpose(table, axes).reshape(view)
+    return np.where(summed < NEVER / 2, NEVER, summed)
 
 
 @lru_cache(maxsize=2)

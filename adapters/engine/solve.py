@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import Floats, Forest, Indices
 from stratsynth.adapters.engine.goal import Goal
-from stratsynth.adapters.engine.reduced import reduced, whole
+from stratsynth.adapters.engine.reduced import extended, reduced
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
 
 from stratsynth.questions import NoisyTable, Solver
@@ -31,6 +31,8 @@ PAYS = 0.7
 """When unfinished models hold less than this share of all cells, the finished ones are taken out."""
 MOST_CELLS = 2**24
 """The largest model, in numbers: 128 MB a copy."""
+TOGETHER = 2**20
+"""The most numbers of small models that are solved at once: a fit holds some twenty copies of them."""
 FARTHEST = 50.0
 """The most that a step moves a log potential. Where the best fit is a corner, steps would grow without bound."""
 MOST_MOMENTUM = 300
@@ -119,14 +121,15 @@ def _hasty(problem: Problem) -> Problem:
 
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
-    """Solve all problems; those that move a base, on the columns that they measure first."""
+    """Solve all problems; those that move a base, on the columns that they measure."""
     fewer = {i: less for i, problem in enumerate(problems) if (less := reduced(problem)) is not None}
-    solved = dict(zip(fewer, _solved(list(fewer.values())), strict=True))
-    found = _solved([whole(problem, solved[i]) if i in solved else problem for i, problem in enumerate(problems)])
-    return [
-        replace(solution, iterations=solution.iterations + solved[i].iterations) if i in solved else solution
-        for i, solution in enumerate(found)
-    ]
+    for i in fewer:
+        check_size(problems[i].tree(), MOST_CELLS)
+    some = _solved(list(fewer.values()))
+    found = {i: extended(problems[i], solution) for i, solution in zip(fewer, some, strict=True)}
+    others = [i for i in range(len(problems)) if i not in fewer]
+    found.update(zip(others, _solved([problems[i] for i in others]), strict=True))
+    return [found[i] for i in range(len(problems))]
 
 
 def _solved(problems: Sequence[Problem]) -> list[Solution]:
@@ -156,7 +159,7 @@ def _batches(numbers: Sequence[int], trees: Sequence[JunctionTree]) -> Iterator[
     """Numbers of models that are solved together."""
     some, cells = list[int](), 0
     for i in numbers:
-        if some and cells + trees[i].cells > MOST_CELLS:
+        if some and cells + trees[i].cells > TOGETHER:
             yield some
             some, cells = [], 0
         some.append(i)

@@ -82,16 +82,16 @@ def taken_in(
 
     That is `model_cells` of each of them with those held; cliques whose missing edges are the same share it.
     """
-    growing = _growing(sizes, frozenset(held), most)
+    growing = _growing(sizes, tuple(_around(sizes, held)), most)
     return [growing.takes(clique) for clique in cliques]
 
 
 class _Growing:
     """A model that holds some cliques, and what was found of those it could take in."""
 
-    def __init__(self, sizes: tuple[tuple[str, int], ...], held: Iterable[Clique], most: int) -> None:
+    def __init__(self, sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> None:
         self._number = {column: i for i, (column, _) in enumerate(sizes)}
-        self._around, self._products = _around(sizes, held), _Products([size for _, size in sizes])
+        self._around, self._products = around, _Products([size for _, size in sizes])
         self._costs = [_cost(self._products, self._around, i) for i in range(len(sizes))]
         self._most = most
         self._known: dict[int, bool] = {}
@@ -124,9 +124,9 @@ class _Growing:
 
 
 @lru_cache(maxsize=64)
-def _growing(sizes: tuple[tuple[str, int], ...], held: frozenset[Clique], most: int) -> _Growing:
-    """Strata begin alike, and ask the same of the same model."""
-    return _Growing(sizes, held, most)
+def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> _Growing:
+    """Strata begin alike, and ask the same of the same graph, whichever tables within its cliques they measured."""
+    return _Growing(sizes, around, most)
 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:

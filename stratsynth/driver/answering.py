@@ -92,6 +92,9 @@ class Reader:
         for path, cliques in by_path.items():
             kept = self._kept.get(path, {})
             found[path] = {clique: kept[clique] for clique in cliques if clique in kept}
+            if any(cliques.values()) and len(kept) > 2 * len(cliques):  # most are out of the choice
+                self._kept[path] = found[path].copy()
+                self._kept_cells -= sum(table.size for clique, table in kept.items() if clique not in cliques)
         missing = [(path, [c for c in cliques if c not in found[path]]) for path, cliques in by_path.items()]
         for (path, lacking), exact in zip(missing, self._rows.counts(missing), strict=True):
             tables, again, kept = found[path], by_path[path], self._kept.setdefault(path, {})

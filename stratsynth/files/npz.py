@@ -15,10 +15,14 @@ from stratsynth.files.untrusted import parse_json
 from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 MAX_BYTES = 2**31
 """What would unpack to more than this is refused, whatever its header claims."""
+MAX_NAMED = 2**35
+"""The same for what the names say, which may name one array many times: each of them is looked at."""
 _FACTS = "facts.json"
 
 
@@ -31,12 +35,20 @@ class State:
 
 
 def write(path: Path, state: State, mode: int = 0o666) -> None:
-    """Write a state, whole or not at all; `mode` is the file's permissions before the umask."""
+    """Write a state, whole or not at all; `mode` is the file's permissions before the umask.
+
+    An array that has several names is written once.
+    """
     import numpy as np
 
     # arrays are numbered, and their names, which may be any text, kept in the facts
-    document = json.dumps({"facts": state.facts, "names": list(state.arrays)}, allow_nan=False).encode()
-    members = {str(i): array for i, array in enumerate(state.arrays.values())}
+    several = {id(array): array for array in state.arrays.values()}
+    number = {one: i for i, one in enumerate(several)}
+    contents = {"facts": state.facts, "names": list(state.arrays)}
+    if len(several) < len(state.arrays):
+        contents["members"] = [number[id(array)] for array in state.arrays.values()]
+    document = json.dumps(contents, allow_nan=False).encode()
+    members = {str(i): array for i, array in enumerate(several.values())}
     members[_FACTS] = np.frombuffer(document, dtype=np.uint8)
     with new_file(path, mode) as handle:  # the stub takes the numbers for options
         np.savez_compressed(handle, allow_pickle=False, **cast("dict[str, Any]", members))
@@ -44,6 +56,8 @@ def write(path: Path, state: State, mode: int = 0o666) -> None:
 
 def read(path: Path, *, outside: bool = False) -> State:
     """Read a state back; anything but a sound file is a ReleaseError.
+
+    What several names have in common is one array, which nobody can write to.
 
     Args:
         path: Where it is.
@@ -54,14 +68,14 @@ def read(path: Path, *, outside: bool = False) -> State:
     try:
         with open_regular(path, error=ReleaseError) as file:
             with zipfile.ZipFile(file) as archive:
-                _refuse_large(path, sum(info.file_size for info in archive.infolist()))
+                _refuse_large(path, sum(info.file_size for info in archive.infolist()), MAX_BYTES)
                 for info in archive.infolist():
                     _refuse_claims(archive, info)
             file.seek(0)
             with np.load(file, allow_pickle=False) as members:
                 content = members[_FACTS].astype(np.uint8).tobytes()
                 document = parse_json(content) if outside else json.loads(content)
-                arrays = {name: members[str(i)] for i, name in enumerate(document["names"])}
+                arrays = _named(path, members, document["names"], document.get("members"))
                 facts = document["facts"]
     except FileNotFoundError:
         raise ReleaseError(f"{path} is missing.") from None
@@ -72,9 +86,22 @@ def read(path: Path, *, outside: bool = False) -> State:
     return State(facts, arrays)
 
 
-def _refuse_large(path: Path, size: int) -> None:
-    if size > MAX_BYTES:
-        raise ReleaseError(f"{path.name} would unpack to more than {MAX_BYTES:,} bytes.")
+def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
+    """The arrays by name; `numbers` says which each of them is, where some have several names."""
+    if numbers is None:
+        return {name: members[str(i)] for i, name in enumerate(names)}
+    if type(numbers) is not list or any(type(number) is not int for number in numbers):
+        raise ValueError("numbers of arrays that are none")
+    several = {number: members[str(number)] for number in dict.fromkeys(numbers)}
+    _refuse_large(path, sum(several[number].nbytes for number in numbers), MAX_NAMED)
+    for array in several.values():
+        array.flags.writeable = False
+    return {name: several[number] for name, number in zip(names, numbers, strict=True)}
+
+
+def _refuse_large(path: Path, size: int, most: int) -> None:
+    if size > most:
+        raise ReleaseError(f"{path.name} would unpack to more than {most:,} bytes.")
 
 
 def _refuse_claims(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> None:

@@ -32,6 +32,8 @@ from stratsynth.noise.exponential import exp_bounds
 
 _FIRST = 192
 _STEP = 64
+_DIGITS = 6
+"""Binary digits of a gap whose factors are multiplied once for all gaps."""
 
 
 def exponential_choice(scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM) -> int:
@@ -60,12 +62,12 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
     """Return the partial sums of exp(-rate * gap) in units of 2^-bits, each off by at most the second value.
 
     exp(-rate gap) is the product of exp(-rate 2^k) over the binary digits k of the gap. Each factor is within
-    2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit.
+    2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit, in whichever order.
     """
     p, q = rate.as_integer_ratio()
     digits = max(gaps).bit_length()
     # A factor that is zero to this precision makes the product zero, within the same error.
-    powers = [_power(p << k, q, bits) for k in range(digits)]
+    powers = [_powers(p << k, q, bits) for k in range(0, digits, _DIGITS)]
     known: dict[int, int] = {}
     for gap in gaps:
         if gap not in known:
@@ -73,18 +75,28 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
     return list(accumulate(known[gap] for gap in gaps)), 4 * max(1, digits) * len(gaps)
 
 
-@lru_cache(maxsize=1024)
-def _power(p: int, q: int, bits: int) -> int:
-    """exp(-p/q) in units of 2^-bits: of public numbers alone, and the same whenever a price is paid again."""
-    return exp_bounds(p, q, bits)[0]
+@lru_cache(maxsize=256)
+def _powers(p: int, q: int, bits: int) -> tuple[int, ...]:
+    """exp(-d p/q) for every d of so many digits, in units of 2^-bits, as the product over the binary digits of d.
+
+    Of public numbers alone, and the same whenever a price is paid again.
+    """
+    found = [1 << bits]
+    for k in range(_DIGITS):
+        factor = exp_bounds(p << k, q, bits)[0]
+        found += [(product * factor) >> bits for product in found]
+    return tuple(found)
 
 
-def _product(gap: int, powers: Sequence[int], bits: int) -> int:
+def _product(gap: int, powers: Sequence[Sequence[int]], bits: int) -> int:
+    """The product over all digits of a gap, the largest first: it is the first to make it zero."""
     product = 1 << bits
-    while gap and product:
-        k = gap.bit_length() - 1
-        product = (product * powers[k]) >> bits
-        gap ^= 1 << k
+    for k in range(len(powers) - 1, -1, -1):
+        digits = gap >> (k * _DIGITS) & ((1 << _DIGITS) - 1)
+        if digits:
+            product = (product * powers[k][digits]) >> bits
+            if not product:
+                break
     return product
 
 

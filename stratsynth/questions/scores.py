@@ -163,12 +163,12 @@ class Distance(Score, Digested):
     def unchanged(self, schema: Schema) -> bool:
         """Whether this was found sound as it is: of an array that nobody can write to, form and type can change."""
         sound = _SOUND.get(self)
-        if sound is None or sound[0] is not schema or sound[1] is not self.clique:
+        if sound is None:
             return False
-        array = self.reference
+        whole, clique, array, shape, kind, weight, offset, norm = sound
         return (
-            sound[2] is array and sound[3] == array.shape and sound[4] is array.dtype and sound[5] is self.weight
-            and sound[6] is self.offset and sound[7] is self.norm
+            schema is whole and self.clique is clique and self.reference is array and array.shape == shape
+            and array.dtype is kind and self.weight is weight and self.offset is offset and self.norm is norm
         )  # fmt: skip
 
     def _check(self, schema: Schema) -> None:
@@ -216,14 +216,18 @@ class Distance(Score, Digested):
         heaviest = max(score.weight for score in scores)
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}
         known: dict[Self, _Away] = memory.get(Distance, {})
-        if not all(score in known and score.found_as(known[score]) for score in scores):
+        away = [seen[3] for score in scores if (seen := known.get(score)) is not None and score.found_as(seen)]
+        if len(away) < len(scores):
             known = memory[Distance] = {
                 score: (score.clique, score.reference, score.norm, score.away(table))
                 for score, table in zip(scores, exact.tables, strict=True)
             }
+            away = [known[score][3] for score in scores]
         if len(known) > 2 * len(scores):  # those that are out of the choice, with their references
-            known = memory[Distance] = {score: known[score] for score in scores}
-        units = [weights[s.weight] * (known[s][3] - round(s.offset * REFERENCE_UNIT)) for s in scores]
+            memory[Distance] = {score: known[score] for score in scores}
+        units = [
+            weights[s.weight] * (far - round(s.offset * REFERENCE_UNIT)) for s, far in zip(scores, away, strict=True)
+        ]
         # the heaviest of each norm moves farthest
         reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _heaviest(scores).values())
         return units, max(1, reach * REFERENCE_UNIT)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from stratsynth.adapters.engine import Problem, solve
-from stratsynth.adapters.engine.reduced import _marginals, reduced, whole
+from stratsynth.adapters.engine.reduced import _marginals, extended, reduced
 from stratsynth.adapters.engine.solve import Measured, _solved
 
 SIZES = tuple((column, 4) for column in "ABCDEFGH")
@@ -67,10 +67,35 @@ def test_what_does_not_pay_is_left_as_it_is(base):
     assert reduced(Problem((*SIZES, ("I", 2)), (pair,), 300.0, base=base)) is None  # a column that the base lacks
 
 
-def test_the_whole_problem_begins_where_the_reduced_one_ended(base):
+def test_the_solution_is_of_the_whole_problem(base):
     problem = Problem(SIZES, (table("AF", 300, 5.0),), 300.0, base=base, prior=20.0)
     (solved,) = _solved([reduced(problem)])
     assert solved.tree.sizes == (("A", 4), ("F", 4))
-    left = whole(problem, solved)
-    assert left.sizes == SIZES
-    assert left.start is solved
+    found = extended(problem, solved)
+    assert found.tree == problem.tree()
+    assert (found.terms, found.objective, found.total) == (solved.terms, solved.objective, solved.total)
+    assert found.iterations == solved.iterations > 0
+
+
+@pytest.mark.parametrize(
+    ("measured", "moved"), [(["B"], 1), (["FE"], 1), (["B", "G"], 2), (["AF"], None)], ids=str
+)  # fmt: skip
+def test_tables_that_no_term_belongs_to_are_the_bases_own(base, measured, moved):
+    """One object, which a model's file holds once for all strata; a stratum that joins two of them has one more."""
+    tables = tuple(table(columns, 300, 5.0) for columns in measured)
+    (found,) = solve([Problem(SIZES, tables, 300.0, base=base, prior=20.0)])
+    kept = {id(one) for one in base.potentials}
+    own = [one for one in found.potentials if id(one) not in kept]
+    if moved is None:
+        assert found.tree != base.tree
+        assert len(own) < len(found.potentials)
+    else:
+        assert found.tree == base.tree
+        assert len(own) == moved
+
+
+def test_terms_do_not_write_into_the_base(base):
+    before = [one.copy() for one in base.potentials]
+    solve([Problem(SIZES, (table("AB", 300, 5.0), table("AF", 300, 5.0)), 300.0, base=base, prior=20.0)])
+    for here, there in zip(before, base.potentials, strict=True):
+        np.testing.assert_array_equal(here, there)

@@ -140,6 +140,19 @@ def test_a_choice_counts_the_true_borders_at_or_below_its_uniform_number():
                 assert exponential_choice(scores, epsilon, entropy) == sum(b <= at for b in borders)
 
 
+@pytest.mark.parametrize("rate", [Fraction(1, 7), Fraction(3, 10**6), Fraction(1, 10**14), Fraction(2)], ids=str)
+def test_weights_are_as_near_as_is_said(rate: Fraction):
+    rng = random.Random(5)
+    gaps = [0, 1, 63, 64, 65, 4095, 4096] + [rng.getrandbits(rng.randrange(1, 60)) for _ in range(40)]
+    sums, off = _weights(gaps, rate, 192)
+    with mpmath.workdps(120):
+        true = mpmath.mpf(0)
+        for gap, found in zip(gaps, sums, strict=True):
+            true += mpmath.exp(-mpmath.mpf(rate.numerator) * gap / rate.denominator) * mpmath.mpf(2) ** 192
+            assert abs(true - found) <= off
+    assert off == 4 * max(gaps).bit_length() * len(gaps)
+
+
 def test_borders_are_left_open_only_next_to_them():
     sums, off = _weights([0, 3, 9, 4], Fraction(1, 7), 192)
     border = (sums[0] << 192) // sums[-1]

@@ -1,0 +1,82 @@
+"""An array that a state names several times is stored once, and is one object when it is read."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+
+from stratsynth.errors import ReleaseError
+from stratsynth.files import npz
+from stratsynth.files.npz import State
+
+TABLE = np.arange(6.0).reshape(2, 3)
+SHARED = State({"a": 1}, {"0/x": TABLE, "0/y": np.arange(4), "1/x": TABLE, "2/x": TABLE.copy()})
+
+
+@pytest.fixture
+def path(tmp_path):
+    npz.write(tmp_path / "x.npz", SHARED)
+    return tmp_path / "x.npz"
+
+
+def facts(path):
+    with np.load(path) as members:
+        return json.loads(members["facts.json"].tobytes())
+
+
+def rewritten(path, document):
+    """The same file with other facts."""
+    with np.load(path) as members:
+        arrays = {name: members[name] for name in members.files}
+    arrays["facts.json"] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+def test_one_object_is_stored_once_and_comes_back_as_one(path):
+    with zipfile.ZipFile(path) as archive:
+        assert len(archive.namelist()) == 4  # three arrays and the facts
+    found = npz.read(path)
+    assert found.facts == SHARED.facts
+    assert list(found.arrays) == list(SHARED.arrays)
+    for name, array in SHARED.arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+        assert found.arrays[name].dtype == array.dtype
+    assert found.arrays["0/x"] is found.arrays["1/x"]
+    assert found.arrays["2/x"] is not found.arrays["0/x"]
+
+
+def test_nobody_can_write_to_what_others_share(path):
+    with pytest.raises(ValueError, match="read-only"):
+        npz.read(path).arrays["1/x"][0] = 7
+
+
+def test_files_without_shared_arrays_are_as_they_were(path, tmp_path):
+    """Those that earlier versions wrote, and can read."""
+    npz.write(tmp_path / "y.npz", State({}, {"x": TABLE, "y": TABLE.copy()}))
+    assert facts(tmp_path / "y.npz") == {"facts": {}, "names": ["x", "y"]}
+    assert npz.read(tmp_path / "y.npz").arrays["y"].flags.writeable
+
+
+@pytest.mark.parametrize(
+    "members",
+    [[0, 1, 0], [0, 1, 0, 2, 2], [0, 1, 0, 3], [0, 1, 0, -1], [0, 1, 0, 1.0], [0, 1, 0, True], [0, 1, 0, "2"],
+     [0, 1, 0, "facts.json"], [0, 1, 0, None], [0, 1, 0, [2]], "0102", {"0": 1}, 3, True],
+    ids=str,
+)  # fmt: skip
+def test_damaged_numbers_are_refused(path, members):
+    document = facts(path)
+    assert document["members"] == [0, 1, 0, 2]
+    with pytest.raises(ReleaseError, match="damaged"):
+        npz.read(rewritten(path, {**document, "members": members}), outside=True)
+
+
+def test_a_small_file_that_names_one_array_without_end_is_refused(path, monkeypatch):
+    """Each of them is looked at by what reads it, so that their number is bounded like what a file holds."""
+    every = 2 * TABLE.nbytes + TABLE.nbytes + 4 * 8
+    monkeypatch.setattr(npz, "MAX_NAMED", every)
+    npz.read(path)
+    monkeypatch.setattr(npz, "MAX_NAMED", every - 1)
+    with pytest.raises(ReleaseError, match="unpack"):
+        npz.read(path)
