@@ -87,7 +87,8 @@ def test_what_was_found_sound_is_forgotten_with_its_candidate():
     del score, question
     assert key not in _SOUND
     score, _ = checked()
-    other = Distance(score.clique, score.reference)
+    other = copy.copy(score)
+    assert other.reference is score.reference
     _SOUND[id(other)] = _SOUND[id(score)]
     assert not other.unchanged(SCHEMA)
 
