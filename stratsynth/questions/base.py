@@ -79,12 +79,13 @@ def check_unwritten(thing: object) -> None:
     Objects are known by their exact class, whose methods check, price and read them. It is frozen, but a program that
     holds it can write into it all the same.
     """
-    if is_dataclass(thing) and not vars(thing).keys() <= _names(type(thing)):
+    kind = type(thing)
+    if is_dataclass(kind) and not vars(thing).keys() <= _names(kind):
         raise MechanismError(f"{type(thing).__name__}: something was written into it that is none of its fields.")
 
 
 @lru_cache(maxsize=256)
-def _names(kind: type[Any]) -> frozenset[str]:
+def _names(kind: Any) -> frozenset[str]:
     return frozenset(field.name for field in fields(kind))
 
 

@@ -17,7 +17,7 @@ from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, exponential_choice
-from stratsynth.questions.base import Answer, Program, Question, check_positive, check_unwritten
+from stratsynth.questions.base import Answer, Program, Question, check_positive
 from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_number
 from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
@@ -51,8 +51,6 @@ class Choose(Question):
         # by exact class: another could restate its own sensitivity
         if set(map(type, self.scores)) not in ({Distance}, {Peak}, {Composite}):
             raise MechanismError("choose: the candidates' scores must all be Distance, all Peak, or all Composite.")
-        for score in self.scores:
-            check_unwritten(score)
         type(self.scores[0]).check_all(self.scores, schema)
         check_number("choose", type(self.scores[0]).cells(self.scores, schema))
 

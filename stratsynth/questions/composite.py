@@ -227,6 +227,7 @@ class Composite(Score):
                 raise MechanismError("choose: composite scores are of confusion counts.")
             check_query("choose", query, schema)
         for score in scores:
+            check_unwritten(score)
             last = len(score.query.thetas) - 1
             whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
         for score in {(id(score.terms), id(score.query)): score for score in scores}.values():

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.digest import Digested, digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
+from stratsynth.questions.base import Clique, check_clique, check_positive, check_unwritten, fixed, is_plain
 from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
 from stratsynth.questions.queries import Query, check_query
 from stratsynth.questions.total import GRID
@@ -39,7 +39,7 @@ _LARGEST = 2.0**42
 """What a reference table may add up to: sums stay exact in 64 bits."""
 
 
-_SOUND: WeakKeyDictionary[Distance, tuple[Any, ...]] = WeakKeyDictionary()
+_SOUND: dict[int, tuple[Any, ...]] = {}
 """What was found sound, with the parts that it had: by the object, and not in it, where its owner could write."""
 _DIGESTS: WeakKeyDictionary[Distance, str] = WeakKeyDictionary()
 _Away = tuple[Clique, NDArray[np.float64], str, int]
@@ -57,7 +57,7 @@ class Score(ABC):
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
         """Check all candidates of one choice."""
         for score in scores:
-            score.check(schema)
+            cls.check(score, schema)
 
     @abstractmethod
     def moved(self, schema: Schema, neighbours: Neighbours) -> float:
@@ -146,14 +146,16 @@ class Distance(Score, Digested):
         if not self.unchanged(schema):
             self._check(schema)
             array = self.reference
-            _SOUND[self] = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
+            parts = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
+            key = id(self)  # another object's, once this one is gone
+            _SOUND[key] = *parts, ref(self, lambda _: _SOUND.pop(key, None))
 
     @classmethod
     def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
         """Check those that are not known to be sound."""
         for score in scores:
-            if not score.unchanged(schema):
-                score.check(schema)
+            if not cls.unchanged(score, schema):
+                cls.check(score, schema)
 
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
@@ -162,16 +164,18 @@ class Distance(Score, Digested):
 
     def unchanged(self, schema: Schema) -> bool:
         """Whether this was found sound as it is: of an array that nobody can write to, form and type can change."""
-        sound = _SOUND.get(self)
+        sound = _SOUND.get(id(self))
         if sound is None:
             return False
-        whole, clique, array, shape, kind, weight, offset, norm = sound
+        whole, clique, array, shape, kind, weight, offset, norm, found = sound
         return (
             schema is whole and self.clique is clique and self.reference is array and array.shape == shape
             and array.dtype is kind and self.weight is weight and self.offset is offset and self.norm is norm
+            and found() is self and vars(self).keys() <= _PARTS
         )  # fmt: skip
 
     def _check(self, schema: Schema) -> None:
+        check_unwritten(self)
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -243,6 +247,9 @@ class Distance(Score, Digested):
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
 
 
+_PARTS = frozenset(field.name for field in fields(Distance))
+
+
 def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
     """The score with the largest weight, of each norm."""
     found: dict[str, Distance] = {}
@@ -275,6 +282,7 @@ class Peak(Score):
 
     def check(self, schema: Schema) -> None:
         """Finite slopes and offsets of matching shapes."""
+        check_unwritten(self)
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")
