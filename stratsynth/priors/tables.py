@@ -20,6 +20,7 @@ from stratsynth.errors import UsageError, nearest
 from stratsynth.files.records import level, records
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
+from stratsynth.priors.releases import release_of
 from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ class PublishedTable:
         object.__setattr__(self, "citation", check_citation(self.citation, "prior"))
         if isinstance(self.data, str | PathLike):
             path = Path(self.data)
-            if (path.parent / "certificate.json").exists():
+            folder = release_of(path)
+            if folder is not None:
                 raise UsageError(
-                    f"prior: {path.name} is of a release; take Prior.release({str(path.parent)!r}), which brings its "
-                    "tables."
+                    f"prior: {path.name} is of a release; take Prior.release({str(folder)!r}), which brings its tables."
                 )
             refuse_public(path)
 
