@@ -12,11 +12,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.data.csv_source import CsvSource
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.held import ArrowSource, FrameSource
-from stratsynth.data.sources import Source
+from stratsynth.data.sources import FileSource, Source, open_source
 from stratsynth.data.spark_source import SparkSource
-from stratsynth.errors import WeightsError
+from stratsynth.errors import UsageError, WeightsError
 
 if TYPE_CHECKING:
     from stratsynth.data.backends import Backend
@@ -62,20 +63,49 @@ def refuse_same_path(private: Path, other: Any, refusal: str) -> None:
 
 
 def refuse_same_content(private: Backend, others: Iterable[Any], refusal: str = WEIGHTS) -> None:
-    """Refuse sources with the very content of the private table, as a copy of its file has. This reads both.
+    """Refuse what has the very content of the private table, as a copy of its file or frame has. This reads both.
+
+    Small tables, which are paths and frames, are read again only where their content can be the same at all. What
+    cannot be opened as a table of rows is another.
 
     Raises:
         WeightsError: One of them has the content of the private table.
     """
     from stratsynth.noise import SystemEntropy
 
-    sources = {id(other): other for other in others if isinstance(other, Source)}.values()  # each once
+    mine: Source | None = getattr(private, "source", None)
+    each = {id(other): other for other in others}.values()  # once
+    sources = [source for other in each if (source := _opened(other, mine)) is not None]
     if not sources:
         return
     key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")
     mine = private.fingerprint(key)
     if any(fingerprint(source, key) == mine for source in sources):
         raise WeightsError(refusal)
+
+
+def _opened(other: Any, private: Source | None) -> Source | None:
+    """A source as it is; a path or a frame as one, unless its fingerprint cannot be that of the private table."""
+    if isinstance(other, Source):
+        return other
+    try:
+        if isinstance(other, str | os.PathLike):
+            file = CsvSource(Path(other))  # whatever its name: bytes are compared
+            return file if private is None or _size(private) == _size(file) else None
+        table = open_source(other)
+        table.types()  # can be read
+    except UsageError:
+        return None
+    in_memory = private is None or isinstance(private, ArrowSource | FrameSource)
+    return table if in_memory and (private is None or private.columns() == table.columns()) else None
+
+
+def _size(source: Source) -> int | None:
+    """The size of a file whose fingerprint is of its bytes; None for other data."""
+    if not isinstance(source, FileSource) or source.engine is not None:
+        return None
+    with source.open(known=False) as file:
+        return os.fstat(file.fileno()).st_size
 
 
 def _same(private: Source, other: Any) -> bool:

@@ -20,6 +20,7 @@ from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.priors.mapping import Rules, mapped
 from stratsynth.priors.measured import FILES, measured_tables
+from stratsynth.priors.releases import release_of
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import check_files, hashes_of
@@ -97,10 +98,9 @@ class Prior(PriorSource):
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         source = open_source(data)
         if source.path is not None:
-            if (source.path.parent / "certificate.json").exists():
-                raise UsageError(
-                    f"prior: {source.path.name} is of a release; take Prior.release({str(source.path.parent)!r})."
-                )
+            folder = release_of(source.path)
+            if folder is not None:
+                raise UsageError(f"prior: {source.path.name} is of a release; take Prior.release({str(folder)!r}).")
             refuse_public(source.path)  # rows that have an account are not public
         return cls(source, rules, {"origin": "public", "citation": said}, _published(tables))
 
@@ -208,6 +208,8 @@ class Prior(PriorSource):
 
     def _found(self, schema: Schema) -> Found:
         self.rules.check_names(schema)
+        if self.behind is not None:
+            check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
         rows = None if self.source is None else mapped(self.source, self.rules, schema, self.stated)
         read = [mapped_table(table, self.rules, schema) for table in self.published]
         stated = dict(self.stated if rows is None else rows.stated)

@@ -20,6 +20,7 @@ from stratsynth.errors import UsageError, nearest
 from stratsynth.files.records import level, records
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
+from stratsynth.priors.releases import release_of
 from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:
@@ -59,10 +60,10 @@ class PublishedTable:
         object.__setattr__(self, "citation", check_citation(self.citation, "prior"))
         if isinstance(self.data, str | PathLike):
             path = Path(self.data)
-            if (path.parent / "certificate.json").exists():
+            folder = release_of(path)
+            if folder is not None:
                 raise UsageError(
-                    f"prior: {path.name} is of a release; take Prior.release({str(path.parent)!r}), which brings its "
-                    "tables."
+                    f"prior: {path.name} is of a release; take Prior.release({str(folder)!r}), which brings its tables."
                 )
             refuse_public(path)
 
@@ -80,7 +81,15 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
         raise UsageError(f"prior: the table of {', '.join(clique)} would have more than {MOST_CELLS:,} cells.")
     values, variance = np.zeros(schema.shape(clique)), np.zeros(schema.shape(clique))
     there, dropped = np.zeros(schema.shape(clique), dtype=bool), 0
+    first: dict[tuple[str, ...], int] = {}
     for number, line in enumerate(lines, start=2):
+        named = tuple(level(line[ours[name]]) for name in clique)
+        if first.setdefault(named, number) != number:  # other values may be recoded to the same levels, and add up
+            raise UsageError(
+                f"prior: lines {first[named]} and {number} of a published table of {', '.join(clique)} both give the "
+                f"figure of {' '.join(f'{name}={value}' for name, value in zip(clique, named, strict=True))}; keep the "
+                "one that is meant."
+            )
         cell = _cell(line, number, ours, clique, rules, schema)
         value, error = (_figure(line, name, number) for name in (what, "error"))
         if cell is None:
@@ -90,7 +99,14 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
         variance[cell] += error**2
         there[cell] = True
     total = _complete(values, there, what, clique, schema, dropped)
-    known = Known(clique, values / total, error=math.sqrt(float(variance.mean())) / total)
+    error = math.sqrt(float(variance.mean())) / total
+    if not error <= 1:
+        raise UsageError(
+            f"prior: the standard errors of a published table of {', '.join(clique)} come to {error:.3g} times all "
+            f"that its figures add up to, and so say nothing of them. Give errors of {what}s beside {what}s, or leave "
+            "the table out."
+        )
+    known = Known(clique, values / total, error=error)
     return known, {
         "columns": list(clique),
         "citation": table.citation,

@@ -108,6 +108,29 @@ def test_a_table_of_shares_that_is_the_data_file_is_refused(tmp_path):
         fit(how, table, BUDGET)
 
 
+def test_a_copy_of_a_data_file_or_frame_as_a_table_of_shares_is_refused(tmp_path):
+    frame = people().drop_duplicates(BY).assign(count=[30, 20, 40, 10])[[*BY, "count"]]
+    path, copy = tmp_path / "people.csv", tmp_path / "yearbook.csv"
+    frame.to_csv(path, index=False)
+    shutil.copy(path, copy)
+    schema = SCHEMA.restrict(BY)
+    for data, given in ((path, copy), (frame, frame.copy())):
+        table = open_table(data, schema=schema, declared_size=100)
+        with pytest.raises(WeightsError, match="is the private table itself"):
+            fit(Stratified(MST(), by=BY, weights=Weights.public(given, citation="a yearbook")), table, BUDGET)
+        assert table.ledger.reserved == ()
+
+
+def test_a_small_table_that_cannot_be_the_data_costs_no_reading(file, tmp_path, monkeypatch):
+    shares_frame().to_csv(tmp_path / "shares.csv", index=False)
+    monkeypatch.setattr("stratsynth.data.same.fingerprint", lambda *_: pytest.fail("read"))
+    for given in (tmp_path / "shares.csv", shares_frame()):
+        for data in (file, people()):
+            table = open_table(data, schema=SCHEMA, declared_size=100)
+            how = Stratified(Independent(), by=BY, weights=Weights.public(given, citation="a yearbook"))
+            assert fit(how, table, BUDGET).certificate["private"]
+
+
 def test_where_figures_were_read_from_is_no_part_of_a_fits_identity(tmp_path):
     shares_frame().to_csv(tmp_path / "a.csv", index=False)
     frame, file = (Weights.public(x, citation="c") for x in (shares_frame().astype({"share": str}), tmp_path / "a.csv"))

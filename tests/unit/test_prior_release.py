@@ -1,6 +1,7 @@
 """An earlier release as a prior: its noisy tables come in with their own noise, beside its rows."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,18 @@ from stratsynth.adapters.tilted import TiltedLearner
 
 from helpers.priors import SCHEMA, people
 from helpers.small import even
-from stratsynth import Budget, Categorical, Prior, Schema, Stratified, StratsynthError, fit, open_table, verify
+from stratsynth import (
+    Budget,
+    Categorical,
+    Prior,
+    PublishedTable,
+    Schema,
+    Stratified,
+    StratsynthError,
+    fit,
+    open_table,
+    verify,
+)
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.schema.rules import Rule
@@ -73,8 +85,6 @@ def test_a_fit_states_how_many_tables_came_in(folder: Path, tmp_path: Path):
 
 
 def test_other_measurements_than_those_that_are_listed_are_refused(folder: Path, tmp_path: Path):
-    import shutil
-
     copy = tmp_path / "copy"
     shutil.copytree(folder, copy)
     prior = Prior.release(copy)
@@ -82,6 +92,37 @@ def test_other_measurements_than_those_that_are_listed_are_refused(folder: Path,
     for use in (lambda: Prior.release(copy), lambda: prior.found(SCHEMA)):
         with pytest.raises(StratsynthError, match=r"measurements\.parquet is not the file"):
             use()
+
+
+def test_other_rows_than_those_that_are_listed_are_refused(folder: Path, tmp_path: Path):
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    prior = Prior.release(copy)
+    people(500, 9).to_parquet(copy / "synthetic.parquet")
+    for use in (lambda: Prior.release(copy), lambda: prior.found(SCHEMA)):
+        with pytest.raises(StratsynthError, match=r"synthetic\.parquet is not the file"):
+            use()
+
+
+def test_a_link_into_a_release_is_no_public_file(folder: Path, tmp_path: Path):
+    link, parts = tmp_path / "link.parquet", tmp_path / "parts"
+    link.symlink_to(folder / "synthetic.parquet")
+    parts.mkdir()
+    (parts / "part.parquet").symlink_to(link)
+    for given in (link, parts, str(link)):
+        with pytest.raises(StratsynthError, match=r"is of a release; take Prior\.release"):
+            Prior.public(given, citation="made up for testing")
+    with pytest.raises(StratsynthError, match=r"is of a release; take Prior\.release"):
+        PublishedTable(link, "made up for testing")
+
+
+def test_a_release_whose_files_are_links_is_no_public_file(folder: Path, tmp_path: Path):
+    place = tmp_path / "release"
+    shutil.copytree(folder, place)
+    (place / "synthetic.parquet").rename(tmp_path / "stored.parquet")
+    (place / "synthetic.parquet").symlink_to(tmp_path / "stored.parquet")
+    with pytest.raises(StratsynthError, match=r"is of a release; take Prior\.release"):
+        Prior.public(place / "synthetic.parquet", citation="made up for testing")
 
 
 def test_a_release_of_nobody_brings_rows_alone(tmp_path: Path):

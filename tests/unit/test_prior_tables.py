@@ -1,6 +1,7 @@
 """Published tables as a prior: how they are read, what they bring, and what wrong ones cost."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from stratsynth import Budget, Prior, PublishedTable, Release, StratsynthError, 
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.known import Known
 from stratsynth.noise import SeededEntropy
+from stratsynth.schema import Schema
+from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import Stratum
 
 FAST = {"gem": {"iterations": 20, "components": 32, "hidden": [16], "latent": 8}}
@@ -139,6 +142,34 @@ def test_codes_and_names_are_mapped():
     assert found.stated["tables"][0]["left_out"] == 1
 
 
+def test_different_values_of_one_level_add_up_and_the_same_value_twice_does_not():
+    frame = pd.DataFrame({"A": ["0", "none", "1", "2"], "count": [10, 20, 30, 40], "error": [3.0, 4.0, 0, 0]})
+    how = {"recode": {"A": {"none": "0"}}}
+    known = Prior.tables([PublishedTable(frame, CITATION)], **how).found(SCHEMA).tables[0]
+    assert known.shares == pytest.approx([0.3, 0.3, 0.4])
+    assert known.error == pytest.approx((25 / 3) ** 0.5 / 100)
+    for again in ("none", " none "):
+        more = pd.concat([frame, frame.iloc[1:2].assign(A=again)])
+        with pytest.raises(StratsynthError, match=r"lines 3 and 6 .* both give the figure of A=none"):
+            Prior.tables([PublishedTable(more, CITATION)], **how).found(SCHEMA)
+
+
+def test_an_error_of_all_there_is_can_be_stored():
+    frame = counted(["A"]).drop(columns="count").assign(share=[0.2, 0.3, 0.5], error=1.0)
+    assert published_of(frame).stated["tables"][0]["error"] == 1
+
+
+def twice() -> pd.DataFrame:
+    """A table of twelve cells whose first line is there again."""
+    frame = counted(["A", "B"])
+    return pd.concat([frame, frame.iloc[:1]])
+
+
+def abroad(lines: int) -> pd.DataFrame:
+    """A table with lines of a value that the schema does not know."""
+    return pd.concat([counted(["A"]), pd.DataFrame({"A": ["abroad"] * lines, "count": [50] * lines})])
+
+
 REFUSED = {
     "no citation": (lambda: PublishedTable(counted(["A"]), ""), "needs a citation"),
     "no table": (lambda: Prior.tables([]), "no table is given"),
@@ -154,6 +185,19 @@ REFUSED = {
     "a figure below 0": (lambda: published_of(counted(["A"]).assign(count=-1)), "no number from 0"),
     "no number": (lambda: published_of(counted(["A"]).assign(count="many")), "no number from 0"),
     "all 0": (lambda: published_of(counted(["A"]).assign(count=0)), "all 0"),
+    "a cell twice": (lambda: published_of(twice()), "lines 2 and 14 of a published table of A, B both give .* A=0 B=0"),
+    "a cell twice, to be dropped": (
+        lambda: Prior.tables([PublishedTable(abroad(2), CITATION)], unknown="drop").found(SCHEMA),
+        "lines 5 and 6 .* A=abroad",
+    ),
+    "an error without an end": (
+        lambda: published_of(counted(["A"]).assign(count=1e-300, error=1e15)),
+        "standard errors of a published table of A come to inf",
+    ),
+    "an error above all": (
+        lambda: published_of(counted(["A"]).drop(columns="count").assign(share=[0.2, 0.3, 0.5], error=1.01)),
+        "come to 1.01 times all",
+    ),
     "shares of something else": (
         lambda: published_of(counted(["A"]).drop(columns="count").assign(share=0.2)),
         "add up to 0.6",
@@ -192,6 +236,51 @@ def test_the_private_table_is_refused_as_a_published_one(tmp_path: Path):
         fit(
             "mst", open_table(path, schema=schema, ledger=tmp_path / "l", declared_size=3), Budget(1, 1e-9), prior=prior
         )
+
+
+COUNTED = Schema({name: SCHEMA.column(name) for name in "AB"}, row_weight=RowWeight(1_000, column="count", mean=500))
+"""Of rows that are counted already: as such, a private file has the form of a published table."""
+
+
+def test_a_copy_of_the_private_table_is_refused_as_a_published_one(tmp_path: Path):
+    frame, path, ledger = counted(["A", "B"]), tmp_path / "people.csv", tmp_path / "people.ledger"
+    frame.to_csv(path, index=False)
+    copies = [tmp_path / "copies" / name for name in ("copy.csv", "copy.txt")]
+    copies[0].parent.mkdir()
+    for copy in copies:
+        shutil.copy(path, copy)
+    on_disk = open_table(path, schema=COUNTED, declared_size=100_000, ledger=ledger)
+    in_memory = open_table(frame, schema=COUNTED, declared_size=100_000)
+    for table, given in (
+        *((on_disk, copy) for copy in (*copies, str(copies[0]))),
+        (in_memory, frame.copy()),
+        (in_memory, frame.set_axis(range(7, 7 + len(frame)))),
+    ):
+        prior = Prior.tables([PublishedTable(given, CITATION)])
+        with pytest.raises(StratsynthError, match="prior: it is the private table itself"):
+            fit("mst", table, Budget(1, 1e-9), prior=prior)
+    assert in_memory.ledger.reserved == ()
+    release = fit("independent", on_disk, Budget(1, 1e-9))
+    assert release.certificate["ledger"]["releases"] == 1
+
+
+def test_a_copy_of_the_private_table_is_refused_beside_public_rows():
+    frame = counted(["A", "B"])
+    prior = Prior.public(people(300, 3)[["A", "B"]], citation=CITATION, tables=[PublishedTable(frame.copy(), CITATION)])
+    with pytest.raises(StratsynthError, match="prior: it is the private table itself"):
+        fit("mst", open_table(frame, schema=COUNTED, declared_size=100_000), Budget(1, 1e-9), prior=prior)
+
+
+def test_other_tables_of_the_same_form_are_taken(tmp_path: Path):
+    frame, path = counted(["A", "B"]), tmp_path / "people.csv"
+    frame.to_csv(path, index=False)
+    other = frame.assign(count=frame["count"].to_numpy()[::-1])
+    other.to_csv(tmp_path / "other.csv", index=False)
+    assert (tmp_path / "other.csv").stat().st_size == path.stat().st_size
+    for data, given in ((path, tmp_path / "other.csv"), (frame, other), (path, other), (frame, tmp_path / "other.csv")):
+        table = open_table(data, schema=COUNTED, declared_size=100_000)
+        prior = Prior.tables([PublishedTable(given, CITATION)])
+        assert fit("independent", table, Budget(0.1, 1e-9), prior=prior).certificate["prior"]["tables"]
 
 
 def test_mechanisms_that_take_no_tables_refuse_them_and_other_tables_are_another_fit():
