@@ -42,6 +42,9 @@ better than the mechanism's model only add the chance of who is among them."""
 ASKED = 0.25
 """No more of it is asked than this part of what it would be on average if the prior's rows were right: where noise
 hides how the two differ, a table says nothing against them."""
+SELDOM = 3
+"""While the prior's rows do not lead, they are fitted anew only after so many rounds: two fits a round take twice the
+time of one, and what has been left seldom comes back."""
 JUDGED, DECIDED = 10, 30.0
 """After how many tables the prior is given up, and how far it must be behind, as a logarithm of likelihoods."""
 ROWS, LAST_ROWS = 4_000, 15_000
@@ -70,6 +73,8 @@ class Arbiter(Learner[Any]):
     """How many tables have been looked at."""
     _judged: int = field(default=0, init=False)
     """How many tables both have foretold."""
+    _behind: int = field(default=0, init=False)
+    """How many fits ago the prior's rows led."""
 
     def __post_init__(self) -> None:
         """One list of tables for all."""
@@ -91,7 +96,7 @@ class Arbiter(Learner[Any]):
         return self.leader.model
 
     def fit(self, *, last: bool = False) -> Program[None]:
-        """Judge both by the new tables, then fit both, the prior's rows only while they may be used.
+        """Judge both by the new tables, then fit both, the prior's rows only while they may be used, or seldom.
 
         The last fit of the mechanism's own model is a long one only where it is released.
         """
@@ -104,7 +109,8 @@ class Arbiter(Learner[Any]):
             self.due = 0.0
         leads = self.leader is self.tilted
         yield from self.own.fit(last=last and not leads)
-        if leads or not (last or self.decided):
+        self._behind = 0 if leads else self._behind + 1
+        if leads or not (last or self.decided or self._behind % SELDOM):
             _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
             yield from self.tilted.fit(last=last)
 
