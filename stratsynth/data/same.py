@@ -73,9 +73,8 @@ def refuse_same_content(private: Backend, others: Iterable[Any], refusal: str = 
     """
     from stratsynth.noise import SystemEntropy
 
-    mine: Source | None = getattr(private, "source", None)
     each = {id(other): other for other in others}.values()  # once
-    sources = [source for other in each if (source := _opened(other, mine)) is not None]
+    sources = [source for other in each if (source := _opened(other, getattr(private, "source", None))) is not None]
     if not sources:
         return
     key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")
