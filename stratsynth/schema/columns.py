@@ -301,6 +301,8 @@ class Numeric:
     def _number(self, key: str, value: object) -> float:
         if not is_number(value):
             checks.refuse(f"{key} must be a finite number, not {said(value)}")
+        if self.integer and key == "edges" and is_whole(value) and value == EXACT + 1:
+            return value  # where a bin ends that has the largest number; as a real it would be that number
         real = float(value) + 0.0  # -0.0 becomes 0.0
         if self.integer and (real != int(real) or abs(real) > EXACT):
             checks.refuse(f"{key} of an integer column must be a whole number within 2**53")

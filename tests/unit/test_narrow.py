@@ -1,6 +1,6 @@
 """Columns narrowed to some of their levels: names, order and bounds stay."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from strategies import columns
@@ -15,6 +15,7 @@ def test_the_levels_kept_are_those_of_the_column_in_its_order(data, column):
 
 
 @given(columns().filter(lambda column: column.size > 1))
+@example(Numeric(lower=0, upper=2**53, bins=1, integer=True, spikes=(2**53,)))
 def test_all_levels_are_the_column_itself(column):
     assert narrow(column, column.all_levels).all_levels == column.all_levels
 
