@@ -331,6 +331,9 @@ def test_third_party_code_is_refused():
         needs = frozenset({Raw})
         name = "theirs"
 
+        def drawn(self, public, budget):
+            return None
+
     with pytest.raises(Unsupported, match="adds its own noise"):
         fit_internal(replace(prepared, mechanism=Theirs()), None, noise=False, seed=0)
 
