@@ -186,7 +186,7 @@ def test_after_kill_9_the_same_command_goes_on_and_charges_nothing_twice(recipe,
 
 def test_after_ctrl_c_the_same_command_goes_on(recipe):
     code, said = interrupted(recipe, "2", lambda pid: os.killpg(pid, signal.SIGINT))
-    assert code == 130
+    assert code == 130, said
     assert said.splitlines()[-1] == "stratsynth: interrupted. What was charged stays charged."
     assert len(said.splitlines()) == 2  # what is charged, and this
     go_on(recipe, "1")
