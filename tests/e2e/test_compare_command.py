@@ -144,13 +144,19 @@ def test_what_was_computed_otherwise_is_not_mixed_in(recipe, capsys, case):
     assert kept(recipe.parent / "out") == before
 
 
+def _heeding():
+    """Heed interrupts, which what a shell starts in the background ignores, and hands on to all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupted(recipe, workers, how):
     """Start a comparison of 12 charged fits in a session of its own, and interrupt it when some are done."""
     charged(recipe)
     command = [STRATSYNTH, "compare", "recipe.toml", "-o", "out", "--workers", workers]
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
+        preexec_fn=_heeding,  # noqa: PLW1509 - it calls nothing that could wait for another thread
+    ) as process:  # fmt: skip
         until = time.monotonic() + 60
         while len(kept(Path("out"))) < 3 and process.poll() is None and time.monotonic() < until:
             time.sleep(0.002)
