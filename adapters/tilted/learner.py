@@ -34,8 +34,7 @@ SURE = 5.0
 """By how many standard deviations of its noise an answer must disagree before the prior is trusted less."""
 LEAST_LENT, MOST_LENT = 0.01, 0.1
 """What the rows of the mechanism's own model weigh together before any table is known: where the prior is wrong about
-no table, and how much more where it is wrong about all. On two years of the survey a tenth cost where the prior was the
-year before, and brought most where it was another region's."""
+no table, and where it is wrong about all: rows that were made up cost where the prior is right."""
 EVERYBODY = 4_000
 """How many rows of everybody stand beside a stratum's own."""
 MOST_OF_EVERYBODY = 0.95

@@ -2,7 +2,8 @@
 
 A stratum of a hundred people has too few prior rows to say how its columns hang together, but enough to say what share
 each level has. So the rows that it borrows are tilted towards its own rows' shares of every level: everybody's
-dependence between columns, with the stratum's own margins. Everything here is public, and nothing is charged for it.
+dependence between columns, with the stratum's own margins. All of it follows from public rows and, where everybody's
+model has weighted these anew, from paid answers: nothing is charged for it.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ STEPS = 60
 """The most steps of the fit."""
 WORTH = 10.0
 """How many times the people count whom a column's shares leave to everybody's rows, which are right about much that no
-column alone tells. Chosen on one year of the survey, of which one half foretold the other's strata."""
+column alone tells."""
 ONE_LEVEL = 1e-9
 """The variance of shares below which all rows have one level, up to the last bits of sums."""
 MOST_WORTH = 1_000.0

@@ -3,8 +3,7 @@
 Systematic rounding along an order in which alike rows are neighbours: each row is taken the floor or the ceiling of
 what is due to it, with the right expectation. Of several such draws the one is taken whose tables of pairs of columns
 are nearest to the weights', and then rows are exchanged, one for another, as long as that brings the tables nearer. The
-price is that a row's
-chance is no longer exactly its weight.
+price is that a row's chance is no longer exactly its weight.
 """
 
 from __future__ import annotations

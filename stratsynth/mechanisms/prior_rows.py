@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.strata import Stratum
 
 LENT = 300.0
-"""How many people a stratum borrows from all others' rows: few beside a group of thousands, most of one of a dozen.
-Chosen, as is `KIN`, on one year of the survey alone, of which one half foretold the other's strata."""
+"""How many people a stratum borrows from all others' rows: few beside a group of thousands, most of one of a dozen."""
 KIN = 10.0
 """By how much a borrowed row counts more for each column of the strata in which it has the stratum's level."""
 MOST_LENT = 3_000
