@@ -23,6 +23,7 @@ from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
 from stratsynth.strata.groups import Groups
+from stratsynth.stratified.around import Around
 from stratsynth.stratified.given import Given, alike, made_up
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
@@ -37,18 +38,12 @@ ONE_WAY = "independent"
 """What small strata are given under the policy "one-way"."""
 
 
-class Groupwise(Mechanism[R]):
+class Groupwise(Around[R]):
     """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
 
     by: Sequence[str]
-    weights: Weights
     groups: Groups
     budgets: StratumBudgets | None
-
-    @property
-    @abstractmethod
-    def inner(self) -> Mechanism[Any]:
-        """What is fitted in strata, or what they start from."""
 
     @property
     @abstractmethod
@@ -66,36 +61,6 @@ class Groupwise(Mechanism[R]):
         if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
             raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
         object.__setattr__(self, "by", tuple(self.by))
-
-    @property
-    def returns(self) -> Returns:
-        """As what is fitted in strata."""
-        return self.inner.returns
-
-    @property
-    def unprotected(self) -> tuple[str, ...]:
-        """What the weights disclose, those of strata within the strata included."""
-        return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
-
-    @property
-    def takes_row_count(self) -> bool:
-        """As what is fitted in strata, where that is refused."""
-        return self.inner.takes_row_count
-
-    @property
-    def takes_prior(self) -> bool:
-        """As what is fitted in strata."""
-        return self.inner.takes_prior
-
-    @property
-    def takes_known(self) -> bool:
-        """As what is fitted in strata."""
-        return self.inner.takes_known
-
-    @property
-    def public_rows_only(self) -> bool:
-        """As what is fitted in strata."""
-        return self.inner.public_rows_only
 
     @property
     def title(self) -> str:

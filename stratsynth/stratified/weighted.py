@@ -21,6 +21,7 @@ from stratsynth.models.parts import level_numbers
 from stratsynth.questions import Program, Question, Split
 from stratsynth.strata import within
 from stratsynth.strata.groups import Groups
+from stratsynth.stratified.around import Around
 from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ TWICE = "rows are drawn by one table of shares; give one that has all groups, su
 
 
 @dataclass(frozen=True)
-class Weighted(Mechanism[Any]):
+class Weighted(Around[Any]):
     """Fit `mechanism` to everybody, spend nothing on the shares of groups, and draw rows by them."""
 
     name: ClassVar[str] = "weighted"
@@ -83,39 +84,9 @@ class Weighted(Mechanism[Any]):
         return self.inner.needs
 
     @property
-    def returns(self) -> Returns:
-        """Rows."""
-        return Returns.ROWS
-
-    @property
     def adaptive(self) -> bool:
         """As what is fitted."""
         return self.inner.adaptive
-
-    @property
-    def unprotected(self) -> tuple[str, ...]:
-        """What the weights disclose, and what is fitted."""
-        return tuple(dict.fromkeys((*self.weights.unprotected, *self.inner.unprotected)))
-
-    @property
-    def takes_row_count(self) -> bool:
-        """As what is fitted."""
-        return self.inner.takes_row_count
-
-    @property
-    def takes_prior(self) -> bool:
-        """As what is fitted."""
-        return self.inner.takes_prior
-
-    @property
-    def takes_known(self) -> bool:
-        """It does, and what is fitted does."""
-        return True
-
-    @property
-    def public_rows_only(self) -> bool:
-        """As what is fitted."""
-        return self.inner.public_rows_only
 
     @property
     def title(self) -> str:
