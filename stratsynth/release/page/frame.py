@@ -96,7 +96,7 @@ def _subtitle(certificate: Mapping[str, Any]) -> str:
 def _warning(certificate: Mapping[str, Any]) -> str | None:
     said = [str(notice["text"]) for notice in certificate.get("notices", ())]
     if not certificate["private"]:
-        said.append(str(certificate.get("warning", "NOT PRIVATE")))
+        said.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
     elif certificate["unverified"]:
         said.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
     return " ".join(text[:1].upper() + text[1:] for text in said) or None

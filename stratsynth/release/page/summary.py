@@ -49,8 +49,8 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     prices = {step: words.price(certificate["neighbours"], price) for step, price in certificate["prices"].items()}
     record = certificate.get("record")
     lines = [
-        *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         "" if certificate["private"] else f"*** {certificate.get('warning', 'NOT PRIVATE')} ***",
+        *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         *(_folded(key.title(), text) for key, text in certificate.get("called", {}).items()),
         _folded("Mechanism", words.mechanism(certificate)),
         f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
