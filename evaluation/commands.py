@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratsynth.cli.terminal import echo
+from stratsynth.cli.options import AsJson, Select, TableName
+from stratsynth.cli.terminal import echo, print_json
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
@@ -42,7 +43,7 @@ def audit(
         str | None, typer.Argument(metavar="[MECHANISM]", help="An installed mechanism; without, what all build on.")
     ] = None,
     long: Annotated[bool, typer.Option("--long", help="Minutes instead of seconds.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try to catch the noise being too small. Exit code 1 if it was, or if a broken control was missed.
 
@@ -52,7 +53,10 @@ def audit(
     from stratsynth.evaluation.audit.mechanism import audit_registered
 
     report = audit_primitives(long=long) if mechanism is None else audit_registered(mechanism, long=long)
-    echo(json.dumps(report.to_dict(), indent=1) if as_json else report.to_text())
+    if as_json:
+        print_json(report.to_dict())
+    else:
+        echo(report.to_text())
     if not report.passed:
         raise typer.Exit(1)
 
@@ -73,12 +77,8 @@ def evaluate(
     synthetic: Annotated[
         Path | None, typer.Option(metavar="S", help="The synthetic table, or the release folder it is in.")
     ] = None,
-    table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Where R is a database: the table whose rows are meant.")
-    ] = None,
-    query: Annotated[
-        str | None, typer.Option(metavar="SELECT", help="Instead: a query of one table, as a recipe's `query`.")
-    ] = None,
+    table: TableName = None,
+    query: Select = None,
     predictions: Annotated[
         Path | None,
         typer.Option(metavar="P", help="Instead: what `predict` wrote of these rows, or a release that predicts."),
@@ -122,7 +122,7 @@ def evaluate(
             "--marginals-only", help="The error of marginals alone, from counts: for tables larger than memory."
         ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
     from stratsynth.evaluation.evaluations import card, output
@@ -183,7 +183,7 @@ def compare(
     workers: Annotated[
         int | None, typer.Option(min=1, help="Processes that fit at a time; by default what the recipe says, or 1.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Fit and score mechanisms x stratifications x epsilons, several times each; resumes.
 
@@ -220,7 +220,7 @@ def lens(
         str | None, typer.Option(metavar="COLUMN", help="What is predicted, where the recipe does not say.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="For post-processing and drawn rows.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """INTERNAL: what each group loses under a recipe, and to what: clipping, noise, misfit, weights, few rows.
 
@@ -287,7 +287,7 @@ def _tell(
     if as_json:
         rows = {name: json.loads(frame.to_json(orient="records")) for name, frame in frames.items()}
         document = {"INTERNAL": True, "facts": dict(found.facts), **rows, "files": [str(f) for f in files]}
-        echo(json.dumps(document, indent=1, ensure_ascii=False))
+        print_json(document)
         return
     echo(text(found))
     echo(f"\nTo read: {out / 'report.html'}. Every figure is in {out}, in CSV, Parquet and evaluation.json.")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from stratsynth.cli.census import census_app
+from stratsynth.cli.ledgers import ledger_app
+from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
 from stratsynth.cli.queries import query
 from stratsynth.cli.releases import certificate, verify
-from stratsynth.cli.terminal import echo
+from stratsynth.cli.schemas import schema_app
+from stratsynth.cli.terminal import echo, print_json
 from stratsynth.cli.weights import weights_app
 
 app = typer.Typer(
@@ -22,37 +24,13 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-schema_app = typer.Typer(
-    help="INTERNAL: draft a schema from private data, or check data against a schema. Not for publication.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
 app.add_typer(schema_app, name="schema")
-
-ledger_app = typer.Typer(help="The account of a data file.", no_args_is_help=True, rich_markup_mode=None)
 app.add_typer(ledger_app, name="ledger")
 app.add_typer(weights_app, name="weights")
 app.add_typer(census_app, name="census")
 app.command()(query)
 app.command()(certificate)
 app.command()(verify)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
-Data = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="A .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a DuckDB database, or a "
-        "recipe, for the rows of its [data].",
-    ),
-]
-TableName = Annotated[
-    str | None, typer.Option("--table", metavar="NAME", help="Of a database, the table whose rows are meant.")
-]
-Select = Annotated[
-    str | None,
-    typer.Option("--query", metavar="SELECT", help="Instead of --table, a query of one table, as a recipe's `query`."),
-]
 
 
 @app.callback(invoke_without_command=True)
@@ -103,7 +81,7 @@ def fit(
     number = workers is not None and workers.lstrip("+-").isdecimal()
     folder, certificate = fit_recipe(recipe, out, int(workers or 0) if number else workers, new_account)
     if as_json:
-        _print_json({"release": str(folder), "certificate": certificate}, _complete(folder))
+        print_json({"release": str(folder), "certificate": certificate}, done=_complete(folder))
         return
     from stratsynth.cli.work import describe_rules
     from stratsynth.release.page.summary import summary
@@ -131,14 +109,14 @@ def plan(
 
     found = plan_recipe(recipe, plot)
     if as_json:
-        _print_json(found.to_dict())
+        print_json(found.to_dict())
     else:
         echo(describe(found))
 
 
 @app.command()
 def sample(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
+    release: ReleaseFolder,
     out: Annotated[
         Path,
         typer.Option(
@@ -184,15 +162,32 @@ def sample(
 
 @app.command()
 def predict(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows to predict: .csv, .csv.gz or .parquet.")],
+    release: ReleaseFolder,
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Rows to predict: a .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files or a "
+            "DuckDB database.",
+        ),
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="A .csv or .parquet file.")],
     seed: Annotated[int | None, typer.Option(help="For releases that predict by chance.")] = None,
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN,...", help="Columns of DATA, such as a person's number, written beside them."),
+    ] = None,
+    table: TableName = None,
+    query: Select = None,
 ) -> None:
-    """Predict rows with a release that predicts. Costs no privacy; the file holds predictions alone, in row order."""
+    """Predict rows with a release that predicts. Costs no privacy.
+
+    The file holds predictions alone, in the order of the rows, with the rows' numbers from 0 or the columns of --keep.
+    """
     from stratsynth.cli.work import predict_rows
 
-    echo(f"{predict_rows(release, data, out, seed):,} predictions written to {out}", done=f"{out} is complete.")
+    number = predict_rows(release, data, out, seed, keep.split(",") if keep else (), table, query)
+    echo(f"{number:,} predictions written to {out}", done=f"{out} is complete.")
 
 
 @app.command()
@@ -202,76 +197,15 @@ def mechanisms(as_json: AsJson = False) -> None:
 
     found = list_mechanisms()
     if as_json:
-        _print_json(found)
+        print_json(found)
         return
     width = max((len(m["name"]) for m in found), default=0)
     for m in found:
         echo(f"{m['name']:{width}}  {m['summary']}")
 
 
-@schema_app.command("draft")
-def schema_draft(
-    data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The schema file to write.")],
-    table: TableName = None,
-    query: Select = None,
-) -> None:
-    """INTERNAL: write a draft schema from private data, for a person to review before anything is spent."""
-    from stratsynth.cli.work import draft_schema
-
-    draft_schema(data, out, table, query)
-    echo(
-        f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
-        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
-    )
-
-
-@schema_app.command("check")
-def schema_check(
-    data: Data,
-    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
-    as_json: AsJson = False,
-    table: TableName = None,
-    query: Select = None,
-) -> None:
-    """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
-
-    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
-    count. Where a column of the
-    schema is absent, shows the header instead and exits with 2.
-    """
-    from stratsynth.cli.work import check_schema, describe_check
-
-    found = check_schema(data, schema, table, query)
-    if as_json:
-        _print_json(found)
-    else:
-        echo(describe_check(found))
-    if "absent" in found:
-        raise typer.Exit(2)
-
-
-@ledger_app.command("show")
-def ledger_show(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A ledger file.")], as_json: AsJson = False
-) -> None:
-    """Show what was spent on a data file, by which fits, and what is left."""
-    from stratsynth.accounting.ledger_file import read_ledger
-    from stratsynth.cli.work import describe_ledger
-
-    found = read_ledger(file)
-    if as_json:
-        _print_json(found)
-    else:
-        echo(describe_ledger(found))
-
-
 def _complete(folder: Path) -> str:
     return f"The release in {folder} is complete."
-
-
-def _print_json(document: Any, done: str = "") -> None:
-    echo(json.dumps(document, indent=1, ensure_ascii=False), done=done)
 
 
 def _add_commands() -> None:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from stratsynth.cli.terminal import echo
+from stratsynth.cli.options import AsJson
+from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError
 
 census_app = typer.Typer(
@@ -31,7 +32,6 @@ Codes = Annotated[
         metavar="COLUMN=FILE", help="A public list of a column's codes (code, label, group); repeat for more."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @census_app.command("schema")
@@ -154,7 +154,7 @@ def census_check(
             "missing": found.verdict.missing, "other_year": found.verdict.other, "unknown": found.verdict.unknown,
             "rows": found.rows, "left_out": found.left_out, "rules": rules,
         }  # fmt: skip
-        echo(json.dumps(record, indent=1))
+        print_json(record)
     else:
         echo(found.text())
     if not found.fits:

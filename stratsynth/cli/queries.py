@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from stratsynth.checks import is_list
-from stratsynth.cli.terminal import echo
+from stratsynth.cli.options import AsJson, ReleaseFolder
+from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError, nearest
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ KEYS = ("columns", "where", "by", "statistic", "level", "quantile", "versus")
 
 
 def query(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")],
+    release: ReleaseFolder,
     columns: Annotated[
         str | None,
         typer.Option(metavar="COLUMN,...", help="Columns whose cells are counted; of a mean or quantile, one."),
@@ -47,7 +48,7 @@ def query(
         typer.Option(metavar="FILE", help=f"Many at once: a JSON list of tables with the keys {', '.join(KEYS)}."),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write a new .csv file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Estimates with intervals from a release's noisy tables: counts, shares, rates, means, quantiles, differences.
 
@@ -73,7 +74,7 @@ def query(
         out.write_text(_csv(found), encoding="utf-8", newline="")
         echo(f"{len(found['status']):,} results written to {out}", done=f"{out} is complete.")
     elif as_json:
-        echo(json.dumps(_rows(found), indent=1, ensure_ascii=False))
+        print_json(_rows(found))
     else:
         echo("\n".join([_shown(found), *answers.conditions]))
 

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stratsynth.cli.terminal import echo
-
-Folder = Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A release folder.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+from stratsynth.cli.options import AsJson, ReleaseFolder
+from stratsynth.cli.terminal import echo, print_json
 
 
 def certificate(
-    release: Folder,
+    release: ReleaseFolder,
     as_json: AsJson = False,
     registry: Annotated[
         bool,
@@ -58,13 +55,13 @@ def certificate(
 
     record = read_certificate(release)
     if as_json:
-        echo(json.dumps(record, indent=1, ensure_ascii=False))
+        print_json(record)
     else:
         echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
 
 
 def verify(
-    release: Folder,
+    release: ReleaseFolder,
     ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="The ledger that the fit was charged to.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -72,6 +69,9 @@ def verify(
     from stratsynth.verifying import verify as verified
 
     verdict = verified(release, ledger)
-    echo(json.dumps(verdict.to_dict(), indent=1, ensure_ascii=False) if as_json else verdict.to_text())
+    if as_json:
+        print_json(verdict.to_dict())
+    else:
+        echo(verdict.to_text())
     if not verdict.ok:
         raise typer.Exit(1)

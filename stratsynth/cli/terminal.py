@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import unicodedata
+from typing import Any
 
 from stratsynth.errors import StratsynthError
 
@@ -45,6 +47,11 @@ def echo(text: str, *, done: str = "") -> None:
             raise  # as `| head` does
         silence()
         raise OutputLostError(f"the output cannot be written ({error.strerror}). {done}".rstrip()) from None
+
+
+def print_json(document: Any, *, done: str = "") -> None:
+    """Print a document for programs; `done` as for `echo`."""
+    echo(json.dumps(document, indent=1, ensure_ascii=False), done=done)
 
 
 def silence() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from stratsynth.cli.terminal import echo
+from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
+from stratsynth.cli.terminal import echo, print_json
 
 weights_app = typer.Typer(
     help="The groups' shares that a release is put together by.", no_args_is_help=True, rich_markup_mode=None
@@ -18,7 +18,12 @@ weights_app = typer.Typer(
 @weights_app.command("shares")
 def weights_shares(
     data: Annotated[
-        Path, typer.Argument(metavar="PUBLIC_DATA", help="A public file, such as last year's: its totals are written.")
+        Path,
+        typer.Argument(
+            metavar="PUBLIC_DATA",
+            help="A public file, folder of .parquet files or DuckDB database, such as last year's: its totals are "
+            "written.",
+        ),
     ],
     schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="The schema whose levels the groups have.")],
     by: Annotated[str, typer.Option(metavar="COLUMNS", help="The strata's columns, such as SEX,RAC1P.")],
@@ -27,6 +32,8 @@ def weights_shares(
         str | None,
         typer.Option(metavar="COLUMN", help="What a row counts, such as PWGTP; the schema's column when not given."),
     ] = None,
+    table: TableName = None,
+    query: Select = None,
 ) -> None:
     """Write each declared group's total in a PUBLIC file, for `source = "public"`. Exact: never of confidential rows.
 
@@ -35,13 +42,13 @@ def weights_shares(
     """
     from stratsynth.weights.totals import write_totals
 
-    total, groups = write_totals(data, schema, tuple(by.split(",")), weight, out)
+    total, groups = write_totals(data, schema, tuple(by.split(",")), weight, out, table, query)
     echo(f"{out}: {groups} groups that count {total:,.0f} together; cite where {data.name} was published.")
 
 
 @weights_app.command("sensitivity")
 def weights_sensitivity(
-    release: Annotated[Path, typer.Argument(metavar="RELEASE_DIR", help="A stratified release's folder.")],
+    release: ReleaseFolder,
     threshold: Annotated[
         float, typer.Option(metavar="PART", help="How far a result must go to have moved: 0.02 is 2 %, or 2 points.")
     ] = 0.02,
@@ -55,7 +62,7 @@ def weights_sensitivity(
     intervals: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Show bands: a CSV file with the groups' levels, low and high.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """How wrong a group's share must be to move an overall result. Reads no data, spends nothing."""
     from stratsynth.release import Release
@@ -65,4 +72,7 @@ def weights_sensitivity(
     found = weight_sensitivity(
         Release.load(release), threshold=threshold, columns=column or None, off=off, intervals=intervals
     )
-    echo(json.dumps(found.to_dict(), indent=1) if as_json else describe(found, every=bool(column)))
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        echo(describe(found, every=bool(column)))

@@ -26,7 +26,7 @@ def fit_recipe(
     """Refuse everything that can be refused, then fit and write the release folder."""
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipes.recipe import Recipe
-    from stratsynth.release.release import check_new
+    from stratsynth.release.folder import check_new
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
@@ -150,22 +150,26 @@ def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
     return found.table
 
 
-def predict_rows(folder: Path, data: Path, out: Path, seed: int | None = None) -> int:
+def predict_rows(
+    folder: Path, data: Path, out: Path, seed: int | None = None, keep: Sequence[str] = (),
+    table: str | None = None, query: str | None = None,
+) -> int:  # fmt: skip
     """Write what a release predicts of some rows; the number of rows."""
+    from stratsynth.data.sources import open_source
     from stratsynth.data.writing import write_table
     from stratsynth.release import Release
 
-    table = Release.load(folder).predictions(data, seed=seed)
-    write_table(table, out)
-    return int(table.num_rows)
+    predictions = Release.load(folder).predictions(open_source(data, table, query), seed=seed, keep=keep)
+    write_table(predictions, out)
+    return int(predictions.num_rows)
 
 
 def describe_rules(folder: Path) -> str:
     """What structural rules moved in a release's synthetic table, as a line of the certificate's summary."""
     from stratsynth.errors import ReleaseError
     from stratsynth.files.whole import read_json
+    from stratsynth.release.folder import RULES
     from stratsynth.release.page.summary import rules_line
-    from stratsynth.release.release import RULES
 
     try:
         return f"\nRules         {rules_line(read_json(folder / RULES))}"
@@ -197,119 +201,3 @@ def _first_sentence(module: str) -> str:
 
     text = " ".join((sys.modules[module].__doc__ or "").split())
     return text.split(". ")[0].rstrip(".")
-
-
-def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
-    """INTERNAL: a draft beside the data, never in a release."""
-    from stratsynth.data.draft import drafted, refuse_release_folder
-    from stratsynth.recipes.given import rows_of
-    from stratsynth.schema.weight_names import weight_warnings
-
-    refuse_release_folder(out)
-    if out.exists():
-        raise UsageError(f"{out} exists already; a draft never overwrites a schema.")
-    made = drafted(rows_of(data, table, query).source)
-    out.write_text(made.to_toml(), encoding="utf-8")
-    for text in weight_warnings(made.schema):
-        typer.echo(f"stratsynth: warning: {text}", err=True)
-
-
-def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
-    """INTERNAL: what a schema does not know of some data."""
-    from stratsynth.data.draft import check
-    from stratsynth.recipes.given import rows_of
-    from stratsynth.schema import Schema
-
-    return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()
-
-
-def describe_ledger(found: Mapping[str, Any]) -> str:
-    """The ledger for a reader."""
-    if not found["fits"]:
-        return f"{found['ledger']}: nothing has been spent."
-    cap, left = found["cap_epsilon"], found.get("left_epsilon")
-    limit = "no cap was set" if cap is None else f"{left:.6g} left of {cap:g}"
-    lines = [f"{found['ledger']}: epsilon {found['spent_epsilon']:.6g} spent at delta {found['delta']:g}, {limit}"]
-    if cap is not None:
-        lines.append(
-            f"The largest epsilon that one more fit can ask for at delta {found['delta']:g} is {_most(found)}."
-        )
-    if "public_columns" in found:
-        lines.append(
-            f"For neighbours that differ in an attribute; NOT PROTECTED: {', '.join(found['public_columns'])}."
-        )
-    lines += [found["rule"], ""]
-    width = max(len("mechanism"), *(len(fit["mechanism"]) for fit in found["fits"]))
-    lines.append(f"{'when':19}  {'mechanism':{width}} {'epsilon':>8} {'delta':>8} {'questions':>10}  state")
-    for fit in found["fits"]:
-        spent = f"{fit['epsilon']:>8g} {fit['delta']:>8g} {fit['questions']:>10}"
-        state = "done" if fit["state"] == "done" else "open: the same recipe goes on from here"
-        lines.append(f"{fit['at'][:19]}  {fit['mechanism']:{width}} {spent}  {state}")
-    return "\n".join(lines)
-
-
-def _most(found: Mapping[str, Any]) -> str:
-    return f"{found['largest_epsilon']:g}"
-
-
-def describe_check(found: Mapping[str, Any]) -> str:
-    """The check for a reader."""
-    stamp = "INTERNAL: computed from the data without a charge; not for publication."
-    if "absent" in found:
-        header = ", ".join(found["header"])
-        printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
-        return (
-            f"{stamp}\nNot in the data, or more than once: {', '.join(found['absent'])}.\n"
-            f"The data's header: {printable}"
-        )
-    lines = [
-        stamp,
-        f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
-        *_lines_left_out(found.get("lines_left_out", {})),
-        *_units(found.get("unit")),
-        *_weighed(found.get("weight")),
-        *(f"WARNING: {text}" for text in found.get("warnings", ())),
-        "",
-        f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
-    ]
-    for name, column in found["columns"].items():
-        unseen = ", ".join(column["unseen"][:6]) + (
-            f" and {len(column['unseen']) - 6} more" if len(column["unseen"]) > 6 else ""
-        )
-        lines.append(
-            f"{name:20} {column['outside']:>9,} {column['clipped']:>9,} {column['missing']:>9,}  {unseen or '-'}"
-        )
-    return "\n".join(lines)
-
-
-def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
-    """What `schema check` says of lines of a CSV file that are no records."""
-    said = []
-    if lines.get("quotes"):
-        said.append(
-            f"{lines['quotes']:,} lines more are left out, as their quotes do not close: fields that run over several "
-            "lines break records\ninto pieces, and each piece that is a whole line counts as a record. Take the line "
-            "breaks out, or write Parquet."
-        )
-    if lines.get("fields"):
-        said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
-    return said
-
-
-def _weighed(weight: Mapping[str, float] | None) -> list[str]:
-    """What `schema check` says of what rows count."""
-    if weight is None:
-        return []
-    cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
-    return [
-        f"Rows count {weight['total']:,} together, as their weights say; {cut},",
-        f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
-    ]
-
-
-def _units(unit: Mapping[str, int] | None) -> list[str]:
-    """What `schema check` says of units of several rows."""
-    if unit is None:
-        return []
-    beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"
-    return [f"{unit['units']:,} units; {beyond} and {without} are left out."]

@@ -205,7 +205,7 @@ class Recipe:
             UsageError: What is refused before anything is charged.
             BudgetRefused: What the ledger has not enough left for.
         """
-        from stratsynth.release.release import check_new
+        from stratsynth.release.folder import check_new
 
         rows, seed = self.drawn(), self.seed
         ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()

@@ -12,19 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
-
-from stratsynth.checks import check_line, whole
-from stratsynth.checks import path as given_path
-from stratsynth.errors import ReleaseError, StratsynthError, UsageError
-from stratsynth.files.whole import new_folder, write_json, write_text
-from stratsynth.models import Model, TableModel, files
+from stratsynth.checks import check_line
+from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup
-from stratsynth.release.certificate import read_certificate
-from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
-from stratsynth.release.measurements import FILE as MEASUREMENTS
-from stratsynth.release.measurements import LazyTable, opened_measurements
+from stratsynth.release.folder import read, write
+from stratsynth.release.measurements import LazyTable
+from stratsynth.release.predicting import predicted, predicted_table
 from stratsynth.release.sampling import Wanted, draw_table
 from stratsynth.release.shown import Certificate, release_html, release_text
 
@@ -36,12 +30,6 @@ if TYPE_CHECKING:
 
     from stratsynth.answers import Answers
     from stratsynth.data.sources import Data
-    from stratsynth.models.predictor import Predictor
-
-REPORT = "report.html"
-"""The file for readers; everything in it is in the other files."""
-RULES = "rules.json"
-"""The file that says what the schema's rules moved in the synthetic table beside it."""
 
 
 @dataclass(frozen=True)
@@ -259,17 +247,17 @@ class Release:
             UsageError: A release that does not predict, or rows with a value that its schema does not admit.
             SchemaError: A column that is not there.
         """
-        model = _seeded(self.model.predictor(), seed)
-        return model.predict(model.shown(data))
+        return predicted(self.model.predictor(), data, seed)
 
-    def predictions(self, data: Data, *, seed: int | None = None) -> pa.Table:
-        """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it."""
-        import pyarrow as pa
+    def predictions(self, data: Data, *, seed: int | None = None, keep: Sequence[str] = ()) -> pa.Table:
+        """As `predict`, as an Arrow table: `row`, from 0, `prediction`, and what the model adds to it.
 
-        model = _seeded(self.model.predictor(), seed)
-        told = model.table(model.shown(data))
-        rows = np.arange(len(told["prediction"]))
-        return pa.table({"row": rows, **{name: pa.array(values) for name, values in told.items()}})
+        Args:
+            data: As for `predict`; or a source, as `open_source` makes of a table of a database.
+            seed: As for `predict`.
+            keep: Columns of `data`, such as a person's number, that stand beside the predictions instead of `row`.
+        """
+        return predicted_table(self.model.predictor(), data, seed, keep)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
         """The same release with a title and a publisher, which certificate, report and citation name.
@@ -310,43 +298,7 @@ class Release:
             UsageError: The path exists, or the number of rows is unknown or makes no sense here.
             StratsynthError: The disk is full or cannot be written. Nothing is left behind.
         """
-        from stratsynth.data.writing import write_table
-        from stratsynth.release.page.frame import release_page
-
-        target, moved = check_new(folder), Moved()
-        number = self.model.rows_to_draw(rows, self.declared_size)
-        drawn = None if number is None else self.sample_arrow(number, seed=seed, moved=moved)
-        rules = moved.to_dict() if drawn is not None and self.model.schema.rules else None
-        tables = self.model.product(drawn)
-        try:
-            # on the disk, too, before the ledger says that the fit is done
-            with new_folder(target) as parts:
-                write_table(self.measurements, parts / MEASUREMENTS)
-                for name, table in tables.items():
-                    write_table(table, parts / f"{name}.parquet")
-                    if csv:
-                        write_table(table, parts / f"{name}.csv")
-                if rules is not None:
-                    write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
-                page = release_page(
-                    self.certificate, self.measurements, self.model.schema, rules,
-                    returns=self.model.returns, chapters=self.model.sections,
-                )  # fmt: skip
-                write_text(parts / REPORT, page)
-                files.save(self.model, parts / "model")
-                # last, as it lists the hashes of all the others
-                write_json(parts / CERTIFICATE, {**self._stated(), "files": listed_files(parts)})
-        except OSError as error:
-            raise StratsynthError(
-                f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
-                "What was charged stays charged."
-            ) from None
-        return target
-
-    def _stated(self) -> Mapping[str, Any]:
-        """The certificate; where the model knows fewer columns than the table had, with its own schema's hash too."""
-        record, own = self.certificate, self.model.schema.sha256
-        return record if own == schema_of(record) else {**record, "schema": {**record["schema"], "model_sha256": own}}
+        return write(self, folder, rows, seed, csv=csv)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Release:
@@ -359,42 +311,4 @@ class Release:
             ReleaseError: A folder that is no release, is damaged, contradicts itself, holds other files than its
                 certificate lists, or a model that no installed package knows.
         """
-        path = given_path("the release", folder, error=ReleaseError)
-        record = read_certificate(path)
-        check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
-        with opened_measurements(path):  # its footer is sound; sampling needs no more of it
-            pass
-        try:
-            model = files.load(path / "model")
-        except ReleaseError as error:
-            raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
-        if model.schema.sha256 != schema_of(record):  # levels in another order would swap groups
-            raise ReleaseError(
-                f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
-                "Get the release again from whoever made it."
-            )
-        return cls(model, {key: value for key, value in record.items() if key != "files"}, path)
-
-
-def _seeded(model: Predictor, seed: int | None) -> Predictor:
-    if seed is None:
-        return model
-    whole("predict: seed", seed)
-    return model.seeded(seed)
-
-
-def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
-    """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
-    target = given_path("the release's folder", folder)
-    try:
-        os.lstat(target)
-    except FileNotFoundError:
-        pass
-    except (OSError, ValueError) as error:  # a name too long, a null character, a file where a folder should be
-        raise UsageError(f"{target} cannot be made ({getattr(error, 'strerror', error)}).") from None
-    else:
-        raise UsageError(f"{target} exists already; a release never overwrites one. {remedy}.")
-    above = next(parent for parent in target.absolute().parents if parent.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
-        raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
-    return target
+        return cls(*read(folder))

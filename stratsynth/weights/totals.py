@@ -64,14 +64,23 @@ def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | Non
     return pd.DataFrame([s.to_dict() | {"count": t} for s, t in zip(strata, totals.tolist(), strict=True)])
 
 
-def write_totals(data: Path, schema: Path, by: Sequence[str], weight: str | None, out: Path) -> tuple[float, int]:
-    """Write them to a new CSV file; the total, and the number of groups."""
+def write_totals(
+    data: Path,
+    schema: Path,
+    by: Sequence[str],
+    weight: str | None,
+    out: Path,
+    table: str | None = None,
+    query: str | None = None,
+) -> tuple[float, int]:
+    """Write them to a new CSV file; the total, and the number of groups. Of a database, `table` or `query` is meant."""
     from stratsynth.accounting.registry import refuse_public
+    from stratsynth.data.sources import open_source
 
     if out.exists():
         raise UsageError(f"{out} exists already; name another file with -o.")
     refuse_public(data)
-    found = group_totals(data, Schema.load(schema), by, weight)
+    found = group_totals(open_source(data, table, query), Schema.load(schema), by, weight)
     found["count"] = [int(c) if float(c).is_integer() else c for c in found["count"]]
     found.to_csv(out, index=False, lineterminator="\n")
     return float(found["count"].sum()), len(found)

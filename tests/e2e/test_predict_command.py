@@ -70,6 +70,19 @@ def test_predictions_are_in_the_order_of_the_rows(made, ending):
     assert (found.prediction == people(800).D).mean() > 0.6
 
 
+def test_columns_are_kept_as_they_stand(made):
+    people(800).assign(number=[f"{i:04}" for i in range(800)]).to_csv(made / "numbered.csv", index=False)
+    run(made, "predict", "release", "numbered.csv", "-o", "numbered_predicted.csv", "--keep", "number,C")
+    found, plain = (pd.read_csv(made / f"{name}.csv", dtype=str) for name in ("numbered_predicted", "numbered"))
+    assert list(found.columns) == ["number", "C", "prediction", "probability=no", "probability=yes"]
+    pd.testing.assert_frame_equal(found[["number", "C"]], plain[["number", "C"]])
+    people(3).assign(prediction="mine").to_csv(made / "named.csv", index=False)
+    for data, column in (("numbered.csv", "nobody"), ("named.csv", "prediction")):
+        done = stratsynth("predict", "release", data, "-o", "no.csv", "--keep", column, cwd=made)
+        assert column in complaint(done, 2)
+    assert not (made / "no.csv").exists()
+
+
 def test_the_certificate_says_what_was_asked(made):
     certificate = json.loads(run(made, "certificate", "release", "--json"))
     assert certificate["private"] is True

@@ -91,7 +91,7 @@ MOMENTS = {
     "writing the journal": Fault("stratsynth.files.npz:write", 3, signal=INT),
     "having written the journal": Fault("stratsynth.files.npz:write", 3, after=True, signal=INT),
     "starting the release": Fault("stratsynth.release.release:Release.save", signal=INT),
-    "writing the certificate": Fault("stratsynth.release.release:write_json", after=True, signal=INT),
+    "writing the certificate": Fault("stratsynth.release.folder:write_json", after=True, signal=INT),
     "writing the rows": Fault("stratsynth.data.writing:write_table", 1, signal=INT),
     "writing the model": Fault("stratsynth.models.files:save", after=True, signal=INT),
     "before the release has its name": Fault("pathlib:Path.rename", signal=INT),

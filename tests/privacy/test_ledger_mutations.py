@@ -24,8 +24,8 @@ from stratsynth.accounting.ledger_file import FileLedger, read_ledger
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Public
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.release.folder import check_new
 from stratsynth.release.page.summary import summary
-from stratsynth.release.release import check_new
 from stratsynth.schema import Schema
 
 QUICK, SLOW = 2_000, 10_000

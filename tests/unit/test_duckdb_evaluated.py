@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pandas as pd
 import pytest
@@ -236,6 +237,41 @@ def test_a_release_that_predicts_is_scored_on_rows_as_they_are_read(tmp_path):
     for more in (("--predictions", "predicted.csv"), ("--predictions", "release", "--beside", "b=predicted.csv")):
         done = stratsynth(*command, *there, *more, "-o", "no", cwd=tmp_path)
         assert "name a release that predicts" in complaint(done, 2)
+
+
+def test_rows_of_a_database_are_predicted_beside_what_tells_them_apart(tmp_path):
+    frame = regressing.people(800).assign(number=range(800))
+    table = ss.open_table(frame, schema=regressing.SCHEMA, declared_size=800)
+    how = GroupRegression(target="D", model="logistic", features=["X", "G"])
+    release = ss.fit(how, table, ss.Budget(epsilon=5, delta=1e-6))
+    release.save(tmp_path / "release")
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.register("given", frame)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given ORDER BY X")
+    select = 'SELECT number, X, "G" FROM people'
+    command = ("predict", "release", "people.duckdb", "--query", select, "-o", "p.csv")
+    assert "have no order" in complaint(stratsynth(*command, cwd=tmp_path), 2)
+    done = stratsynth(*command, "--keep", "number", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = pd.read_csv(tmp_path / "p.csv").sort_values("number")
+    assert found["prediction"].tolist() == release.predict(frame).tolist()
+    with pytest.raises(UsageError, match="have no order"):
+        release.predict(ss.database(tmp_path / "people.duckdb", table="people"))
+
+
+def test_public_totals_of_a_database_are_those_of_a_file(folder, tmp_path):
+    for name in ("people.csv", "people.duckdb", "schema.toml"):
+        shutil.copy(folder / name, tmp_path)
+    rest = ("--schema", "schema.toml", "--by", "SEX,GROUP", "-o")
+    for out, given in (("file.csv", ("people.csv",)), ("database.csv", ("people.duckdb", "--table", "people"))):
+        done = stratsynth("weights", "shares", *given, *rest, out, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+    assert (tmp_path / "file.csv").read_bytes() == (tmp_path / "database.csv").read_bytes()
+    done = stratsynth("weights", "shares", "people.duckdb", *rest, "no.csv", cwd=tmp_path)
+    assert "table" in complaint(done, 2)
+    (tmp_path / "people.ledger").touch()
+    done = stratsynth("weights", "shares", *given, *rest, "no.csv", cwd=tmp_path)
+    assert "has an account" in complaint(done, 2)
 
 
 def test_rows_that_do_not_fit_into_memory_are_refused_where_they_must(folder, monkeypatch):

@@ -19,7 +19,8 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
-from stratsynth.cli.work import describe_check, fit_recipe
+from stratsynth.cli.schemas import describe_check
+from stratsynth.cli.work import fit_recipe
 from stratsynth.data.draft import check
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source

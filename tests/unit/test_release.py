@@ -138,7 +138,7 @@ def test_an_existing_folder_file_or_link_is_never_overwritten(release, tmp_path)
     assert small.tree(tmp_path) == before
 
 
-STEPS = ["stratsynth.release.release.write_json", "stratsynth.data.writing.write_table", "stratsynth.models.files.save"]
+STEPS = ["stratsynth.release.folder.write_json", "stratsynth.data.writing.write_table", "stratsynth.models.files.save"]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""The commands about schemas: `schema draft` and `schema check`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from stratsynth.cli.options import AsJson, Select, TableName
+from stratsynth.cli.terminal import echo, print_json
+from stratsynth.errors import UsageError
+
+schema_app = typer.Typer(
+    help="INTERNAL: draft a schema from private data, or check data against a schema. Not for publication.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Data = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA",
+        help="A .csv, .csv.gz, .parquet, .feather or .arrow file, a folder of .parquet files, a DuckDB database, or a "
+        "recipe, for the rows of its [data].",
+    ),
+]
+
+
+@schema_app.command("draft")
+def schema_draft(
+    data: Data,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The schema file to write.")],
+    table: TableName = None,
+    query: Select = None,
+) -> None:
+    """INTERNAL: write a draft schema from private data, for a person to review before anything is spent."""
+    draft_schema(data, out, table, query)
+    echo(
+        f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
+        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
+    )
+
+
+@schema_app.command("check")
+def schema_check(
+    data: Data,
+    schema: Annotated[Path, typer.Option(metavar="SCHEMA", help="A schema file.")],
+    as_json: AsJson = False,
+    table: TableName = None,
+    query: Select = None,
+) -> None:
+    """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
+
+    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
+    count. Where a column of the
+    schema is absent, shows the header instead and exits with 2.
+    """
+    found = check_schema(data, schema, table, query)
+    if as_json:
+        print_json(found)
+    else:
+        echo(describe_check(found))
+    if "absent" in found:
+        raise typer.Exit(2)
+
+
+def draft_schema(data: Path, out: Path, table: str | None = None, query: str | None = None) -> None:
+    """INTERNAL: a draft beside the data, never in a release."""
+    from stratsynth.data.draft import drafted, refuse_release_folder
+    from stratsynth.recipes.given import rows_of
+    from stratsynth.schema.weight_names import weight_warnings
+
+    refuse_release_folder(out)
+    if out.exists():
+        raise UsageError(f"{out} exists already; a draft never overwrites a schema.")
+    made = drafted(rows_of(data, table, query).source)
+    out.write_text(made.to_toml(), encoding="utf-8")
+    for text in weight_warnings(made.schema):
+        typer.echo(f"stratsynth: warning: {text}", err=True)
+
+
+def check_schema(data: Path, schema: Path, table: str | None = None, query: str | None = None) -> dict[str, Any]:
+    """INTERNAL: what a schema does not know of some data."""
+    from stratsynth.data.draft import check
+    from stratsynth.recipes.given import rows_of
+    from stratsynth.schema import Schema
+
+    return check(Schema.load(schema), rows_of(data, table, query).source).to_dict()
+
+
+def describe_check(found: Mapping[str, Any]) -> str:
+    """The check for a reader."""
+    stamp = "INTERNAL: computed from the data without a charge; not for publication."
+    if "absent" in found:
+        header = ", ".join(found["header"])
+        printable = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in header)
+        return (
+            f"{stamp}\nNot in the data, or more than once: {', '.join(found['absent'])}.\n"
+            f"The data's header: {printable}"
+        )
+    lines = [
+        stamp,
+        f"{found['rows']:,} rows, of which {found['left_out']:,} would be left out by the schema's policy.",
+        *_lines_left_out(found.get("lines_left_out", {})),
+        *_units(found.get("unit")),
+        *_weighed(found.get("weight")),
+        *(f"WARNING: {text}" for text in found.get("warnings", ())),
+        "",
+        f"{'column':20} {'outside':>9} {'clipped':>9} {'missing':>9}  levels never seen",
+    ]
+    for name, column in found["columns"].items():
+        unseen = ", ".join(column["unseen"][:6]) + (
+            f" and {len(column['unseen']) - 6} more" if len(column["unseen"]) > 6 else ""
+        )
+        lines.append(
+            f"{name:20} {column['outside']:>9,} {column['clipped']:>9,} {column['missing']:>9,}  {unseen or '-'}"
+        )
+    return "\n".join(lines)
+
+
+def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
+    """What `schema check` says of lines of a CSV file that are no records."""
+    said = []
+    if lines.get("quotes"):
+        said.append(
+            f"{lines['quotes']:,} lines more are left out, as their quotes do not close: fields that run over several "
+            "lines break records\ninto pieces, and each piece that is a whole line counts as a record. Take the line "
+            "breaks out, or write Parquet."
+        )
+    if lines.get("fields"):
+        said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
+    return said
+
+
+def _weighed(weight: Mapping[str, float] | None) -> list[str]:
+    """What `schema check` says of what rows count."""
+    if weight is None:
+        return []
+    cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
+    return [
+        f"Rows count {weight['total']:,} together, as their weights say; {cut},",
+        f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
+    ]
+
+
+def _units(unit: Mapping[str, int] | None) -> list[str]:
+    """What `schema check` says of units of several rows."""
+    if unit is None:
+        return []
+    beyond, without = f"{unit['beyond']:,} rows beyond a unit's max_rows", f"{unit['without']:,} rows without a unit"
+    return [f"{unit['units']:,} units; {beyond} and {without} are left out."]

@@ -1,0 +1,104 @@
+"""A release's folder: written whole or not at all, and read back with every check that its certificate allows."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.checks import path as given_path
+from stratsynth.errors import ReleaseError, StratsynthError, UsageError
+from stratsynth.files.whole import new_folder, write_json, write_text
+from stratsynth.models import Model, files
+from stratsynth.models.rules import Moved
+from stratsynth.release.certificate import read_certificate
+from stratsynth.release.hashes import CERTIFICATE, check_files, listed_files, schema_of, written_by
+from stratsynth.release.measurements import FILE as MEASUREMENTS
+from stratsynth.release.measurements import opened_measurements
+
+if TYPE_CHECKING:
+    from stratsynth.release.release import Release
+
+REPORT = "report.html"
+"""The file for readers; everything in it is in the other files."""
+RULES = "rules.json"
+"""The file that says what the schema's rules moved in the synthetic table beside it."""
+
+
+def write(release: Release, folder: str | os.PathLike[str], rows: int | None, seed: int | None, *, csv: bool) -> Path:
+    """Write a release's folder; `Release.save` says what is in it."""
+    from stratsynth.data.writing import write_table
+    from stratsynth.release.page.frame import release_page
+
+    model, target, moved = release.model, check_new(folder), Moved()
+    number = model.rows_to_draw(rows, release.declared_size)
+    drawn = None if number is None else release.sample_arrow(number, seed=seed, moved=moved)
+    rules = moved.to_dict() if drawn is not None and model.schema.rules else None
+    tables = model.product(drawn)
+    try:
+        # on the disk, too, before the ledger says that the fit is done
+        with new_folder(target) as parts:
+            write_table(release.measurements, parts / MEASUREMENTS)
+            for name, table in tables.items():
+                write_table(table, parts / f"{name}.parquet")
+                if csv:
+                    write_table(table, parts / f"{name}.csv")
+            if rules is not None:
+                write_json(parts / RULES, {"format": "stratsynth-rules/1", **rules})
+            page = release_page(
+                release.certificate, release.measurements, model.schema, rules,
+                returns=model.returns, chapters=model.sections,
+            )  # fmt: skip
+            write_text(parts / REPORT, page)
+            files.save(model, parts / "model")
+            # last, as it lists the hashes of all the others
+            write_json(parts / CERTIFICATE, {**_stated(release), "files": listed_files(parts)})
+    except OSError as error:
+        raise StratsynthError(
+            f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
+            "What was charged stays charged."
+        ) from None
+    return target
+
+
+def read(folder: str | os.PathLike[str]) -> tuple[Model, dict[str, Any], Path]:
+    """A folder's model, certificate and place; `Release.load` says what is refused."""
+    path = given_path("the release", folder, error=ReleaseError)
+    record = read_certificate(path)
+    check_files(path, record, ("model/model.npz", "model/schema.toml", MEASUREMENTS))
+    with opened_measurements(path):  # its footer is sound; sampling needs no more of it
+        pass
+    try:
+        model = files.load(path / "model")
+    except ReleaseError as error:
+        raise ReleaseError(f"{str(error).removesuffix('.')}{written_by(record)}.") from None
+    if model.schema.sha256 != schema_of(record):  # levels in another order would swap groups
+        raise ReleaseError(
+            f"{path}: model/schema.toml is not the schema that {CERTIFICATE} states: one of them was exchanged. "
+            "Get the release again from whoever made it."
+        )
+    return model, {key: value for key, value in record.items() if key != "files"}, path
+
+
+def _stated(release: Release) -> Mapping[str, Any]:
+    """The certificate; where the model knows fewer columns than the table had, with its own schema's hash too."""
+    record, own = release.certificate, release.model.schema.sha256
+    return record if own == schema_of(record) else {**record, "schema": {**record["schema"], "model_sha256": own}}
+
+
+def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:
+    """A release never overwrites anything: refuse a path that exists, or where no folder can be made."""
+    target = given_path("the release's folder", folder)
+    try:
+        os.lstat(target)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:  # a name too long, a null character, a file where a folder should be
+        raise UsageError(f"{target} cannot be made ({getattr(error, 'strerror', error)}).") from None
+    else:
+        raise UsageError(f"{target} exists already; a release never overwrites one. {remedy}.")
+    above = next(parent for parent in target.absolute().parents if parent.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK | os.X_OK):
+        raise UsageError(f"{target} cannot be made: {above} is no folder that can be written in.")
+    return target

@@ -1,0 +1,66 @@
+"""What a release that predicts says of rows: post-processing of a published model, which keeps none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.checks import whole
+from stratsynth.data.sources import open_source
+from stratsynth.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from stratsynth.data.sources import Data
+    from stratsynth.models.predictor import Predictor
+
+ROW = "row"
+"""The column of a row's number, from 0."""
+
+
+def predicted(model: Predictor, data: Data, seed: int | None) -> NDArray[Any]:
+    """One entry a row, in the order of the rows.
+
+    Raises:
+        UsageError: Rows that have no order.
+    """
+    return _seeded(model, seed).predict(model.encoded(_read(data, model.inputs, ordered=True)))
+
+
+def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequence[str] = ()) -> pa.Table:
+    """The columns `keep` as they stand, else `row`; `prediction`; and what the model adds to it.
+
+    Raises:
+        UsageError: Rows that have no order, where no column is kept; columns that are named as the predictions are.
+        SchemaError: Columns that are not there.
+    """
+    import pyarrow as pa
+
+    rows = _read(data, tuple(dict.fromkeys((*model.inputs, *keep))), ordered=not keep)
+    told = _seeded(model, seed).table(model.encoded(rows))
+    kept = {name: rows.column(name) for name in keep} or {ROW: pa.array(np.arange(rows.num_rows))}
+    if clash := kept.keys() & told.keys():
+        raise UsageError(f"keep: {min(clash)} is what a column of the predictions is called; keep another one.")
+    return pa.table({**kept, **{name: pa.array(values) for name, values in told.items()}})
+
+
+def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
+    """These columns; where their order is to tell rows apart, not from an engine, which may hand them out in any."""
+    source = open_source(data)
+    if ordered and source.engine is not None:
+        raise UsageError(
+            "predict: rows of a database or of Spark have no order, so predictions alone would be nobody's. Keep a "
+            "column that tells the rows apart: --keep COLUMN, or release.predictions(data, keep=[COLUMN])."
+        )
+    return source.read(columns)
+
+
+def _seeded(model: Predictor, seed: int | None) -> Predictor:
+    if seed is None:
+        return model
+    whole("predict: seed", seed)
+    return model.seeded(seed)
