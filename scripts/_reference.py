@@ -16,7 +16,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from stratsynth.evaluation.comparisons.grid import KINDS
+from stratsynth.evaluation.comparisons.keys import KINDS
 from typer.testing import CliRunner
 
 from stratsynth.cli.app import app

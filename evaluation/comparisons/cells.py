@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.comparisons.grid import Cell, Grid, Scoring
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.evaluation.comparisons.paired import BASELINE, DIRECT, setting_name
+from stratsynth.evaluation.comparisons.scoring import Scoring
 from stratsynth.evaluation.evaluations.evaluate import MOST
 from stratsynth.evaluation.learning.direct import audited
 from stratsynth.evaluation.learning.downstream import downstream

@@ -27,11 +27,12 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.comparisons import compare_text, pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.competitors import described, inner_name
-from stratsynth.evaluation.comparisons.grid import Cell, Grid, plain
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.evaluation.comparisons.page import grid_page
 from stratsynth.evaluation.comparisons.paired import COVERAGE, ENOUGH, paired, setting_name
 from stratsynth.evaluation.comparisons.roads import roads
 from stratsynth.evaluation.comparisons.roads_page import roads_section
+from stratsynth.evaluation.comparisons.scoring import plain
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined

@@ -21,13 +21,11 @@ without.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from stratsynth.evaluation.comparisons.competitors import (
     FROM_PRIOR,
-    MECHANISMS,
     Competitor,
     built,
     check_pairs,
@@ -38,83 +36,21 @@ from stratsynth.evaluation.comparisons.competitors import (
     stratifications,
     with_own,
 )
+from stratsynth.evaluation.comparisons.keys import check_keys
 from stratsynth.evaluation.comparisons.paired import DIRECT, VANILLA, Setting, setting_name
-from stratsynth.evaluation.evaluations.evaluate import CLIQUES
-from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
-from stratsynth.evaluation.learning.tasks import Task, task
-from stratsynth.evaluation.tables import RESERVED, groups_of
+from stratsynth.evaluation.comparisons.scoring import Scoring, read_scoring
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.checks import is_number, is_texts
-from stratsynth.errors import RecipeError, Unsupported, UsageError, WeightsError, nearest
+from stratsynth.errors import RecipeError, Unsupported, WeightsError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe
-from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Weighted, takes_shares
 from stratsynth.weights import Weights
 from stratsynth.weights.section import read_weights
 from stratsynth.weights.table import ShareTable
-
-METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
-           "mean_disparity")  # fmt: skip
-UNASKED = METRICS[:-1]
-"""What is scored where a recipe does not say: all but what is there for the sake of a paper."""
-COLUMNS = frozenset({
-    "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
-})  # fmt: skip
-"""Names that a column to group by cannot have."""
-KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
-    "mechanisms": (list, MECHANISMS),
-    "stratifications": (list, "a list of lists of columns; [] is vanilla"),
-    "epsilons": (list, "a list of numbers"),
-    "seeds": (int, "a whole number from 1: how often each setting is repeated"),
-    "metrics": (list, f"a list of some of {', '.join(METRICS)}"),
-    "k": (int, "a whole number from 1"),
-    "cliques": (int, "a whole number from 1"),
-    "holdout": (str, "a file, or a recipe for its rows"),
-    "target": (str, "a column, or employment or income"),
-    "positive": (list, "a list of levels"),
-    "above": ((int, float), "a number"),
-    "models": (list, f"a list of some of {', '.join(EVERY)}"),
-    "workers": (int, "a whole number from 1"),
-    "pairs": (list, "a list of pairs of settings"),
-}
-"""The keys of [compare]: what each has to be, and how messages and the reference say it."""
-
-
-@dataclass(frozen=True)
-class Scoring:
-    """The scores that every release gets."""
-
-    metrics: tuple[str, ...]
-    """Some of `METRICS`."""
-    by: tuple[str, ...]
-    """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
-    k: int = 3
-    """The number of columns of a marginal."""
-    cliques: int = CLIQUES
-    """The largest number of marginals."""
-    holdout: Path | None = None
-    """Real rows that nothing is fitted to; with `target` alone."""
-    target: str | None = None
-    """The column or task that models predict; None for no models."""
-    positive: tuple[str, ...] | None = None
-    """The levels of a categorical target that count as 1."""
-    above: float | None = None
-    """The number above which a numeric target counts as 1."""
-    models: tuple[str, ...] = LEARNERS
-    """The models that are trained on tables."""
-    parities: tuple[tuple[str, ...], ...] = ()
-    """Other columns whose groups' parity error of the means is scored: what else the grid stratifies by."""
-
-    def goal(self, schema: Schema) -> Task | None:
-        """What is predicted; None where nothing is."""
-        if self.target is None:
-            return None
-        return task(schema, self.target, positive=self.positive, above=self.above)
 
 
 @dataclass(frozen=True)
@@ -171,7 +107,7 @@ class Grid:
                 "[compare] scores releases row by row, in the memory of this process, and reads no table of Spark into "
                 "it: name a file by `path`."
             )
-        _check(said)
+        check_keys(said)
         if recipe.spend.strata is not None:
             raise RecipeError("[compare] gives every stratum the whole epsilon; leave [budget] strata out.")
         by = () if recipe.strata is None else tuple(recipe.strata.by)
@@ -189,7 +125,7 @@ class Grid:
             tuple(tuple(columns) for columns in stratifications),
             tuple(float(epsilon) for epsilon in said.get("epsilons", [recipe.spend.epsilon])),
             said.get("seeds", 5),
-            _scoring(recipe, said, by, stratifications),
+            read_scoring(recipe, said, by, stratifications),
             said.get("workers", 1),
             started=started,
         )
@@ -290,77 +226,3 @@ def _only(groups: Groups, by: Sequence[str]) -> Groups:
     if groups.small == "merge" and not hierarchy:  # nothing to merge along
         return Groups(merge, bands)
     return replace(groups, merge=merge, bands=bands, hierarchy=hierarchy)
-
-
-def _scoring(
-    recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
-) -> Scoring:
-    schema = recipe.schema()
-    for column in by:
-        if column in COLUMNS:
-            raise UsageError(f"[compare] a column to group by cannot be called {column!r}; rename it.")
-    groups_of(schema, by)
-    target, holdout = said.get("target"), said.get("holdout")
-    metrics = tuple(said.get("metrics", [m for m in UNASKED if m != "downstream" or target is not None]))
-    for metric in metrics:
-        if metric not in METRICS:
-            hint = nearest(str(metric), METRICS)
-            raise RecipeError(f"[compare] metrics: there is no {metric!r}{hint}. There are: {', '.join(METRICS)}.")
-    if not metrics or len(set(metrics)) < len(metrics):
-        raise RecipeError("[compare] metrics is empty, or holds something twice.")
-    if ("downstream" in metrics) != (target is not None) or (target is not None) != (holdout is not None):
-        raise RecipeError(
-            "[compare] predicting needs a target and a holdout, real rows that nothing is fitted to; without, leave "
-            "both and downstream out."
-        )
-    positive = said.get("positive")
-    if target is not None:
-        task(schema, target, positive=positive, above=said.get("above"))
-    elif positive is not None or "above" in said or "models" in said:
-        raise RecipeError("[compare] `positive`, `above` and `models` are about a target; name it.")
-    models = _models(said.get("models", LEARNERS))
-    # an unknown column is refused with its stratification, and the crossing of `by` is scored anyway
-    parities = tuple(tuple(some) for some in stratified if some and set(some) < set(by))
-    if not by:
-        metrics = tuple(m for m in metrics if not m.startswith("parity") and m != "mean_disparity")
-        if not metrics:
-            raise RecipeError("[compare] parity error and disparity need groups; add the section [strata].")
-    return Scoring(
-        metrics, by, min(said.get("k", 3), len(schema.names)), said.get("cliques", CLIQUES),
-        None if holdout is None else recipe.folder / holdout, target,
-        None if positive is None else tuple(positive), said.get("above"), models,
-        parities if "parity_means" in metrics else (),
-    )  # fmt: skip
-
-
-def _models(said: Sequence[str]) -> tuple[str, ...]:
-    for model in said:
-        if model not in EVERY:
-            raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")
-    if not said or len(set(said)) < len(said):
-        raise RecipeError("[compare] models is empty, or holds something twice.")
-    return tuple(said)
-
-
-def _check(said: Mapping[str, Any]) -> None:
-    for key, value in said.items():
-        if key not in KINDS:
-            raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")
-        kind, words = KINDS[key]
-        wrong = not isinstance(value, kind) or isinstance(value, bool)
-        if wrong or (kind is int and int(value) < 1):
-            raise RecipeError(f"[compare] {key} must be {words}.")
-    columns = said.get("stratifications", [])
-    if not all(map(is_texts, columns)):
-        raise RecipeError(f"[compare] stratifications must be {KINDS['stratifications'][1]}.")
-    epsilons = said.get("epsilons", [])
-    if not all(map(is_number, epsilons)):
-        raise RecipeError(f"[compare] epsilons must be {KINDS['epsilons'][1]}.")
-    for key in ("metrics", "positive", "models"):
-        if not is_texts(said.get(key, [])):
-            raise RecipeError(f"[compare] {key} must be {KINDS[key][1]}.")
-
-
-def plain(scoring: Scoring) -> dict[str, Any]:
-    """How every release is scored, but for the path of the hold-out."""
-    return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}

@@ -1,0 +1,52 @@
+"""The keys of a recipe's section [compare]: what each has to be, and how messages and the reference say it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from stratsynth.evaluation.comparisons.competitors import MECHANISMS
+from stratsynth.evaluation.learning.learners import EVERY
+
+from stratsynth.checks import is_number, is_texts
+from stratsynth.errors import RecipeError, nearest
+
+METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
+           "mean_disparity")  # fmt: skip
+KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
+    "mechanisms": (list, MECHANISMS),
+    "stratifications": (list, "a list of lists of columns; [] is vanilla"),
+    "epsilons": (list, "a list of numbers"),
+    "seeds": (int, "a whole number from 1: how often each setting is repeated"),
+    "metrics": (list, f"a list of some of {', '.join(METRICS)}"),
+    "k": (int, "a whole number from 1"),
+    "cliques": (int, "a whole number from 1"),
+    "holdout": (str, "a file, or a recipe for its rows"),
+    "target": (str, "a column, or employment or income"),
+    "positive": (list, "a list of levels"),
+    "above": ((int, float), "a number"),
+    "models": (list, f"a list of some of {', '.join(EVERY)}"),
+    "workers": (int, "a whole number from 1"),
+    "pairs": (list, "a list of pairs of settings"),
+}
+"""Of each key, its type and what is said of it."""
+
+
+def check_keys(said: Mapping[str, Any]) -> None:
+    """Refuse a key that there is not, and a value of another kind."""
+    for key, value in said.items():
+        if key not in KINDS:
+            raise RecipeError(f"[compare] has no key {key!r}{nearest(key, KINDS)}.")
+        kind, words = KINDS[key]
+        wrong = not isinstance(value, kind) or isinstance(value, bool)
+        if wrong or (kind is int and int(value) < 1):
+            raise RecipeError(f"[compare] {key} must be {words}.")
+    columns = said.get("stratifications", [])
+    if not all(map(is_texts, columns)):
+        raise RecipeError(f"[compare] stratifications must be {KINDS['stratifications'][1]}.")
+    epsilons = said.get("epsilons", [])
+    if not all(map(is_number, epsilons)):
+        raise RecipeError(f"[compare] epsilons must be {KINDS['epsilons'][1]}.")
+    for key in ("metrics", "positive", "models"):
+        if not is_texts(said.get(key, [])):
+            raise RecipeError(f"[compare] {key} must be {KINDS[key][1]}.")

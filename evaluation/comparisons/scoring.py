@@ -1,0 +1,124 @@
+"""The scores that every release of a comparison gets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from stratsynth.evaluation.comparisons.keys import KINDS, METRICS
+from stratsynth.evaluation.evaluations.evaluate import CLIQUES
+from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
+from stratsynth.evaluation.learning.tasks import Task, task
+from stratsynth.evaluation.tables import RESERVED, groups_of
+
+from stratsynth.errors import RecipeError, UsageError, nearest
+from stratsynth.recipes.recipe import Recipe
+from stratsynth.schema import Schema
+
+UNASKED = METRICS[:-1]
+"""What is scored where a recipe does not say: all but what is there for the sake of a paper."""
+COLUMNS = frozenset({
+    "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
+})  # fmt: skip
+"""Names that a column to group by cannot have."""
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """The scores that every release gets."""
+
+    metrics: tuple[str, ...]
+    """Some of `METRICS`."""
+    by: tuple[str, ...]
+    """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
+    k: int = 3
+    """The number of columns of a marginal."""
+    cliques: int = CLIQUES
+    """The largest number of marginals."""
+    holdout: Path | None = None
+    """Real rows that nothing is fitted to; with `target` alone."""
+    target: str | None = None
+    """The column or task that models predict; None for no models."""
+    positive: tuple[str, ...] | None = None
+    """The levels of a categorical target that count as 1."""
+    above: float | None = None
+    """The number above which a numeric target counts as 1."""
+    models: tuple[str, ...] = LEARNERS
+    """The models that are trained on tables."""
+    parities: tuple[tuple[str, ...], ...] = ()
+    """Other columns whose groups' parity error of the means is scored: what else the grid stratifies by."""
+
+    def goal(self, schema: Schema) -> Task | None:
+        """What is predicted; None where nothing is."""
+        if self.target is None:
+            return None
+        return task(schema, self.target, positive=self.positive, above=self.above)
+
+
+def read_scoring(
+    recipe: Recipe, said: Mapping[str, Any], by: tuple[str, ...], stratified: Sequence[Sequence[str]]
+) -> Scoring:
+    """What the keys of [compare] say of scores.
+
+    Args:
+        recipe: The recipe.
+        said: Its section [compare].
+        by: The recipe's strata.
+        stratified: The sets of columns that the grid stratifies by.
+
+    Raises:
+        RecipeError: Keys that contradict each other.
+        UsageError: Columns or targets that are not there.
+    """
+    schema = recipe.schema()
+    for column in by:
+        if column in COLUMNS:
+            raise UsageError(f"[compare] a column to group by cannot be called {column!r}; rename it.")
+    groups_of(schema, by)
+    target, holdout = said.get("target"), said.get("holdout")
+    metrics = tuple(said.get("metrics", [m for m in UNASKED if m != "downstream" or target is not None]))
+    for metric in metrics:
+        if metric not in METRICS:
+            hint = nearest(str(metric), METRICS)
+            raise RecipeError(f"[compare] metrics: there is no {metric!r}{hint}. There are: {', '.join(METRICS)}.")
+    if not metrics or len(set(metrics)) < len(metrics):
+        raise RecipeError("[compare] metrics is empty, or holds something twice.")
+    if ("downstream" in metrics) != (target is not None) or (target is not None) != (holdout is not None):
+        raise RecipeError(
+            "[compare] predicting needs a target and a holdout, real rows that nothing is fitted to; without, leave "
+            "both and downstream out."
+        )
+    positive = said.get("positive")
+    if target is not None:
+        task(schema, target, positive=positive, above=said.get("above"))
+    elif positive is not None or "above" in said or "models" in said:
+        raise RecipeError("[compare] `positive`, `above` and `models` are about a target; name it.")
+    models = _models(said.get("models", LEARNERS))
+    # an unknown column is refused with its stratification, and the crossing of `by` is scored anyway
+    parities = tuple(tuple(some) for some in stratified if some and set(some) < set(by))
+    if not by:
+        metrics = tuple(m for m in metrics if not m.startswith("parity") and m != "mean_disparity")
+        if not metrics:
+            raise RecipeError("[compare] parity error and disparity need groups; add the section [strata].")
+    return Scoring(
+        metrics, by, min(said.get("k", 3), len(schema.names)), said.get("cliques", CLIQUES),
+        None if holdout is None else recipe.folder / holdout, target,
+        None if positive is None else tuple(positive), said.get("above"), models,
+        parities if "parity_means" in metrics else (),
+    )  # fmt: skip
+
+
+def _models(said: Sequence[str]) -> tuple[str, ...]:
+    for model in said:
+        if model not in EVERY:
+            raise RecipeError(f"[compare] models: there is no {model!r}{nearest(model, EVERY)}; {KINDS['models'][1]}.")
+    if not said or len(set(said)) < len(said):
+        raise RecipeError("[compare] models is empty, or holds something twice.")
+    return tuple(said)
+
+
+def plain(scoring: Scoring) -> dict[str, Any]:
+    """How every release is scored, but for the path of the hold-out."""
+    return {f.name: getattr(scoring, f.name) for f in fields(scoring) if f.name != "holdout"}
