@@ -27,7 +27,7 @@ from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
-from stratsynth.adapters.shared.workload import Workload, check_candidates
+from stratsynth.adapters.shared.workload import Workload, cells_of, check_candidates
 from stratsynth.adapters.tilted import arbitrated
 
 from stratsynth.checks import number, one_of, whole
@@ -158,8 +158,9 @@ class AIM(Poolable[Graphical]):
         """How much each candidate matters: what is small enough of the workload's parts, and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
         every = self._workload.parts(public.schema.names)
-        small = {clique: weight for clique, weight in every.items() if public.schema.cells(clique) <= most}
-        return {clique: weight for clique, weight in small.items() if not public.told(clique)}
+        cells = cells_of(public.schema, tuple(every))
+        small = {clique: weight for clique, weight in every.items() if cells[clique] <= most}
+        return {clique: weight for clique, weight in small.items() if not (public.known and public.told(clique))}
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:

@@ -49,32 +49,39 @@ class Dense(Forest):
         ]
         """Each clique's parent's table, and what the clique sees of it."""
 
-    def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Log marginals of every clique, up to the tree's constant, and that constant: its log partition sum."""
-        logs = potentials.copy()
-        tables = self.views(logs)
-        sent: dict[int, Floats] = {}
+    def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
+        """Every cell's probability, and the tree's log partition sum, with one exponential a cell.
+
+        On the way to the root each table becomes that of its cells given the separator, times the sum that was taken
+        out; on the way back these are multiplied by what the parent says of the separator.
+        """
+        cells = potentials.copy()
+        tables, parents = self.views(cells), self._tree.parents
+        sums: list[Floats] = []
         for i in range(len(tables) - 1, 0, -1):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
-            sent[i] = self._separators[i].logsum(tables[i])
-            tables[self._tree.parents[i]] += above.spread(sent[i])
+            summed, message = self._separators[i].exponentiate(tables[i])
+            sums.append(summed)
+            tables[parents[i]] += above.spread(message)
+        summed, constant = self._separators[0].exponentiate(tables[0])
+        tables[0] /= summed
         for i in range(1, len(tables)):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
-            back = above.logsum(tables[self._tree.parents[i]]) - sent[i]
-            tables[i] += self._separators[i].spread(back)
-        return logs, self._separators[0].logsum(tables[0]).reshape(1)
+            share = self._separators[i].spread(above.sum(tables[parents[i]]))
+            tables[i] *= share / sums.pop()
+        return cells, constant.reshape(1)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
         """Between tables of some cliques and the cells of the tree."""
         return _Views(self, [clique for _, clique in tables])
 
-    def views(self, cells: Floats) -> list[Floats]:
+    def views(self, cells: Floats, number: int = 0) -> list[Floats]:
         """The table of each clique."""
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
-            for start, shape in zip(self.offsets[0], self._shapes, strict=True)
+            for start, shape in zip(self.offsets[number], self._shapes, strict=True)
         ]
 
 
@@ -94,14 +101,16 @@ class _Kept:
         found: Floats = table.sum(axis=self._summed).transpose(self._order)
         return found
 
-    def logsum(self, table: Floats) -> Floats:
-        """log(sum(exp)), the largest of each sum taken out first, so that nothing under- or overflows."""
-        if not self._summed:
-            return table.transpose(self._order)
+    def exponentiate(self, table: Floats) -> tuple[Floats, Floats]:
+        """Exponentials take the table's place, the largest of each sum taken out first, so that none overflows.
+
+        Returns their sums, in the shape that `spread` gives to a table of the kept columns; and the logarithms of what
+        the sums are with the largest, as a table of the kept columns.
+        """
         top = table.max(axis=self._summed, keepdims=True)
-        summed = np.log(np.exp(table - top).sum(axis=self._summed, keepdims=True)) + top
-        found: Floats = summed.squeeze(self._summed).transpose(self._order)
-        return found
+        np.exp(np.subtract(table, top, out=table), out=table)
+        sums = table.sum(axis=self._summed, keepdims=True)
+        return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
         """The kept columns' table in the whole one's shape, as an array that can be added to it."""

@@ -126,7 +126,7 @@ class Forest:
         starts, parent_starts = np.searchsorted(runs, first), np.searchsorted(parent_runs, first)
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
-    def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
+    def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
         """Log marginals of every clique, up to each tree's constant, and that constant: its log partition sum."""
         logs = potentials.copy()
         sent = []
@@ -149,10 +149,18 @@ class Forest:
         """Between tables and cells: of each table the number of its tree, and its clique."""
         return _Scattered(self, tables)
 
-    def marginals(self, potentials: Floats) -> Floats:
-        """Every cell's probability."""
-        logs, constants = self.beliefs(potentials)
-        return np.exp(logs - constants[self.owner])
+    def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
+        """Every cell's probability, and each tree's log partition sum."""
+        logs, constants = self._beliefs(potentials)
+        return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
+
+    def views(self, cells: Floats, number: int = 0) -> list[Floats]:
+        """The table of each clique of one tree."""
+        tree = self.trees[number]
+        return [
+            cells[start : start + math.prod(shape)].reshape(shape)
+            for start, shape in zip(self.offsets[number], map(tree.shape, tree.cliques), strict=True)
+        ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
         """The cells of the table that contains a clique, and the clique's cell that each of them belongs to."""

@@ -65,13 +65,8 @@ class Graphical(TableModel):
         for column, allowed in where.items():
             cells, part = self._forest.cells_of(0, (column,))
             flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
-        logs, constants = self._forest.beliefs(flat)
-        places = self._forest.offsets[0]
-        tables = [
-            np.exp(logs[start : start + table.size] - constants[0]).reshape(table.shape)
-            for start, table in zip(places, self.potentials, strict=True)
-        ]
-        return tables, float(constants[0])
+        cells, constants = self._forest.calibrated(flat)
+        return self._forest.views(cells), float(constants[0])
 
     def marginal(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""

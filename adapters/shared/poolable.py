@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from stratsynth.adapters.shared.learner import Learner, M
 from stratsynth.adapters.shared.rounds import MEASURE, usual_rounds, worth_measuring
+from stratsynth.adapters.shared.workload import cells_of
 
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.questions import Clique, Program
@@ -58,8 +59,9 @@ class Poolable(Mechanism[M]):
         Where no round is affordable, the stratum measures nothing and keeps everybody's model.
         """
         schema, size = public.schema, public.size or 0
-        cells = {clique: schema.cells(clique) for clique in self.candidates(public, rho)}
-        every = {c: weight for c, weight in self.candidates(public, rho).items() if cells[c] <= MOST_CELLS}
+        candidates = self.candidates(public, rho)
+        cells = cells_of(schema, tuple(candidates))
+        every = {c: weight for c, weight in candidates.items() if cells[c] <= MOST_CELLS}
         rounds = self.stratum_rounds(usual_rounds(len(schema.names), size, rho))
         sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return every, worth_measuring(every, cells, sigma, size), rounds

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 from stratsynth.checks import is_list, is_texts, number
@@ -103,9 +104,15 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
     return found
 
 
+@lru_cache(maxsize=8)
+def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
+    """The cells of each clique, worked out once: thousands of strata have the same columns and candidates."""
+    return {clique: schema.cells(clique) for clique in cliques}
+
+
 def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
     """Refuse candidates of too many cells: each is counted once, and compared with the model in every round."""
-    cells = sum(schema.cells(clique) for clique in cliques)
+    cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(
             f"{who}: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "
