@@ -27,7 +27,7 @@ from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
-from stratsynth.adapters.shared.workload import Workload, cells_of, check_candidates
+from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated
 
 from stratsynth.checks import number, one_of, whole
@@ -157,10 +157,8 @@ class AIM(Poolable[Graphical]):
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
         """How much each candidate matters: what is small enough of the workload's parts, and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
-        every = self._workload.parts(public.schema.names)
-        cells = cells_of(public.schema, tuple(every))
-        small = {clique: weight for clique, weight in every.items() if cells[clique] <= most}
-        return {clique: weight for clique, weight in small.items() if not (public.known and public.told(clique))}
+        small = self._workload.small(public.schema, most)
+        return {c: weight for c, weight in small.items() if not public.told(c)} if public.known else small
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:

@@ -29,7 +29,9 @@ class Marginals:
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
         """`calibrated` holds the probability table of each clique of the tree."""
-        self._tree, self._tables = tree, calibrated
+        self._tree = tree
+        self.calibrated = calibrated
+        """The probability table of each clique of the tree."""
         self._routes = _routes(tree)
         self._levels = dict(tree.sizes)
         self._beyond: dict[tuple[int, int], Floats] = {}
@@ -162,7 +164,7 @@ class Marginals:
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
         """A clique's table over some of its columns, in their order."""
-        names, table = self._tree.cliques[clique], self._tables[clique]
+        names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
         ordered: Floats = np.transpose(summed, [left.index(column) for column in columns])

@@ -37,6 +37,8 @@ class Workload:
     """How much marginals matter, by column or by columns joined by commas; 1 where nothing is said."""
     _parts: dict[tuple[str, ...], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
     """What `parts` has worked out, by columns."""
+    _small: dict[tuple[Schema, int], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
+    """What `small` has worked out."""
 
     def __post_init__(self) -> None:
         """Refuse what no schema could make sense of."""
@@ -67,6 +69,16 @@ class Workload:
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
         return self._parts[key]
+
+    def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
+        """Those parts that have at most so many cells; one object for all strata that have the same columns."""
+        key = schema, most
+        if key not in self._small:
+            every = self.parts(schema.names)
+            cells = cells_of(schema, tuple(every))
+            all_are = max(cells.values(), default=0) <= most
+            self._small[key] = every if all_are else {c: weight for c, weight in every.items() if cells[c] <= most}
+        return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
         """The marginals of some columns with their weights; columns that are constant here are left out of them."""

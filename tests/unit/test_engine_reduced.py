@@ -117,7 +117,7 @@ def test_one_table_moves_all_marginals_of_a_base_as_in_the_whole_model(base, own
 
 def test_kept_tables_do_not_depend_on_what_was_asked_before(base, monkeypatch):
     cliques = [("A", "H"), ("B",), ("C", "G", "E"), ("A", "B")]
-    fresh = [Marginals(base.tree, marginals_of(base)._tables) for _ in range(3)]
+    fresh = [Marginals(base.tree, marginals_of(base).calibrated) for _ in range(3)]
     due = fresh[0].kept(cliques)
     np.testing.assert_allclose(np.concatenate([t.ravel() for t in due]),
                                np.concatenate([t.ravel() for t in fresh[0].tables(cliques)]), rtol=1e-12)  # fmt: skip
