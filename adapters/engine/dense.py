@@ -118,32 +118,53 @@ class _Kept:
 
 
 class _Views(Maps):
-    """Between tables, one after another, and the cells of one tree."""
+    """Between tables, one after another, and the cells of one tree; small tables go through larger ones, if they can.
+
+    A table within another one is added to that one, which is then added to the tree's, and summed from it. Most columns
+    are measured alone and again with others: a pass through the tree's table is needed for one of them.
+    """
 
     def __init__(self, tree: Dense, cliques: Sequence[Clique]) -> None:
         self._of = tree
         whole = tree.trees[0]
-        self._homes = [whole.home(clique) for clique in cliques]
-        self._kept = [
-            _Kept(whole.cliques[home], whole.shape(whole.cliques[home]), clique)
-            for home, clique in zip(self._homes, cliques, strict=True)
-        ]
         self._shapes = [whole.shape(clique) for clique in cliques]
-        ends = np.cumsum([0, *(math.prod(shape) for shape in self._shapes)])
+        sizes = [math.prod(shape) for shape in self._shapes]
+        ends = np.cumsum([0, *sizes])
         self._slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
         self._cells = int(ends[-1])
+        self._inner: list[tuple[int, int, _Kept]] = []
+        """Tables that go through a larger one, by number, smallest first: which one, and how."""
+        self._outer: list[tuple[int, int, _Kept]] = []
+        """The others: the clique of the tree, and how."""
+        order = sorted(range(len(cliques)), key=lambda i: sizes[i])
+        for place, i in enumerate(order):
+            larger = next((j for j in order[place + 1 :] if set(cliques[i]) <= set(cliques[j])), None)
+            if larger is not None:
+                self._inner.append((i, larger, _Kept(cliques[larger], self._shapes[larger], cliques[i])))
+            else:
+                home = whole.home(cliques[i])
+                names = whole.cliques[home]
+                self._outer.append((i, home, _Kept(names, whole.shape(names), cliques[i])))
+
+    def _tables(self, terms: Floats) -> list[Floats]:
+        return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
         """What the terms of all tables add to each cell."""
         cells = np.zeros(self._of.cells)
-        tables = self._of.views(cells)
-        for home, kept, place, shape in zip(self._homes, self._kept, self._slices, self._shapes, strict=True):
-            tables[home] += kept.spread(terms[place].reshape(shape))
+        homes, tables = self._of.views(cells), self._tables(terms.copy())
+        for i, larger, kept in self._inner:
+            tables[larger] += kept.spread(tables[i])
+        for i, home, kept in self._outer:
+            homes[home] += kept.spread(tables[i])
         return cells
 
     def gather(self, cells: Floats) -> Floats:
         """All tables, summed down from the cells."""
-        found, tables = np.empty(self._cells), self._of.views(cells)
-        for home, kept, place, shape in zip(self._homes, self._kept, self._slices, self._shapes, strict=True):
-            found[place].reshape(shape)[...] = kept.sum(tables[home])
+        found = np.empty(self._cells)
+        homes, tables = self._of.views(cells), self._tables(found)
+        for i, home, kept in self._outer:
+            tables[i][...] = kept.sum(homes[home])
+        for i, larger, kept in reversed(self._inner):
+            tables[i][...] = kept.sum(tables[larger])
         return found

@@ -88,8 +88,8 @@ class Graphical(TableModel):
         for column, allowed in where.items():
             cells, part = forest.cells_of(0, (column,))
             flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
-        cells, constants = forest.calibrated(flat)
-        return forest.views(cells), float(constants[0])
+        probabilities, constants = forest.calibrated(flat)
+        return forest.views(probabilities), float(constants[0])
 
     def marginal(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""

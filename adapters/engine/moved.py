@@ -31,17 +31,19 @@ def moved(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list
         return None
     ((own, term),) = solution.terms
     levels = dict(base.tree.sizes)
-    shape = tuple(levels[column] for column in own)
-    wide = [(*own, *(column for column in clique if column not in own)) for clique in cliques]
+    place = {column: i for i, column in enumerate(levels)}
+    # in the order of the model's columns, so that what several ask for is one table
+    wide = [tuple(sorted({*own, *clique}, key=place.__getitem__)) for clique in cliques]
     if any(math.prod([levels[column] for column in names]) > MOST for names in wide):
         return None
-    there, *joint = marginals_of(base).kept([own, *wide])
-    weight = np.exp(term.reshape(shape) - term.max())
+    there, *tables = marginals_of(base).kept([own, *wide])
+    weight = np.exp(term.reshape(there.shape) - term.max())
     weight /= (there * weight).sum()
+    weight = np.transpose(weight, sorted(range(len(own)), key=lambda axis: place[own[axis]]))
     found = []
-    for clique, names, table in zip(cliques, wide, joint, strict=True):
-        whole = table * weight.reshape(shape + (1,) * (len(names) - len(own)))
-        summed = whole.sum(axis=tuple(i for i, column in enumerate(own) if column not in clique))
+    for clique, names, table in zip(cliques, wide, tables, strict=True):
+        weighted = table * weight.reshape([levels[column] if column in own else 1 for column in names])
+        summed = weighted.sum(axis=tuple(i for i, column in enumerate(names) if column not in clique))
         left = [column for column in names if column in clique]
         found.append(np.transpose(summed, [left.index(column) for column in clique]))
     return found

@@ -103,7 +103,7 @@ def test_terms_do_not_write_into_the_base(base):
         np.testing.assert_array_equal(here, there)
 
 
-@pytest.mark.parametrize("own", ["AF", "D"])
+@pytest.mark.parametrize("own", ["AF", "FA", "D"])
 def test_one_table_moves_all_marginals_of_a_base_as_in_the_whole_model(base, own):
     noisy = np.random.default_rng(5).integers(0, 200, (4,) * len(own))
     (solution,) = solve([Problem(SIZES, (Measured(tuple(own), noisy, 5.0),), 1000.0, base=base, prior=20.0)])
