@@ -157,9 +157,8 @@ class AIM(Poolable[Graphical]):
     def candidate_weights(self, public: Public) -> Mapping[Clique, float]:
         """How much each candidate matters: what is small enough of the workload's parts, and not public."""
         most = min(self.model_cells, self.clique_cells or self.model_cells)
-        every = self._workload.parts(public.schema.names)
-        small = {clique: weight for clique, weight in every.items() if public.schema.cells(clique) <= most}
-        return {clique: weight for clique, weight in small.items() if not public.told(clique)}
+        small = self._workload.small(public.schema, most)
+        return {c: weight for c, weight in small.items() if not public.told(c)} if public.known else small
 
     @once
     def _starters(self, public: Public, rho: float) -> Mapping[Clique, float]:

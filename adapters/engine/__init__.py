@@ -4,6 +4,8 @@ structure   which columns go together: triangulation and junction tree
 forest      message passing in log space, over many trees at once
 goal        what a fit minimises
 solve       the marginals that fit noisy tables best, by mirror descent
+reduced     a fit that moves a base, on the tables' columns alone
+moved       the marginals of a base that one table has moved
 marginals   of any columns, many at once
 model       the fitted model: marginals, sampling, storage
 """

@@ -49,32 +49,39 @@ class Dense(Forest):
         ]
         """Each clique's parent's table, and what the clique sees of it."""
 
-    def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
-        """Log marginals of every clique, up to the tree's constant, and that constant: its log partition sum."""
-        logs = potentials.copy()
-        tables = self.views(logs)
-        sent: dict[int, Floats] = {}
+    def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
+        """Every cell's probability, and the tree's log partition sum, with one exponential a cell.
+
+        On the way to the root each table becomes that of its cells given the separator, times the sum that was taken
+        out; on the way back these are multiplied by what the parent says of the separator.
+        """
+        cells = potentials.copy()
+        tables, parents = self.views(cells), self._tree.parents
+        sums: list[Floats] = []
         for i in range(len(tables) - 1, 0, -1):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
-            sent[i] = self._separators[i].logsum(tables[i])
-            tables[self._tree.parents[i]] += above.spread(sent[i])
+            summed, message = self._separators[i].exponentiate(tables[i])
+            sums.append(summed)
+            tables[parents[i]] += above.spread(message)
+        summed, constant = self._separators[0].exponentiate(tables[0])
+        tables[0] /= summed
         for i in range(1, len(tables)):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
-            back = above.logsum(tables[self._tree.parents[i]]) - sent[i]
-            tables[i] += self._separators[i].spread(back)
-        return logs, self._separators[0].logsum(tables[0]).reshape(1)
+            share = self._separators[i].spread(above.sum(tables[parents[i]]))
+            tables[i] *= share / sums.pop()
+        return cells, constant.reshape(1)
 
     def maps(self, tables: Sequence[tuple[int, Clique]]) -> Maps:
         """Between tables of some cliques and the cells of the tree."""
         return _Views(self, [clique for _, clique in tables])
 
-    def views(self, cells: Floats) -> list[Floats]:
+    def views(self, cells: Floats, number: int = 0) -> list[Floats]:
         """The table of each clique."""
         return [
             cells[start : start + math.prod(shape)].reshape(shape)
-            for start, shape in zip(self.offsets[0], self._shapes, strict=True)
+            for start, shape in zip(self.offsets[number], self._shapes, strict=True)
         ]
 
 
@@ -94,14 +101,16 @@ class _Kept:
         found: Floats = table.sum(axis=self._summed).transpose(self._order)
         return found
 
-    def logsum(self, table: Floats) -> Floats:
-        """log(sum(exp)), the largest of each sum taken out first, so that nothing under- or overflows."""
-        if not self._summed:
-            return table.transpose(self._order)
+    def exponentiate(self, table: Floats) -> tuple[Floats, Floats]:
+        """Exponentials take the table's place, the largest of each sum taken out first, so that none overflows.
+
+        Returns their sums, in the shape that `spread` gives to a table of the kept columns; and the logarithms of what
+        the sums are with the largest, as a table of the kept columns.
+        """
         top = table.max(axis=self._summed, keepdims=True)
-        summed = np.log(np.exp(table - top).sum(axis=self._summed, keepdims=True)) + top
-        found: Floats = summed.squeeze(self._summed).transpose(self._order)
-        return found
+        np.exp(np.subtract(table, top, out=table), out=table)
+        sums = table.sum(axis=self._summed, keepdims=True)
+        return sums, (np.log(sums) + top).squeeze(self._summed).transpose(self._order)
 
     def spread(self, kept: Floats) -> Floats:
         """The kept columns' table in the whole one's shape, as an array that can be added to it."""
@@ -109,32 +118,53 @@ class _Kept:
 
 
 class _Views(Maps):
-    """Between tables, one after another, and the cells of one tree."""
+    """Between tables, one after another, and the cells of one tree; small tables go through larger ones, if they can.
+
+    A table within another one is added to that one, which is then added to the tree's, and summed from it. Most columns
+    are measured alone and again with others: a pass through the tree's table is needed for one of them.
+    """
 
     def __init__(self, tree: Dense, cliques: Sequence[Clique]) -> None:
         self._of = tree
         whole = tree.trees[0]
-        self._homes = [whole.home(clique) for clique in cliques]
-        self._kept = [
-            _Kept(whole.cliques[home], whole.shape(whole.cliques[home]), clique)
-            for home, clique in zip(self._homes, cliques, strict=True)
-        ]
         self._shapes = [whole.shape(clique) for clique in cliques]
-        ends = np.cumsum([0, *(math.prod(shape) for shape in self._shapes)])
+        sizes = [math.prod(shape) for shape in self._shapes]
+        ends = np.cumsum([0, *sizes])
         self._slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
         self._cells = int(ends[-1])
+        self._inner: list[tuple[int, int, _Kept]] = []
+        """Tables that go through a larger one, by number, smallest first: which one, and how."""
+        self._outer: list[tuple[int, int, _Kept]] = []
+        """The others: the clique of the tree, and how."""
+        order = sorted(range(len(cliques)), key=lambda i: sizes[i])
+        for place, i in enumerate(order):
+            larger = next((j for j in order[place + 1 :] if set(cliques[i]) <= set(cliques[j])), None)
+            if larger is not None:
+                self._inner.append((i, larger, _Kept(cliques[larger], self._shapes[larger], cliques[i])))
+            else:
+                home = whole.home(cliques[i])
+                names = whole.cliques[home]
+                self._outer.append((i, home, _Kept(names, whole.shape(names), cliques[i])))
+
+    def _tables(self, terms: Floats) -> list[Floats]:
+        return [terms[place].reshape(shape) for place, shape in zip(self._slices, self._shapes, strict=True)]
 
     def spread(self, terms: Floats) -> Floats:
         """What the terms of all tables add to each cell."""
         cells = np.zeros(self._of.cells)
-        tables = self._of.views(cells)
-        for home, kept, place, shape in zip(self._homes, self._kept, self._slices, self._shapes, strict=True):
-            tables[home] += kept.spread(terms[place].reshape(shape))
+        homes, tables = self._of.views(cells), self._tables(terms.copy())
+        for i, larger, kept in self._inner:
+            tables[larger] += kept.spread(tables[i])
+        for i, home, kept in self._outer:
+            homes[home] += kept.spread(tables[i])
         return cells
 
     def gather(self, cells: Floats) -> Floats:
         """All tables, summed down from the cells."""
-        found, tables = np.empty(self._cells), self._of.views(cells)
-        for home, kept, place, shape in zip(self._homes, self._kept, self._slices, self._shapes, strict=True):
-            found[place].reshape(shape)[...] = kept.sum(tables[home])
+        found = np.empty(self._cells)
+        homes, tables = self._of.views(cells), self._tables(found)
+        for i, home, kept in self._outer:
+            tables[i][...] = kept.sum(homes[home])
+        for i, larger, kept in reversed(self._inner):
+            tables[i][...] = kept.sum(tables[larger])
         return found

@@ -11,6 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,9 +79,8 @@ class Forest:
         self.offsets: list[list[int]] = []
         """Where each clique's table begins, by tree."""
         self.cells = 0
-        owners: list[NDArray[np.intp]] = []
         roots: list[NDArray[np.intp]] = []
-        for number, tree in enumerate(self.trees):
+        for tree in self.trees:
             places = []
             for i, clique in enumerate(tree.cliques):
                 cells = math.prod(tree.shape(clique))
@@ -88,13 +88,16 @@ class Forest:
                 if i == 0:
                     roots.append(np.arange(self.cells, self.cells + cells))
                 self.cells += cells
-                owners.append(np.full(cells, number, dtype=np.intp))
             self.offsets.append(places)
-        self.owner = np.concatenate(owners) if owners else np.zeros(0, dtype=np.intp)
-        """The tree of each cell."""
         self._root = np.concatenate(roots) if roots else np.zeros(0, dtype=np.intp)
         self._root_starts = np.cumsum([0, *(len(r) for r in roots[:-1])]).astype(np.intp)
         self._levels = self._index() if levels else []
+
+    @cached_property
+    def owner(self) -> Indices:
+        """The tree of each cell."""
+        sizes = np.array([tree.cells for tree in self.trees], dtype=np.intp)
+        return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes)
 
     def _index(self) -> list[_Level]:
         edges: dict[int, list[tuple[int, int]]] = {}
@@ -126,7 +129,7 @@ class Forest:
         starts, parent_starts = np.searchsorted(runs, first), np.searchsorted(parent_runs, first)
         return _Level(child, starts, runs, parent, parent_starts, parent_runs)
 
-    def beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
+    def _beliefs(self, potentials: Floats) -> tuple[Floats, Floats]:
         """Log marginals of every clique, up to each tree's constant, and that constant: its log partition sum."""
         logs = potentials.copy()
         sent = []
@@ -149,10 +152,18 @@ class Forest:
         """Between tables and cells: of each table the number of its tree, and its clique."""
         return _Scattered(self, tables)
 
-    def marginals(self, potentials: Floats) -> Floats:
-        """Every cell's probability."""
-        logs, constants = self.beliefs(potentials)
-        return np.exp(logs - constants[self.owner])
+    def calibrated(self, potentials: Floats) -> tuple[Floats, Floats]:
+        """Every cell's probability, and each tree's log partition sum."""
+        logs, constants = self._beliefs(potentials)
+        return np.exp(logs - (constants[0] if len(self.trees) == 1 else constants[self.owner])), constants
+
+    def views(self, cells: Floats, number: int = 0) -> list[Floats]:
+        """The table of each clique of one tree."""
+        tree = self.trees[number]
+        return [
+            cells[start : start + math.prod(shape)].reshape(shape)
+            for start, shape in zip(self.offsets[number], map(tree.shape, tree.cliques), strict=True)
+        ]
 
     def cells_of(self, number: int, clique: Clique) -> tuple[Indices, Indices]:
         """The cells of the table that contains a clique, and the clique's cell that each of them belongs to."""

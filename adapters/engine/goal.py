@@ -44,7 +44,7 @@ class Goal:
         self._forest, self._number = forest, len(problems)
         self._prior = np.array([problem.prior for problem in problems])
         self._fixed, self._out = _fixed(forest, problems)
-        self._base = forest.beliefs(self._fixed)[1]
+        self._base = forest.calibrated(self._fixed)[1]
         """The log partition sum of each base."""
         # a cell that cannot occur pulls at nothing, whatever its noise
         possible = self._maps.gather(np.where(self._out, 0.0, 1.0)) > 0
@@ -81,9 +81,8 @@ class Goal:
 
     def _fitted(self, terms: Floats) -> tuple[Floats, Floats]:
         """The tables as the models have them, in probabilities, and the models' log partition sums."""
-        logs, constants = self._forest.beliefs(self.potentials(terms))
-        constant = constants[0] if self._number == 1 else constants[self._forest.owner]
-        return self._maps.gather(np.exp(logs - constant)), constants
+        cells, constants = self._forest.calibrated(self.potentials(terms))
+        return self._maps.gather(cells), constants
 
     def at(self, terms: Floats) -> tuple[Floats, Floats, Floats]:
         """The fitted tables, what each model minimises, and its gradient."""

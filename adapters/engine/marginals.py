@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from stratsynth.adapters.engine.forest import Floats
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
+MOST_KEPT = 2**22
+"""The most numbers of tables that are kept for others who will ask for them."""
 _Ports = tuple[tuple[int, Clique], ...]
 """Neighbours, each with the columns that are wanted from beyond it."""
 
@@ -27,11 +29,16 @@ class Marginals:
 
     def __init__(self, tree: JunctionTree, calibrated: Sequence[Floats]) -> None:
         """`calibrated` holds the probability table of each clique of the tree."""
-        self._tree, self._tables = tree, calibrated
+        self._tree = tree
+        self.calibrated = calibrated
+        """The probability table of each clique of the tree."""
         self._routes = _routes(tree)
         self._levels = dict(tree.sizes)
         self._beyond: dict[tuple[int, int], Floats] = {}
         """By directed edge: P(columns beyond | separator), a row for each cell of the separator."""
+        self._kept: dict[Clique, Floats] = {}
+        self._held = 0
+        """How many numbers are kept."""
 
     def table(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""
@@ -46,6 +53,23 @@ class Marginals:
             known[clique] if several == (clique,) else _product(clique, several, known)
             for clique, several in zip(cliques, parts, strict=True)
         ]
+
+    def kept(self, cliques: Sequence[Clique]) -> list[Floats]:
+        """As `tables`, for strata that ask the same of one model: what was worked out last is kept, as far as it fits.
+
+        Each table is worked out by itself, so that no last bit depends on who asked for what before.
+        """
+        missing = [clique for clique in dict.fromkeys(cliques) if clique not in self._kept]
+        if missing and sum(map(self._cells, missing)) > MOST_KEPT // 2:
+            return self.tables(cliques)
+        for clique in missing:
+            self._kept[clique] = table = self.table(clique)
+            table.flags.writeable = False  # others will be given it
+            self._held += table.size
+        found = [self._kept[clique] for clique in cliques]
+        while self._held > MOST_KEPT:
+            self._held -= self._kept.pop(next(iter(self._kept))).size
+        return found
 
     def _joined(self, cliques: Sequence[Clique]) -> list[Floats]:
         """Those of sets of columns that depend on each other."""
@@ -140,7 +164,7 @@ class Marginals:
 
     def _sum(self, clique: int, columns: Clique) -> Floats:
         """A clique's table over some of its columns, in their order."""
-        names, table = self._tree.cliques[clique], self._tables[clique]
+        names, table = self._tree.cliques[clique], self.calibrated[clique]
         summed = table.sum(axis=tuple(i for i, name in enumerate(names) if name not in columns))
         left = [name for name in names if name in columns]
         ordered: Floats = np.transpose(summed, [left.index(column) for column in columns])

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from threading import Lock
 from typing import TYPE_CHECKING, ClassVar
+from weakref import ref
 
 import numpy as np
 from stratsynth.adapters.engine.dense import laid_out
@@ -30,6 +33,33 @@ MOST_POTENTIAL = 5e8
 """Larger than any fitted log potential in size; NEVER stays far below any sum of what is allowed."""
 
 
+class Asked:
+    """Models that were asked last; others forget their calibrated tables, one for each of thousands of strata."""
+
+    def __init__(self, most: int) -> None:
+        """`most` is how many numbers these tables may hold together, unless one model alone holds more."""
+        self.most = most
+        self._held = 0
+        self._models: deque[tuple[ref[Graphical], int]] = deque()
+        self._lock = Lock()
+
+    def add(self, model: Graphical) -> None:
+        """Count a model's tables; those that were counted first make room for them."""
+        with self._lock:
+            self._models.append((ref(model), model.tree.cells))
+            self._held += model.tree.cells
+            while self._held > self.most and len(self._models) > 1:
+                first, cells = self._models.popleft()
+                self._held -= cells
+                forgetting = first()
+                if forgetting is not None:
+                    vars(forgetting).pop("_marginals", None)
+
+
+ASKED = Asked(2**22)
+"""Of this process; 32 MB."""
+
+
 @dataclass(frozen=True, eq=False)
 class Graphical(TableModel):
     """A distribution that is a product of potentials on the cliques of a junction tree."""
@@ -51,27 +81,15 @@ class Graphical(TableModel):
         """The model of a solved problem."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
-    @cached_property
-    def _forest(self) -> Forest:
-        return _laid_out(self.tree)
-
-    @cached_property
-    def _calibrated(self) -> tuple[list[Floats], float]:
-        """Each clique's probabilities, and the log partition sum."""
-        return self._calibrate({})
-
     def _calibrate(self, where: Where) -> tuple[list[Floats], float]:
+        """Each clique's probabilities, and the log partition sum."""
+        forest = _laid_out(self.tree)
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
-            cells, part = self._forest.cells_of(0, (column,))
+            cells, part = forest.cells_of(0, (column,))
             flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
-        logs, constants = self._forest.beliefs(flat)
-        places = self._forest.offsets[0]
-        tables = [
-            np.exp(logs[start : start + table.size] - constants[0]).reshape(table.shape)
-            for start, table in zip(places, self.potentials, strict=True)
-        ]
-        return tables, float(constants[0])
+        probabilities, constants = forest.calibrated(flat)
+        return forest.views(probabilities), float(constants[0])
 
     def marginal(self, columns: Clique) -> Floats:
         """The probabilities of some columns' cells, axes in their order."""
@@ -87,19 +105,26 @@ class Graphical(TableModel):
 
     @cached_property
     def _marginals(self) -> Marginals:
-        return Marginals(self.tree, self._calibrated[0])
+        """What is asked of the calibrated tables, which are as large as the potentials: see `Asked`."""
+        ASKED.add(self)
+        return Marginals(self.tree, self._calibrate({})[0])
+
+    @cached_property
+    def _constant(self) -> float:
+        """The log partition sum."""
+        return self._calibrate({})[1]
 
     def mass(self, where: Where) -> float:
         """How much of the partition sum is left when other levels cannot occur."""
         if any(not allowed for allowed in where.values()):
             return 0.0
-        return math.exp(min(0.0, self._calibrate(where)[1] - self._calibrated[1])) if where else 1.0
+        return math.exp(min(0.0, self._calibrate(where)[1] - self._constant)) if where else 1.0
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Rows by randomised rounding; a condition is put into the model first, so no row is thrown away."""
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
-        tables = self._calibrate(where)[0] if where else self._calibrated[0]
+        tables = self._calibrate(where)[0] if where else self._marginals.calibrated
         rows = sample(self.tree, tables, n, rng)
         return {column: rows[column] for column in self.schema.names}
 
@@ -156,9 +181,9 @@ class Graphical(TableModel):
         return cls(schema, tree, potentials, *numbers)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=32)
 def _laid_out(tree: JunctionTree) -> Forest:
-    """One for all strata of the same structure: its index arrays are as large as the potentials."""
+    """One for all strata of the same structure, and not one for each: index arrays are larger than the potentials."""
     return laid_out([tree])
 
 

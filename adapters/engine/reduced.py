@@ -44,7 +44,7 @@ def reduced(problem: Problem) -> Problem | None:
     if not sizes or cells > MOST or LESS * cells > base.tree.cells:
         return None
     names = tuple(column for column, _ in sizes)
-    table, tree = _marginals(base).table(names), junction_tree(sizes, (names,))
+    table, tree = marginals_of(base).table(names), junction_tree(sizes, (names,))
     logs = np.log(table, out=np.full(table.shape, NEVER), where=table > 0)
     return replace(problem, sizes=sizes, base=replace(base, tree=tree, potentials=(logs,), terms=()))
 
@@ -78,11 +78,8 @@ def _summed(clique: Clique, shape: tuple[int, ...], tables: Sequence[tuple[Cliqu
 
 
 @lru_cache(maxsize=2)
-def _marginals(base: Solution) -> Marginals:
-    """What is asked of one base for all strata."""
+def marginals_of(base: Solution) -> Marginals:
+    """What is asked of one base for all strata; it is known by its identity, so strata must share the object."""
     forest = laid_out([base.tree])
-    logs, constants = forest.beliefs(np.concatenate([table.ravel() for table in base.potentials]))
-    parts = zip(forest.offsets[0], base.potentials, strict=True)
-    return Marginals(
-        base.tree, [np.exp(logs[at : at + t.size] - constants[0]).reshape(t.shape) for at, t in parts]
-    )  # fmt: skip
+    cells, _ = forest.calibrated(np.concatenate([table.ravel() for table in base.potentials]))
+    return Marginals(base.tree, forest.views(cells))

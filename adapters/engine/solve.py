@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine.dense import is_large, laid_out
-from stratsynth.adapters.engine.forest import Floats, Forest, Indices
+from stratsynth.adapters.engine.forest import Floats, Indices
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.reduced import extended, reduced
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
@@ -181,9 +181,11 @@ def _together(problems: Sequence[Problem], trees: Sequence[JunctionTree]) -> lis
         misfit, potentials = goal.misfit(state.terms), goal.potentials(state.terms)
         for place, i in enumerate(left):
             if not state.running[place]:
-                tables, terms = _tables(forest, place, potentials), goal.split(place, state.terms)
+                tables, terms = forest.views(potentials, place), goal.split(place, state.terms)
                 objective, taken = float(misfit[place]), int(state.taken[place])
-                found[i] = Solution(trees[i], tables, float(totals[i]), objective, taken, terms)
+                found[i] = Solution(
+                    trees[i], tuple(table.copy() for table in tables), float(totals[i]), objective, taken, terms
+                )
         left = [i for place, i in enumerate(left) if state.running[place]]
         state = state.only(goal.owner)
     return [found[i] for i in range(len(problems))]
@@ -277,14 +279,6 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
             ahead = np.where(each(sound), beyond, ahead)
             fitted, value, gradient = goal.at(ahead)
     return _State(terms, last, ahead, momentum, objective, marked, step, growth, taken, running)
-
-
-def _tables(forest: Forest, number: int, potentials: Floats) -> tuple[Floats, ...]:
-    tree = forest.trees[number]
-    return tuple(
-        potentials[start : start + int(np.prod(tree.shape(clique)))].reshape(tree.shape(clique)).copy()
-        for clique, start in zip(tree.cliques, forest.offsets[number], strict=True)
-    )
 
 
 ENGINE = Solver(solve, size=_cells, hasty=_hasty)

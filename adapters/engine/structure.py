@@ -71,7 +71,7 @@ def junction_tree(sizes: tuple[tuple[str, int], ...], cliques: tuple[Clique, ...
 
 def model_cells(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> int:
     """How many numbers a model that holds these cliques has: `junction_tree(...).cells`, without the tree."""
-    products = _Products([size for _, size in sizes])
+    products = _products(sizes)
     return sum(products[whole] for whole in _eliminated(sizes, cliques))
 
 
@@ -91,7 +91,7 @@ class _Growing:
 
     def __init__(self, sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: int) -> None:
         self._number = {column: i for i, (column, _) in enumerate(sizes)}
-        self._around, self._products = around, _Products([size for _, size in sizes])
+        self._around, self._products = around, _products(sizes)
         self._costs = [_cost(self._products, self._around, i) for i in range(len(sizes))]
         self._most = most
         self._known: dict[int, bool] = {}
@@ -131,7 +131,7 @@ def _growing(sizes: tuple[tuple[str, int], ...], around: tuple[int, ...], most: 
 
 def _eliminated(sizes: tuple[tuple[str, int], ...], cliques: Sequence[Clique]) -> Iterator[int]:
     """Maximal cliques, as sets of columns' numbers."""
-    products, around = _Products([size for _, size in sizes]), _around(sizes, cliques)
+    products, around = _products(sizes), _around(sizes, cliques)
     return _eliminate(products, around, {i: _cost(products, around, i) for i in range(len(sizes))})
 
 
@@ -191,6 +191,10 @@ def _members(columns: int) -> tuple[int, ...]:
     return tuple(i for i in range(columns.bit_length()) if columns >> i & 1)
 
 
+KNOWN = 2**17
+"""How many sets of columns are known at most; some 10 MB."""
+
+
 class _Products(dict[int, int]):
     """The cells of a set of columns, worked out once: elimination meets the same sets again and again."""
 
@@ -199,8 +203,16 @@ class _Products(dict[int, int]):
         self._levels = levels
 
     def __missing__(self, columns: int) -> int:
+        if len(self) >= KNOWN:
+            self.clear()
         self[columns] = cells = math.prod(self._levels[i] for i in _members(columns))
         return cells
+
+
+@lru_cache(maxsize=8)
+def _products(sizes: tuple[tuple[str, int], ...]) -> _Products:
+    """One for all graphs of the same columns."""
+    return _Products([size for _, size in sizes])
 
 
 def check_size(tree: JunctionTree, most_cells: int) -> None:

@@ -41,6 +41,8 @@ def held_together(
     were chosen. In a stratum of few people the last cliques are noise, and the first to go. Sampling sees to the
     rules that are left out.
     """
+    if not rules:
+        return rules, set(measured)
     most = max(MOST_WITH_RULES, model_cells(sizes, measured))
     if model_cells(sizes, (*rules, *measured)) <= most:
         return rules, set(measured)

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from stratsynth.adapters.engine import Graphical, Problem, Solution
 from stratsynth.adapters.engine.condition import condition
+from stratsynth.adapters.engine.moved import moved
+from stratsynth.adapters.engine.reduced import marginals_of
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.engine.zeros import Forbidden, forbidden
@@ -82,7 +84,10 @@ class GraphicalLearner(Learner[Graphical]):
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
         """The probabilities of some columns' cells in the model that was fitted last."""
-        return list(_marginals(self.schema, self.fitted, tuple(cliques)))
+        if self.fitted is self.base:
+            return marginals_of(self.base).kept(cliques)
+        few = moved(self.base, self.fitted, cliques) if self.base is not None and not self._rules else None
+        return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
     def fitting(self, cliques: Mapping[Clique, float]) -> dict[Clique, float]:
         """Those that the model could take in without growing too large; which it is, depends on what was chosen."""
@@ -100,7 +105,7 @@ class GraphicalLearner(Learner[Graphical]):
 
     def stratum(self, public: Public, prior: float) -> Program[GraphicalLearner]:
         """One that starts from this model as it is; merged columns and structural zeros are taken in first."""
-        base = replace(self.fitted, terms=())  # the stratum's own tables begin from nothing
+        base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
         published = held(public.known, sizes, most - ROOM // 2, base.tree.cliques)
@@ -124,9 +129,12 @@ class GraphicalLearner(Learner[Graphical]):
 
 
 @lru_cache(maxsize=2)
-def _marginals(schema: Schema, solution: Solution, cliques: tuple[Clique, ...]) -> tuple[Floats, ...]:
-    """Worked out once for all strata that start from everybody's model; nobody may write to them."""
-    found = Graphical.of(schema, solution).marginals(cliques)
-    for table in found:
-        table.flags.writeable = False
-    return tuple(found)
+def _started(solution: Solution) -> Solution:
+    """What strata start from, one object for all of them: their own tables begin from nothing."""
+    return replace(solution, terms=())
+
+
+@lru_cache(maxsize=2)
+def _asked(schema: Schema, solution: Solution) -> Graphical:
+    """After a fit a model is asked about the table that was taken in, and then about the next candidates."""
+    return Graphical.of(schema, solution)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from stratsynth.adapters.shared.learner import Learner, M
 from stratsynth.adapters.shared.rounds import MEASURE, usual_rounds, worth_measuring
+from stratsynth.adapters.shared.workload import cells_of
 
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.questions import Clique, Program
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment
+    from stratsynth.schema import Schema
 
 MOST_CELLS = 2**12
 """The most cells of a marginal that a stratum measures."""
@@ -58,8 +61,16 @@ class Poolable(Mechanism[M]):
         Where no round is affordable, the stratum measures nothing and keeps everybody's model.
         """
         schema, size = public.schema, public.size or 0
-        cells = {clique: schema.cells(clique) for clique in self.candidates(public, rho)}
-        every = {c: weight for c, weight in self.candidates(public, rho).items() if cells[c] <= MOST_CELLS}
+        every, cells = _small(schema, tuple(self.candidates(public, rho).items()))
         rounds = self.stratum_rounds(usual_rounds(len(schema.names), size, rho))
         sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return every, worth_measuring(every, cells, sigma, size), rounds
+
+
+@lru_cache(maxsize=8)
+def _small(
+    schema: Schema, candidates: tuple[tuple[Clique, float], ...]
+) -> tuple[Mapping[Clique, float], Mapping[Clique, int]]:
+    """What strata may measure of some candidates, and the cells of each: one object for strata of all sizes."""
+    cells = cells_of(schema, tuple(clique for clique, _ in candidates))
+    return {clique: weight for clique, weight in candidates if cells[clique] <= MOST_CELLS}, cells

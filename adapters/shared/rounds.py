@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.shared.workload import cells_of
 
 from stratsynth.questions import Clique, Distance, Program, Solver, choose, counts, work
 from stratsynth.questions.counts import table_sigma
@@ -62,7 +63,7 @@ def adapt(
     Returns what is left when there is no candidate any more.
     """
     schema, left, price = learner.schema, rho, float(rho) / rounds
-    cells = {clique: schema.cells(clique) for clique in worth}
+    cells = cells_of(schema, tuple(worth))
     while True:
         # AIM, Algorithm 4: what would not pay two more rounds is spent in this one
         last = left < 2 * Fraction(price)
@@ -73,16 +74,16 @@ def adapt(
             return left
         # Algorithm 2, selection: how wrong the model is on a candidate, less the noise of measuring it
         total = learner.total
-        before = learner.marginals(list(candidates))
         scores = [
             Distance(clique, np.asarray(table * total, np.float64), weight, NOISE_SIZE * sigma * table.size)
-            for (clique, weight), table in zip(candidates.items(), before, strict=True)
+            for (clique, weight), table in zip(candidates.items(), learner.marginals(list(candidates)), strict=True)
         ]
         choosing = price - MEASURE * price  # alpha is 0.9 in the paper too
-        chosen = yield from choose(scores, rho=choosing)
+        before = scores[(yield from choose(scores, rho=choosing))]
+        del scores, candidates  # all strata wait for their answers at once, and would hold them all
         left -= Fraction(choosing)
         measuring = down(left) if last else MEASURE * price
-        (table,) = yield from counts([scores[chosen].clique], rho=measuring)
+        (table,) = yield from counts([before.clique], rho=measuring)
         left -= Fraction(measuring)
         learner.tables.append(Measured.of(table))  # measurement and estimation
         if last:
@@ -90,7 +91,7 @@ def adapt(
         yield from learner.fit()
         # Algorithm 4, annealing: sigma is halved after a round that moved the model by no more than its noise
         (after,) = learner.marginals([table.clique])
-        if total * np.abs(after - before[chosen]).sum() <= NOISE_SIZE * table.sigma * table.values.size:
+        if np.abs(after * total - before.reference).sum() <= NOISE_SIZE * table.sigma * table.values.size:
             price *= 4
 
 

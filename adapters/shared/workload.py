@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import combinations
 
 from stratsynth.checks import is_list, is_texts, number
@@ -36,6 +37,8 @@ class Workload:
     """How much marginals matter, by column or by columns joined by commas; 1 where nothing is said."""
     _parts: dict[tuple[str, ...], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
     """What `parts` has worked out, by columns."""
+    _small: dict[tuple[Schema, int], Mapping[Clique, float]] = field(default_factory=dict, init=False, compare=False)
+    """What `small` has worked out."""
 
     def __post_init__(self) -> None:
         """Refuse what no schema could make sense of."""
@@ -66,6 +69,16 @@ class Workload:
         if key not in self._parts:
             self._parts[key] = closure(self.among(key))
         return self._parts[key]
+
+    def small(self, schema: Schema, most: int) -> Mapping[Clique, float]:
+        """Those parts that have at most so many cells; one object for all strata that have the same columns."""
+        key = schema, most
+        if key not in self._small:
+            every = self.parts(schema.names)
+            cells = cells_of(schema, tuple(every))
+            all_are = max(cells.values(), default=0) <= most
+            self._small[key] = every if all_are else {c: weight for c, weight in every.items() if cells[c] <= most}
+        return self._small[key]
 
     def among(self, columns: Sequence[str]) -> dict[Clique, float]:
         """The marginals of some columns with their weights; columns that are constant here are left out of them."""
@@ -103,9 +116,15 @@ def closure(workload: Mapping[Clique, float]) -> dict[Clique, float]:
     return found
 
 
+@lru_cache(maxsize=8)
+def cells_of(schema: Schema, cliques: tuple[Clique, ...]) -> Mapping[Clique, int]:
+    """The cells of each clique, worked out once: thousands of strata have the same columns and candidates."""
+    return {clique: schema.cells(clique) for clique in cliques}
+
+
 def check_candidates(who: str, cliques: Iterable[Clique], schema: Schema, remedies: str) -> None:
     """Refuse candidates of too many cells: each is counted once, and compared with the model in every round."""
-    cells = sum(schema.cells(clique) for clique in cliques)
+    cells = sum(cells_of(schema, tuple(cliques)).values())
     if cells > MOST_CANDIDATES:
         raise Unsupported(
             f"{who}: the workload's marginals and their parts hold {cells:,} cells, more than {MOST_CANDIDATES:,}; "

@@ -67,7 +67,7 @@ def projected(tree, joint, columns):
 
 
 def calibrated(tree, potentials):
-    cells = Forest([tree]).marginals(flat(potentials))
+    cells = Forest([tree]).calibrated(flat(potentials))[0]
     ends = np.cumsum([table.size for table in potentials])[:-1]
     return [part.reshape(t.shape) for part, t in zip(np.split(cells, ends), potentials, strict=True)]
 
@@ -146,8 +146,8 @@ def test_many_marginals_at_once_equal_enumeration(model, data):
 
 @given(st.lists(models(), min_size=2, max_size=5))
 def test_trees_that_go_together_are_what_they_are_alone(several):
-    together = Forest([tree for tree, _ in several]).marginals(np.concatenate([flat(p) for _, p in several]))
-    alone = np.concatenate([Forest([tree]).marginals(flat(p)) for tree, p in several])
+    together = Forest([tree for tree, _ in several]).calibrated(np.concatenate([flat(p) for _, p in several]))[0]
+    alone = np.concatenate([Forest([tree]).calibrated(flat(p))[0] for tree, p in several])
     np.testing.assert_allclose(together, alone, rtol=0, atol=1e-12)
 
 
@@ -155,7 +155,7 @@ def test_trees_that_go_together_are_what_they_are_alone(several):
 def test_a_large_tree_is_passed_over_as_in_a_forest(model, data):
     tree, potentials = model
     forest, dense = Forest([tree]), Dense(tree)
-    for found, due in zip(dense.beliefs(flat(potentials)), forest.beliefs(flat(potentials)), strict=True):
+    for found, due in zip(dense.calibrated(flat(potentials)), forest.calibrated(flat(potentials)), strict=True):
         np.testing.assert_allclose(found, due, rtol=1e-9, atol=1e-9)
     cliques = data.draw(st.lists(st.sampled_from(tree.cliques).flatmap(st.permutations), max_size=6))
     tables = [(0, tuple(clique[: data.draw(st.integers(1, len(clique)))])) for clique in cliques]

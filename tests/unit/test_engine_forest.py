@@ -15,7 +15,7 @@ from stratsynth.adapters.engine.marginals import Marginals
 def tables(tree, potentials):
     """Calibrated tables by clique, from potentials by clique."""
     forest = Forest([tree])
-    cells = forest.marginals(np.concatenate([potentials[clique].ravel() for clique in tree.cliques]))
+    cells = forest.calibrated(np.concatenate([potentials[clique].ravel() for clique in tree.cliques]))[0]
     assert np.isfinite(cells).all()
     return {
         clique: cells[start : start + potentials[clique].size].reshape(potentials[clique].shape)
@@ -135,9 +135,9 @@ def test_what_is_forbidden_on_both_sides_of_a_separator_has_no_mass_and_spoils_n
 
 def test_the_partition_sums_of_all_trees_come_in_their_order():
     trees = [junction_tree((("a", n), ("b", 2)), (("a", "b"),)) for n in (3, 5)]
-    _, constants = Forest(trees).beliefs(np.zeros(16))
+    _, constants = Forest(trees).calibrated(np.zeros(16))
     np.testing.assert_allclose(np.exp(constants), [6, 10])
 
 
 def test_no_tree_at_all_is_no_cells():
-    assert Forest([]).marginals(np.zeros(0)).size == 0
+    assert Forest([]).calibrated(np.zeros(0))[0].size == 0

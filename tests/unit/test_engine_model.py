@@ -12,6 +12,7 @@ from scipy import stats
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals
+from stratsynth.adapters.engine.model import Asked
 from stratsynth.adapters.engine.sampling import draw
 
 from stratsynth import Categorical, Schema
@@ -290,3 +291,15 @@ def test_columns_of_independent_parts_have_the_product_of_their_tables():
             summed = whole.sum(axis=tuple(i for i, name in enumerate(names) if name not in clique))
             left = [name for name in names if name in clique]
             np.testing.assert_allclose(table, np.transpose(summed, [left.index(name) for name in clique]), atol=1e-12)
+
+
+def test_models_asked_long_ago_forget_their_tables_and_say_the_same_again(monkeypatch):
+    models = [graphical(seed) for seed in range(4)]
+    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", Asked(2 * models[0].tree.cells))
+    first = [model.oneway("top") for model in models]
+    assert ["_marginals" in vars(model) for model in models] == [False, False, True, True]
+    for model, due in zip(models, first, strict=True):
+        np.testing.assert_array_equal(model.oneway("top"), due)
+    monkeypatch.setattr("stratsynth.adapters.engine.model.ASKED", Asked(1))  # one alone may be larger
+    drawn = [models[0].sample(50, np.random.default_rng(0))["top"] for _ in range(2)]
+    np.testing.assert_array_equal(*drawn)

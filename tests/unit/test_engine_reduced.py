@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 from stratsynth.adapters.engine import Problem, solve
-from stratsynth.adapters.engine.reduced import _marginals, extended, reduced
+from stratsynth.adapters.engine.marginals import Marginals
+from stratsynth.adapters.engine.moved import moved
+from stratsynth.adapters.engine.reduced import extended, marginals_of, reduced
 from stratsynth.adapters.engine.solve import Measured, _solved
 
 SIZES = tuple((column, 4) for column in "ABCDEFGH")
@@ -41,9 +43,9 @@ def test_the_reduced_fit_is_the_whole_one(base, measured):
     assert other.tree == one.tree
     assert other.objective == pytest.approx(one.objective, rel=1e-4)
     for columns in ("AF", "BG", "D", "CHA", "EFG"):
-        here, there = (_marginals(solution).table(tuple(columns)) for solution in (one, other))
+        here, there = (marginals_of(solution).table(tuple(columns)) for solution in (one, other))
         np.testing.assert_allclose(here, there, atol=2e-6)
-    assert _marginals(other).table(("A",))[0] == 0  # what the base rules out stays out
+    assert marginals_of(other).table(("A",))[0] == 0  # what the base rules out stays out
 
 
 def test_each_is_solved_as_if_alone(base):
@@ -99,3 +101,31 @@ def test_terms_do_not_write_into_the_base(base):
     solve([Problem(SIZES, (table("AB", 300, 5.0), table("AF", 300, 5.0)), 300.0, base=base, prior=20.0)])
     for here, there in zip(before, base.potentials, strict=True):
         np.testing.assert_array_equal(here, there)
+
+
+@pytest.mark.parametrize("own", ["AF", "FA", "D"])
+def test_one_table_moves_all_marginals_of_a_base_as_in_the_whole_model(base, own):
+    noisy = np.random.default_rng(5).integers(0, 200, (4,) * len(own))
+    (solution,) = solve([Problem(SIZES, (Measured(tuple(own), noisy, 5.0),), 1000.0, base=base, prior=20.0)])
+    cliques = [("D",), ("F", "A"), ("H", "B", "A"), ("G",), ("D", "E")]
+    whole, found = marginals_of(solution).tables(cliques), moved(base, solution, cliques)
+    for table, due in zip(found, whole, strict=True):
+        np.testing.assert_allclose(table, due, rtol=1e-9, atol=1e-13)
+    assert moved(base, solution, [tuple("BCDEGH")]) is None  # too large a table of the base
+    assert moved(base, base, cliques) is None
+
+
+def test_kept_tables_do_not_depend_on_what_was_asked_before(base, monkeypatch):
+    cliques = [("A", "H"), ("B",), ("C", "G", "E"), ("A", "B")]
+    fresh = [Marginals(base.tree, marginals_of(base).calibrated) for _ in range(3)]
+    due = fresh[0].kept(cliques)
+    np.testing.assert_allclose(np.concatenate([t.ravel() for t in due]),
+                               np.concatenate([t.ravel() for t in fresh[0].tables(cliques)]), rtol=1e-12)  # fmt: skip
+    monkeypatch.setattr("stratsynth.adapters.engine.marginals.MOST_KEPT", 130)
+    for clique in reversed(cliques):
+        fresh[1].kept([clique])
+    assert fresh[1]._held <= 130 < sum(table.size for table in fresh[0]._kept.values()) + 64
+    for one in (fresh[1].kept(cliques[:2]), fresh[2].kept(cliques[:2])):
+        assert all(np.array_equal(table, other) for table, other in zip(one, due, strict=False))
+    with pytest.raises(ValueError, match="read-only"):
+        due[0][...] = 0

@@ -217,9 +217,9 @@ def test_a_warm_start_takes_over_what_its_tables_added_also_of_tables_measured_t
         goal = Goal(Forest([problem.tree()]), [problem], np.array([70.0]))
         terms = goal.first()
         assert dict(start.terms).keys() == {("a", "b"), ("c",)}
-        logs, constants = Forest([problem.tree()]).beliefs(goal.potentials(terms))
+        cells, _ = Forest([problem.tree()]).calibrated(goal.potentials(terms))
         begun = dataclasses.replace(
-            start, tree=problem.tree(), potentials=shaped(problem.tree(), logs - constants[0])
+            start, tree=problem.tree(), potentials=shaped(problem.tree(), np.log(cells))
         )  # fmt: skip
         for clique in ("ab", "c"):
             np.testing.assert_allclose(joint(begun, clique), counts(start, clique), rtol=1e-9)
