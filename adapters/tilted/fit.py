@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Floats = "NDArray[np.float64]"
 CORRECTIONS = 20
 """The steps whose curvature L-BFGS keeps in mind."""
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
 """A step that brings less than this part of what is minimised is the last: noise hides what more would bring."""
 ROWS_A_CELL = 8
 """How many rows there are for each cell of tables that are taken together."""
@@ -118,8 +118,8 @@ def _tilt(problem: Tilt) -> Tilted:
 
     # by the curvature, each number is about as easily moved as any other: where the fit begins, or where it will end
     near = np.maximum(counts(weigh(numbers)[0]), np.minimum(values, problem.total))
-    curvature = variance + near * np.maximum(0.0, problem.total - near)
-    unit = np.where(fitted, 1 / np.sqrt(curvature, out=np.ones_like(curvature), where=fitted), 0.0)
+    curvature = np.where(fitted, variance + near * np.maximum(0.0, problem.total - near), 0.0)
+    unit = np.divide(1.0, np.sqrt(curvature), out=np.zeros_like(curvature), where=curvature > 0)
     scaled = np.divide(numbers, unit, out=np.zeros_like(numbers), where=unit > 0)
     options = {"maxiter": problem.iterations, "maxcor": CORRECTIONS, "ftol": TOLERANCE}
     numbers = minimize(dual, scaled, jac=True, method="L-BFGS-B", options=options).x * unit

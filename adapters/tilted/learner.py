@@ -43,7 +43,7 @@ MOST_OF_EVERYBODY = 0.95
 """What these weigh at most before any table is known: a stratum's own rows may have levels that theirs have not."""
 WRONG = 0.5
 """Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
-ROUND_STEPS, LAST_STEPS = 15, 100
+ROUND_STEPS, LAST_STEPS = 15, 50
 """The most steps of a fit between rounds, and of the last one."""
 NEGLIGIBLE = 1e-3
 """Rows that weigh less than this part of the mean row are left out of what the rows foretell, which takes time for each
