@@ -2,6 +2,7 @@
 
 fit        the weights: nearest to the prior's that explain the tables
 model      weighted rows as a table model
+blocks     tables of weighted rows, several at a time
 rounding   whole numbers of rows, near the weights in all pairs of columns
 learner    as rounds of choosing and measuring use it, with the trust that each table's answer earns
 arbiter    this model or the mechanism's own, whichever foretells the next paid answers better

@@ -210,7 +210,7 @@ def tilted_to(
 
 
 def _lend(tilted: TiltedLearner, own: TableModel, most: int) -> None:
-    tilted.lend(drawn(own, min(most, max(FEWEST, tilted.base.size)), tilted.schema))
+    tilted.lend(drawn(own, min(tilted.worthwhile(most), max(FEWEST, tilted.base.size)), tilted.schema))
 
 
 def counted(table: Measured) -> int:

@@ -8,19 +8,20 @@ tilt of PMW-Pub (Liu and others 2021) and GEM-Pub, found through its dual, whose
 
     w  is in proportion to  prior x exp(-N x sum of the cells' numbers)
 
-The dual is smooth and strongly concave, so that L-BFGS finds it; a step goes through rows x tables once and back.
+The dual is smooth and strongly concave, so that L-BFGS finds it; a step goes through rows x joint tables once and back.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.adapters.tilted.blocks import cells, cells_within, packed, places
 
-from stratsynth.questions import Solver
+from stratsynth.questions import Clique, Solver
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,14 +29,18 @@ if TYPE_CHECKING:
 Floats = "NDArray[np.float64]"
 CORRECTIONS = 20
 """The steps whose curvature L-BFGS keeps in mind."""
+TOLERANCE = 1e-6
+"""A step that brings less than this part of what is minimised is the last: noise hides what more would bring."""
+ROWS_A_CELL = 8
+"""How many rows there are for each cell of tables that are taken together."""
 
 
 @dataclass(frozen=True, eq=False)
 class Aim:
     """One noisy table as the fit sees it."""
 
-    cells: NDArray[np.intp]
-    """The row-major cell of each prior row."""
+    clique: Clique
+    """Its columns."""
     values: NDArray[np.float64]
     """The noisy counts, flat."""
     spread: float
@@ -48,6 +53,10 @@ class Aim:
 class Tilt:
     """A problem: which rows there are, and what their weights are to explain."""
 
+    codes: Mapping[str, NDArray[np.integer[Any]]]
+    """The rows as level numbers, by column."""
+    sizes: Mapping[str, int]
+    """The number of levels of each column."""
     base: NDArray[np.float64]
     """The prior's weights, adding up to one."""
     aims: tuple[Aim, ...]
@@ -75,42 +84,70 @@ def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
 
 def _tilt(problem: Tilt) -> Tilted:
     from scipy.optimize import minimize
-    from scipy.sparse import csr_matrix
 
     sizes = [aim.values.size for aim in problem.aims]
     numbers = np.zeros(sum(sizes))
     numbers[: problem.start.size] = problem.start
     if not problem.aims or not problem.base.size:
         return Tilted(problem.base, numbers)
-    rows, tables = problem.base.size, len(problem.aims)
-    places = np.stack([aim.cells for aim in problem.aims], axis=1) + np.cumsum([0, *sizes[:-1]])
-    ends = np.arange(0, rows * tables + 1, tables)
-    cells_of = csr_matrix((np.ones(rows * tables), places.ravel(), ends), shape=(rows, numbers.size))
-    rows_of = cells_of.T.tocsr()
+    joint_of, cells_of = _tables(problem)
     values = np.concatenate([aim.values for aim in problem.aims])
-    # in units of its spread, each number is about as easily moved as any other
-    unit = 1 / np.concatenate([np.full(aim.values.size, aim.spread) for aim in problem.aims])
-    unit[~np.concatenate([_counted(aim) for aim in problem.aims])] = 0.0  # a cell that is not fitted has the number 0
-    logs = np.log(problem.base, out=np.full(rows, -np.inf), where=problem.base > 0)
+    variance = np.repeat([aim.spread**2 for aim in problem.aims], sizes)
+    # the number of a cell that is not fitted, or of one that nothing is known about, stays 0
+    fitted = np.concatenate([_counted(aim) for aim in problem.aims]) & np.isfinite(variance)
+    variance[~fitted] = 0.0
+    logs = np.log(problem.base, out=np.full(problem.base.size, -np.inf), where=problem.base > 0)
 
     def weigh(numbers: Any) -> tuple[Any, float]:
-        height = logs - problem.total * (cells_of @ numbers)
+        height = logs - joint_of @ (cells_of @ (problem.total * numbers))
         top = float(height.max())
         weights = np.exp(height - top)
         mass = float(weights.sum())
         weights /= mass
         return weights, top + math.log(mass)
 
+    def counts(weights: Any) -> Any:
+        return problem.total * (cells_of.T @ (joint_of.T @ weights))
+
     def dual(scaled: Any) -> tuple[float, Any]:
         numbers = scaled * unit
         weights, mass = weigh(numbers)
-        slope = (values - problem.total * (rows_of @ weights)) * unit + scaled
-        return mass + 0.5 * float(scaled @ scaled) + float(values @ numbers), slope
+        pull = numbers * variance
+        value = mass + 0.5 * float(numbers @ pull) + float(values @ numbers)
+        return value, (values - counts(weights) + pull) * unit
 
+    # by the curvature, each number is about as easily moved as any other: where the fit begins, or where it will end
+    near = np.maximum(counts(weigh(numbers)[0]), np.minimum(values, problem.total))
+    curvature = np.where(fitted, variance + near * np.maximum(0.0, problem.total - near), 0.0)
+    unit = np.divide(1.0, np.sqrt(curvature), out=np.zeros_like(curvature), where=curvature > 0)
     scaled = np.divide(numbers, unit, out=np.zeros_like(numbers), where=unit > 0)
-    options = {"maxiter": problem.iterations, "maxcor": CORRECTIONS}
+    options = {"maxiter": problem.iterations, "maxcor": CORRECTIONS, "ftol": TOLERANCE}
     numbers = minimize(dual, scaled, jac=True, method="L-BFGS-B", options=options).x * unit
     return Tilted(weigh(numbers)[0], numbers)
+
+
+def _tables(problem: Tilt) -> tuple[Any, Any]:
+    """Which cells of joint tables each row is in, and which cells of the aims each cell of a joint table is in."""
+    from scipy.sparse import csr_matrix
+
+    rows, first = problem.base.size, np.cumsum([0, *(aim.values.size for aim in problem.aims)])
+    cliques = [aim.clique for aim in problem.aims]
+    blocks = packed(cliques, problem.sizes, rows // ROWS_A_CELL)
+    sizes = [cells(problem.sizes, columns) for columns, _ in blocks]
+    starts = np.cumsum([0, *sizes])
+    at = np.empty((rows, len(blocks)), dtype=np.int32)
+    for i, (columns, _) in enumerate(blocks):
+        at[:, i] = places(problem.codes, problem.sizes, columns)
+        at[:, i] += starts[i]
+    ends = np.arange(0, at.size + 1, len(blocks), dtype=np.int32)
+    joint_of = csr_matrix((np.ones(at.size), at.ravel(), ends), shape=(rows, int(starts[-1])))
+    inside = [
+        np.stack([first[k] + cells_within(problem.sizes, columns, cliques[k]) for k in held], axis=1)
+        for columns, held in blocks
+    ]
+    held = np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in inside)])
+    parts = np.concatenate([each.ravel() for each in inside])
+    return joint_of, csr_matrix((np.ones(parts.size), parts, np.cumsum(held)), shape=(int(starts[-1]), int(first[-1])))
 
 
 def _counted(aim: Aim) -> NDArray[np.bool_]:
@@ -123,8 +160,8 @@ def _numbers(problem: Tilt) -> float:
 
 
 def _hasty(problem: Tilt) -> Tilt:
-    """One step."""
-    return replace(problem, iterations=1)
+    """The rows as they are."""
+    return replace(problem, aims=(), start=np.zeros(0))
 
 
 TILTER = Solver(tilt, apart=True, size=_numbers, hasty=_hasty)

@@ -17,7 +17,7 @@ from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
-from stratsynth.adapters.tilted.model import TiltedRows, cells
+from stratsynth.adapters.tilted.model import TiltedRows
 
 from stratsynth.models.rules import broken
 from stratsynth.questions import Clique, Program, work
@@ -35,14 +35,19 @@ SURE = 5.0
 LEAST_LENT, MOST_LENT = 0.01, 0.1
 """What the rows of the mechanism's own model weigh together before any table is known: where the prior is wrong about
 no table, and where it is wrong about all: rows that were made up cost where the prior is right."""
+FEWER = 0.25
+"""The least part of the rows that are lent at most: where they weigh little, so many are still lighter than others."""
 EVERYBODY = 4_000
 """How many rows of everybody stand beside a stratum's own."""
 MOST_OF_EVERYBODY = 0.95
 """What these weigh at most before any table is known: a stratum's own rows may have levels that theirs have not."""
 WRONG = 0.5
 """Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
-ROUND_STEPS, LAST_STEPS = 30, 200
+ROUND_STEPS, LAST_STEPS = 15, 50
 """The most steps of a fit between rounds, and of the last one."""
+NEGLIGIBLE = 1e-3
+"""Rows that weigh less than this part of the mean row are left out of what the rows foretell, which takes time for each
+row and table; together they weigh less than this. What is released has all rows."""
 
 
 @dataclass(kw_only=True)
@@ -68,11 +73,14 @@ class TiltedLearner(Learner[TiltedRows]):
     _wrong: list[bool] = field(default_factory=list, init=False)
     """Whether the prior was found to be wrong about it, by what was known then."""
     _aims: list[Aim] = field(default_factory=list, init=False)
-    _places: list[NDArray[np.intp]] = field(default_factory=list, init=False)
     _numbers: NDArray[np.float64] = field(init=False)
     _rows: Mapping[str, NDArray[np.integer[Any]]] = field(init=False)
     """Those of the next fit."""
     _start: NDArray[np.float64] = field(init=False)
+    _telling: TiltedRows | None = field(default=None, init=False)
+    """The rows of the last fit that matter for what is foretold, once they have been asked for."""
+    _sample: Codes | None = field(default=None, init=False)
+    """The rows of the last fit that stand beside each stratum's own, when they have been drawn."""
     _fitted: Mapping[str, NDArray[np.integer[Any]]] = field(init=False)
     """Those of the last fit."""
 
@@ -84,7 +92,12 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def begin(self) -> None:
         """Take the rows for what they weigh before any table is known."""
-        self.weights, self._fitted = self._start, self._rows
+        self._take(self._start)
+
+    def _take(self, weights: NDArray[np.float64]) -> None:
+        """Give the rows new weights, and forget what followed from the old ones."""
+        self.weights, self._fitted = weights, self._rows
+        self._telling = self._sample = None
 
     def lend(self, rows: Mapping[str, NDArray[np.integer[Any]]]) -> None:
         """Put rows of another model beside the prior's from the next fit on, in place of those lent before."""
@@ -92,14 +105,19 @@ class TiltedLearner(Learner[TiltedRows]):
         if not n:
             return
         self._take_in()
-        share = max(self.share, MOST_LENT * self.wrong)
+        share = self._lent
         self._rows = {k: np.concatenate([code, rows[k].astype(code.dtype)]) for k, code in self.codes.items()}
         self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
-        self._places = []
-        self._aims = [
-            replace(aim, cells=cells(self.schema, self._rows, table.clique))
-            for aim, table in zip(self._aims, self.tables, strict=True)
-        ]
+
+    def worthwhile(self, most: int) -> int:
+        """How many rows of another model are worth the time that they take: all for `MOST_LENT`, or in proportion."""
+        self._take_in()
+        return math.ceil(most * min(1.0, max(FEWER, self._lent / MOST_LENT)))
+
+    @property
+    def _lent(self) -> float:
+        """What the rows of another model weigh together before any table is known."""
+        return max(self.share, MOST_LENT * self.wrong)
 
     @property
     def wrong(self) -> float:
@@ -131,32 +149,42 @@ class TiltedLearner(Learner[TiltedRows]):
     @property
     def model(self) -> TiltedRows:
         """The rows with the weights that were fitted last."""
-        return TiltedRows(self.schema, self._fitted, self.weights, self.total, self._off(), self.borrowed)
+        return replace(self._weighed, total=self.total, off=self._off(), made=self.borrowed)
+
+    @property
+    def _weighed(self) -> TiltedRows:
+        """The same without what is said of the prior."""
+        return TiltedRows(self.schema, self._fitted, self.weights)
 
     def _off(self) -> dict[str, float]:
         """How far the prior was off in each column, by what is known now."""
-        before = TiltedRows(self.schema, self.codes, self.base)
-        now = TiltedRows(self.schema, self._fitted, self.weights)
-        return {n: 0.5 * float(np.abs(before.oneway(n) - now.oneway(n)).sum()) for n in self.schema.names}
+        before, now = TiltedRows(self.schema, self.codes, self.base), self._weighed
+        shares = zip(before.marginals(self.schema.oneways), now.marginals(self.schema.oneways), strict=True)
+        apart = [0.5 * float(np.abs(one - other).sum()) for one, other in shares]
+        return dict(zip(self.schema.names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Take in the tables that are new, then tilt."""
         yield from self.liken()
         self._take_in()
         steps = LAST_STEPS if last else ROUND_STEPS
-        problem = Tilt(self._start, (*self._public(), *self._aims), self.total, self._numbers, steps)
+        sizes = {name: self.schema.size(name) for name in self.schema.names}
+        aims = (*self._public(), *self._aims)
+        problem = Tilt(self._rows, sizes, self._start, aims, self.total, self._numbers, steps)
         found = yield from work(TILTER, problem)
-        self.weights, self._numbers, self._fitted = found.weights, found.numbers, self._rows
+        self._numbers = found.numbers
+        self._take(found.weights)
 
     def _take_in(self) -> None:
         """What the tables that are new teach about the prior."""
-        for table in self.tables[len(self._aims) :]:
-            self.trusted.append(self._trust(table))
+        new = self.tables[len(self._aims) :]
+        for table, foretold in zip(new, self.marginals([table.clique for table in new]), strict=True):
+            self.trusted.append(self._trust(table, foretold))
             self._wrong.append(self.trusted[-1] < WRONG * self._most)
             spread = table.sigma * math.sqrt(self.trusted[-1])
             counted = None if table.counted is None else table.counted.ravel()
             values = table.values.ravel().astype(np.float64)
-            self._aims.append(Aim(cells(self.schema, self._rows, table.clique), values, spread, counted))
+            self._aims.append(Aim(table.clique, values, spread, counted))
 
     def liken(self) -> Program[None]:
         """Make a stratum's rows of other strata like its own: once, and before rows of another model are lent."""
@@ -174,14 +202,9 @@ class TiltedLearner(Learner[TiltedRows]):
     def _public(self) -> list[Aim]:
         """What is public: it is not the prior that it is weighed against."""
         tables = believed(self.published, self.tables, self.total)
-        if len(self._places) < len(tables):
-            self._places = [cells(self.schema, self._rows, table.clique) for table in tables]
-        return [
-            Aim(place, t.values.ravel().astype(np.float64), t.sigma)
-            for place, t in zip(self._places, tables, strict=True)
-        ]
+        return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
-    def _trust(self, table: Measured) -> float:
+    def _trust(self, table: Measured, foretold: NDArray[np.float64]) -> float:
         """For how many people's word the prior counts in a table, by the table's paid answer.
 
         Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): the prior is
@@ -190,7 +213,6 @@ class TiltedLearner(Learner[TiltedRows]):
         deviations of it, noise may have made it, and nothing is taken off the prior's worth.
         """
         total = self.total
-        foretold = self.marginals([table.clique])[0]
         counted = np.ones(foretold.shape, dtype=bool) if table.counted is None else table.counted
         off = (table.values - total * foretold)[counted]
         spread = total**2 * float((foretold * (1 - foretold))[counted].sum())
@@ -200,7 +222,9 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """The probabilities of some columns' cells with the weights that were fitted last."""
-        return TiltedRows(self.schema, self._fitted, self.weights).marginals(cliques)
+        if self._telling is None:
+            self._telling = self._weighed.heavier(NEGLIGIBLE / max(1, self.weights.size))
+        return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
         """A stratum's own prior rows, tilted as everybody's were, beside everybody's; `prior` is not needed.
@@ -218,7 +242,10 @@ class TiltedLearner(Learner[TiltedRows]):
         if moved.sum() > 0:
             learner.base = moved / moved.sum()
         yield from learner.liken()
-        learner.lend(drawn(self.model, EVERYBODY, public.schema))
+        self._sample = self._sample or sampled(self._weighed, EVERYBODY)
+        step = EVERYBODY // learner.worthwhile(EVERYBODY)
+        some = {name: code[::step] for name, code in self._sample.items()}
+        learner.lend(shaped(some, len(range(0, EVERYBODY, step)), public.schema))
         learner.begin()
         return learner
 
@@ -232,12 +259,20 @@ class TiltedLearner(Learner[TiltedRows]):
 
 
 def drawn(model: TableModel, n: int, schema: Schema) -> Codes:
-    """About n rows of a model in the columns of a schema, the same ones each time.
+    """About n rows of a model in the columns of a schema, the same ones each time."""
+    return shaped(sampled(model, n), n, schema)
 
-    Columns that the model does not have, such as levels that a stratum merges, have each of their levels in turn. What
-    rules forbid is left out.
+
+def sampled(model: TableModel, n: int) -> Codes:
+    """Rows of a model, the same ones each time."""
+    return model.sample(n, np.random.default_rng(0))
+
+
+def shaped(rows: Codes, n: int, schema: Schema) -> Codes:
+    """These n rows in the columns of a schema, without those that its rules forbid.
+
+    Columns that they do not have, such as levels that a stratum merges, have each of their levels in turn.
     """
-    rows = model.sample(n, np.random.default_rng(0))
     rows = {k: rows[k] if k in rows else np.arange(n) % schema.size(k) for k in schema.names}
     bad = broken(schema, rows) if schema.rules else np.zeros(n, dtype=bool)
     return {name: code[~bad] for name, code in rows.items()}

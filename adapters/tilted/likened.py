@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
-STEPS = 60
+STEPS = 25
 """The most steps of the fit."""
 WORTH = 10.0
 """How many times the people count whom a column's shares leave to everybody's rows, which are right about much that no
@@ -58,8 +58,10 @@ def likened(
         shares = (values + worth * others) / (count + worth)
         variance = float((shares * (1 - shares)).mean())
         if variance > ONE_LEVEL:
-            aims.append(Aim(cell[lent], values, math.sqrt(worth * count * variance)))
-    return Tilt(start, tuple(aims), count, np.zeros(0), STEPS)
+            aims.append(Aim((name,), values, math.sqrt(worth * count * variance)))
+    sizes = {name: schema.size(name) for name in schema.names}
+    rows = {name: codes[name][lent] for name in schema.names}
+    return Tilt(rows, sizes, start, tuple(aims), count, np.zeros(0), STEPS)
 
 
 def _worth(values: NDArray[np.float64], others: NDArray[np.float64]) -> float:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from stratsynth.adapters.tilted.blocks import counted
 from stratsynth.adapters.tilted.rounding import rounded
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -44,8 +45,8 @@ class TiltedRows(TableModel):
     """What the rows weigh together that are none of the prior's."""
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
-        """The probabilities of many sets of columns; sets that begin alike share the work, if they come in order."""
-        return list(marginals(self.schema, self.codes, self.weights, cliques))
+        """The probabilities of many sets of columns, which share the work."""
+        return counted(self.codes, {name: self.schema.size(name) for name in self.schema.names}, self.weights, cliques)
 
     def marginal(self, columns: Clique) -> NDArray[np.float64]:
         """The probabilities of some columns' cells, axes in their order."""
@@ -67,6 +68,14 @@ class TiltedRows(TableModel):
             inside[sorted(allowed)] = True
             weights = weights * inside[self.codes[column]]
         return weights
+
+    def heavier(self, least: float) -> TiltedRows:
+        """The rows that weigh more than this, as a model of their own; itself where all of them do."""
+        kept = self.weights > least
+        if kept.all() or not kept.any():
+            return self
+        codes = {name: code[kept] for name, code in self.codes.items()}
+        return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)
 
     def sample(self, n: int, rng: Generator, where: Where | None = None) -> Codes:
         """Rows by randomised rounding of the weights."""
@@ -126,27 +135,3 @@ class TiltedRows(TableModel):
             raise ReleaseError("model: the stored figures are damaged.")
         off = off if off is None else {str(k): float(v) for k, v in off.items()}
         return cls(schema, codes, weights, total, off, made)
-
-
-def marginals(
-    schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], weights: NDArray[np.float64],
-    cliques: Sequence[Clique],
-) -> Iterator[NDArray[np.float64]]:  # fmt: skip
-    """The tables of weighted rows, in probabilities."""
-    wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}
-    known: tuple[Clique, Any] | None = None
-    for clique in cliques:
-        if len(clique) > 1 and (known is None or known[0] != clique[:-1]):
-            known = clique[:-1], cells(schema, wide, clique[:-1])
-        last = wide[clique[-1]]
-        place = last if known is None or len(clique) == 1 else known[1] * schema.size(clique[-1]) + last
-        counted = np.bincount(place, weights=weights, minlength=schema.cells(clique))
-        yield counted.astype(np.float64, copy=False).reshape(schema.shape(clique))
-
-
-def cells(schema: Schema, codes: Mapping[str, NDArray[np.integer[Any]]], clique: Clique) -> NDArray[np.intp]:
-    """The row-major cell of each row."""
-    place = codes[clique[0]].astype(np.intp)
-    for name in clique[1:]:
-        place = place * schema.size(name) + codes[name]
-    return place
