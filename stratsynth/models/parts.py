@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
 
     from stratsynth.schema import Schema
 
+MOST_ALIKE = 2**28
+"""The most characters of what strata have in common, counted with each of them: lists are cheap to write once."""
+
 
 def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
     """The level numbers of each of a stratum's columns; a model inside a merge counts these from 0, in this order."""
@@ -21,13 +25,28 @@ def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
 
 
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
-    """The parts' states side by side, arrays named by the part's number; `own` is what else is kept of each."""
+    """The parts' states side by side, arrays named by the part's number; `own` is what else is kept of each.
+
+    Lists that several parts have in common, such as the structure of a graph, are written once: a part of thousands
+    says which they are. Where no two parts have the same, all is written with each.
+    """
+    states = {stratum: part.state() for stratum, part in parts.items()}
+    lists = {stratum: _lists(state.facts) for stratum, state in states.items()}
+    texts = {stratum: json.dumps(some, sort_keys=True) for stratum, some in lists.items()}
+    numbers = {text: i for i, text in enumerate(dict.fromkeys(texts.values()))}
+    share = len(numbers) < len(parts) and any(lists.values())
     facts, arrays = [], {}
-    for i, (stratum, part) in enumerate(parts.items()):
-        state = part.state()
-        facts.append({"stratum": stratum.to_dict(), **own(stratum), "facts": state.facts})
+    for i, (stratum, state) in enumerate(states.items()):
+        mine = {key: value for key, value in state.facts.items() if not share or key not in lists[stratum]}
+        like = {"like": numbers[texts[stratum]]} if share else {}
+        facts.append({"stratum": stratum.to_dict(), **own(stratum), **like, "facts": mine})
         arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
-    return State({"parts": facts}, arrays)
+    return State({"parts": facts, **({"alike": list(map(json.loads, numbers))} if share else {})}, arrays)
+
+
+def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What parts may have in common; parts of a part are looked through where models are read, and stay with it."""
+    return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
@@ -41,15 +60,31 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
     for name, array in state.arrays.items():
         number, _, own = name.partition("/")
         arrays.setdefault(number, {})[own] = array
+    alike = _alike(state.facts)
     for i, facts in enumerate(state.facts["parts"]):
         stratum = _stratum(facts["stratum"], facts.get("names"))
         if any(codes != sorted(set(codes)) for codes in level_numbers(schema, stratum).values()):
             raise ReleaseError("model: the levels of a merged stratum are out of order.")
-        found[stratum] = (facts, within(schema, (stratum,)), State(facts["facts"], arrays.get(str(i), {})))
+        found[stratum] = (
+            facts,
+            within(schema, (stratum,)),
+            State({**alike[i], **facts["facts"]}, arrays.get(str(i), {})),
+        )
     one_split = len({stratum.columns for stratum in found}) <= 1 and disjoint(found)
     if len(found) < len(state.facts["parts"]) or not one_split:
         raise ReleaseError("model: its strata are not those of one split.")
     return found
+
+
+def _alike(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What each part has in common with others, refused where together that would be more than a file may say."""
+    known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
+    if any(number is not None and (type(number) is not int or number < 0) for number in numbers):
+        raise ReleaseError("model: what its strata have in common is damaged.")
+    sizes = [len(json.dumps(one)) for one in known]
+    if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:
+        raise ReleaseError(f"model: what its strata have in common is more than {MOST_ALIKE:,} characters.")
+    return [{} if number is None else known[number] for number in numbers]
 
 
 def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Stratum:

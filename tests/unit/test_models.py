@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.independent import Independent, Product
 
 from helpers.small import BUDGET, SCHEMA, people, stratified, table
-from stratsynth import fit
+from stratsynth import Categorical, Schema, fit
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Estimate, Figures, Mixture, combine, files
+from stratsynth.models import parts as side_by_side
 from stratsynth.models.mixture import allot
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable
@@ -401,3 +403,35 @@ def test_counts_below_zero_are_no_rows_and_no_counts_at_all_are_even():
 def test_the_example_mechanism_survives_a_table_without_rows():
     empty = fit(Independent(), table(people(0)), BUDGET).model
     assert {len(c) for c in empty.sample(20, np.random.default_rng(0)).values()} == {20}
+
+
+def test_what_strata_have_in_common_is_stored_once(tmp_path):
+    inner = Schema({name: Categorical(levels=("0", "1")) for name in "ab"})
+    schema = Schema({"g": Categorical(levels=("x", "y", "z")), **inner.columns})
+    tree = junction_tree((("a", 2), ("b", 2)), (("a", "b"),))
+    apart = junction_tree((("a", 2), ("b", 2)), (("a",), ("b",)))
+    parts = {
+        Stratum.of({"g": level}): Graphical(inner, one, tuple(np.zeros(one.shape(c)) for c in one.cliques), 5.0 + i)
+        for i, (level, one) in enumerate(zip("xyz", (tree, apart, tree), strict=True))
+    }
+    mixture = Mixture(schema, parts, dict.fromkeys(parts, 1 / 3))
+    files.save(mixture, tmp_path / "model")
+    state = mixture.state()
+    assert [part["like"] for part in state.facts["parts"]] == [0, 1, 0]
+    assert len(state.facts["alike"]) == 2
+    assert all("cliques" not in part["facts"] for part in state.facts["parts"])
+    again = files.load(tmp_path / "model")
+    assert [part.tree for part in again.parts.values()] == [tree, apart, tree]
+    assert [part.total for part in again.parts.values()] == [5.0, 6.0, 7.0]
+    for like in (-1, 2, True, "0", 1.0):
+        state.facts["parts"][0]["like"] = like
+        with pytest.raises(ReleaseError, match="damaged"):
+            files.restore("mixture", schema, state)
+
+
+def test_what_strata_have_in_common_is_bounded_with_each_of_them(monkeypatch):
+    monkeypatch.setattr(side_by_side, "MOST_ALIKE", 50)
+    facts = {"alike": [{"cliques": [["a"] * 5]}], "parts": [{"like": 0}] * 2}
+    with pytest.raises(ReleaseError, match="more than 50 characters"):
+        side_by_side._alike(facts)
+    assert side_by_side._alike({**facts, "parts": [{"like": 0}, {}]}) == [facts["alike"][0], {}]
