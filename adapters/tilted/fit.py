@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Floats = "NDArray[np.float64]"
 CORRECTIONS = 20
 """The steps whose curvature L-BFGS keeps in mind."""
-TOLERANCE = 1e-6
+TOLERANCE = 1e-7
 """A step that brings less than this part of what is minimised is the last: noise hides what more would bring."""
 ROWS_A_CELL = 8
 """How many rows there are for each cell of tables that are taken together."""

@@ -43,8 +43,10 @@ MOST_OF_EVERYBODY = 0.95
 """What these weigh at most before any table is known: a stratum's own rows may have levels that theirs have not."""
 WRONG = 0.5
 """Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
-ROUND_STEPS, LAST_STEPS = 15, 50
-"""The most steps of a fit between rounds, and of the last one."""
+ROUND_STEPS = 15
+"""The most steps of a fit between rounds."""
+STEPS_A_TABLE, FEWEST_STEPS, MOST_STEPS = 3, 50, 200
+"""The most steps of the last fit: so many for each table, between these."""
 NEGLIGIBLE = 1e-3
 """Rows that weigh less than this part of the mean row are left out of what the rows foretell, which takes time for each
 row and table; together they weigh less than this. What is released has all rows."""
@@ -167,7 +169,8 @@ class TiltedLearner(Learner[TiltedRows]):
         """Take in the tables that are new, then tilt."""
         yield from self.liken()
         self._take_in()
-        steps = LAST_STEPS if last else ROUND_STEPS
+        long = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_A_TABLE * len(self.tables)))
+        steps = long if last else ROUND_STEPS
         sizes = {name: self.schema.size(name) for name in self.schema.names}
         aims = (*self._public(), *self._aims)
         problem = Tilt(self._rows, sizes, self._start, aims, self.total, self._numbers, steps)
