@@ -19,7 +19,7 @@ from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
 from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable, PublicRows
+from stratsynth.questions import Answer, Choose, NoisyTable, PublicRows
 from stratsynth.questions.handler import Kept, Rows
 from stratsynth.questions.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
@@ -149,7 +149,7 @@ def shape(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
 
 def exactly(asked: Sequence[Asked]) -> str:
     """What versions 0.1.0 and 0.2.0 knew them by: every number that the program worked out."""
-    return digest([(a.path, a.question) for a in asked])
+    return digest([(a.path, a.question.spelled() if type(a.question) is Choose else a.question) for a in asked])
 
 
 def _rounded(value: object) -> object:
