@@ -46,7 +46,7 @@ def exponential_choice(scores: Sequence[int], epsilon: float | Fraction, entropy
         raise ValueError("there is nothing to choose from")
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be positive and finite, not {epsilon}")
-    exactly = [index(score) for score in scores]  # a float is refused: it has been rounded
+    exactly = list(map(index, scores))  # a float is refused: it has been rounded
     best = max(exactly)
     gaps = [best - score for score in exactly]
     bits, u = _FIRST, entropy.bits(_FIRST)
@@ -68,11 +68,8 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
     digits = max(gaps).bit_length()
     # A factor that is zero to this precision makes the product zero, within the same error.
     powers = [_powers(p << k, q, bits) for k in range(0, digits, _DIGITS)]
-    known: dict[int, int] = {}
-    for gap in gaps:
-        if gap not in known:
-            known[gap] = _product(gap, powers, bits)
-    return list(accumulate(known[gap] for gap in gaps)), 4 * max(1, digits) * len(gaps)
+    known = {gap: _product(gap, powers, bits) for gap in set(gaps)}
+    return list(accumulate(map(known.__getitem__, gaps))), 4 * max(1, digits) * len(gaps)
 
 
 @lru_cache(maxsize=256)

@@ -6,12 +6,11 @@ compared: hundreds of tables in each of thousands of strata would fill the memor
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, pairwise
-from operator import ge, is_
+from itertools import chain
+from operator import is_, lt
 from typing import TYPE_CHECKING, Any, overload
 from weakref import WeakKeyDictionary
 
@@ -21,13 +20,15 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Clique, check_clique, check_unwritten, fixed, is_plain, is_plain_tuple
-from stratsynth.questions.handler import Exact, Setting, Wanted
-from stratsynth.questions.scores import LARGEST, REFERENCE_UNIT, WEIGHT_UNIT, Distance
+from stratsynth.questions.base import Clique, check_unwritten, fixed, is_plain, is_plain_tuple
+from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
+from stratsynth.questions.scores import LARGEST, REFERENCE_UNIT, Distance
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
+UNKNOWN = np.int64(-1)
+"""Stands for a distance that was not found yet."""
 _LIKE = Distance(("a", "b"), np.zeros((1, 1)))
 """Moves as far as every pair does: a distance of weight 1, of cells added up."""
 
@@ -62,29 +63,28 @@ class Independence:
         sound = _SOUND.get(self)
         if sound is None or not all(map(is_, sound.parts, self._parts(schema))) or sound.forms != self._forms():
             self._check(schema)
-            sizes = [math.prod(map(schema.size, clique)) for clique in self.cliques]
-            _SOUND[self] = _Sound(self._parts(schema), self._forms(), tuple(sizes))
+            _SOUND[self] = _Sound(self._parts(schema), self._forms(), sum(map(schema.cells, self.cliques)))
         check_unwritten(self)
 
-    def cells(self, which: Sequence[int]) -> int:
-        """The number of cells of some of the pairs, once checked."""
-        return sum(map(_SOUND[self].cells.__getitem__, which))
+    @property
+    def cells(self) -> int:
+        """The number of cells of all pairs, once checked."""
+        return _SOUND[self].cells
 
-    def table(self, clique: Clique) -> NDArray[np.float64]:
-        """What the counts of a pair are compared with, in records."""
-        for other, told in self.told:
-            if other == clique:
-                return told
-        one, other_one = (self.shares[self.columns.index(name)] for name in clique)
-        table: NDArray[np.float64] = self.total * np.multiply.outer(one, other_one)
-        return table
+    def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
+        """What the counts of some pairs are compared with, in records."""
+        told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
+        for one, other in cliques:
+            known = told.get((one, other))
+            yield self.total * np.multiply.outer(share[one], share[other]) if known is None else known
 
     def _parts(self, schema: Schema) -> tuple[Any, ...]:
         return schema, self.cliques, self.shares, self.columns, self.total, self.told
 
     def _forms(self) -> list[Any]:
         """Of an array that nobody can write to, form and type can change."""
-        return [(array.shape, array.dtype) for array in (*self.shares, *(table for _, table in self.told))]
+        arrays = (*self.shares, *(table for _, table in self.told)) if self.told else self.shares
+        return [(array.shape, array.dtype) for array in arrays]
 
     def _check(self, schema: Schema) -> None:
         check_unwritten(self)
@@ -93,7 +93,11 @@ class Independence:
             raise MechanismError("choose: pairs are tuples of names of columns, in a tuple.")
         _check_pairs(self.cliques, self.columns, schema.names)
         number("choose: the number of records", self.total, least=0, error=MechanismError)
-        if type(self.shares) is not tuple or len(self.shares) != len(self.columns) or not all(map(is_plain, self.shares)):
+        if (
+            type(self.shares) is not tuple
+            or len(self.shares) != len(self.columns)
+            or not all(map(is_plain, self.shares))
+        ):
             raise MechanismError("choose: each column has a distribution, a numpy array of float64.")
         for name, share in zip(self.columns, self.shares, strict=True):
             if share.shape != (schema.size(name),):
@@ -114,7 +118,7 @@ class _Sound:
 
     parts: tuple[Any, ...]
     forms: list[Any]
-    cells: tuple[int, ...]
+    cells: int
 
 
 _SOUND: WeakKeyDictionary[Independence, _Sound] = WeakKeyDictionary()
@@ -152,7 +156,7 @@ class Pairs(Sequence[Distance]):
         if isinstance(place, slice):
             return tuple(self)[place]
         clique = self.expected.cliques[self.which[place]]
-        return Distance(clique, self.expected.table(clique))
+        return Distance(clique, next(self.expected.tables([clique])))
 
     def check_all(self, schema: Schema) -> None:
         """Some of the pairs, each once, and all of them sound."""
@@ -162,12 +166,13 @@ class Pairs(Sequence[Distance]):
         self.expected.check(schema)
         if type(self.which) is not tuple or set(map(type, self.which)) != {int}:
             raise MechanismError("choose: there is no candidate, or one that is no place among the pairs.")
-        if self.which[0] < 0 or self.which[-1] >= len(self.expected.cliques) or any(ge(*two) for two in pairwise(self.which)):
+        ascending = all(map(lt, self.which, self.which[1:]))
+        if not ascending or self.which[0] < 0 or self.which[-1] >= len(self.expected.cliques):
             raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
 
     def cells(self, schema: Schema) -> int:
-        """The number of cells of all candidates' tables."""
-        return self.expected.cells(self.which)
+        """The number of cells of all pairs that there are to choose from, or were."""
+        return self.expected.cells
 
     def wanted(self) -> Wanted:
         """Each candidate's table."""
@@ -187,16 +192,28 @@ class Pairs(Sequence[Distance]):
         A distance is remembered as a number, so that no table has to be.
         """
         if not self.remembered(memory):
-            tables = zip(self.which, self, exact.tables, strict=True)
-            memory[Pairs] = self._compared, {place: score.away(table) for place, score, table in tables}
-        away: Mapping[int, int] = memory[Pairs][1]
+            away = np.full(len(self.expected.cliques), UNKNOWN)
+            away[list(self.which)] = self._away(exact.tables)
+            memory[Pairs] = self._compared, away
         reach = _LIKE.reach(at.schema, at.neighbours)
-        return [WEIGHT_UNIT * away[place] for place in self.which], WEIGHT_UNIT * reach * REFERENCE_UNIT
+        return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
+
+    def _away(self, tables: Sequence[Ints]) -> Ints:
+        """The distance of each candidate, as `Distance.away` has it of one: in exact integers, whatever their order."""
+        references = list(self.expected.tables(self.cliques))
+        if [table.shape for table in tables] != [reference.shape for reference in references]:
+            raise MechanismError("choose: what a pair is compared with has not the pair's shape.")
+        ends = np.cumsum([table.size for table in tables])
+        counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
+        cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
+        found: Ints = np.add.reduceat(cells, ends - [table.size for table in tables])
+        return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:
         """Whether the distance of every candidate is known, from these very distributions."""
-        compared, away = memory.get(Pairs, ((), {}))
-        return len(compared) > 0 and all(map(is_, compared, self._compared)) and away.keys() >= set(self.which)
+        compared, away = memory.get(Pairs, ((), None))
+        same = away is not None and all(map(is_, compared, self._compared))
+        return same and bool((away[list(self.which)] > UNKNOWN).all())
 
     @property
     def _compared(self) -> tuple[Any, ...]:
