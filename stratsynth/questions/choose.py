@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
-from stratsynth.noise import Entropy, exponential_choice
+from stratsynth.noise import Entropy, Known, exponential_choice
 from stratsynth.questions.base import Answer, Program, Question, check_positive
 from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_number
@@ -112,7 +112,8 @@ class ChooseHandler(Handler[Choose]):
         """The candidate's number."""
         scores, reach = self._units(question, at, exact, memory)
         # epsilon buys a reach of one; in units of the integer scores it is spread over their reach
-        return exponential_choice(scores, Fraction(question.epsilon) / reach, entropy)
+        known = memory.setdefault(Known, Known()) if type(question.scores) is Pairs else None
+        return exponential_choice(scores, Fraction(question.epsilon) / reach, entropy, known)
 
     def _units(self, question: Choose, at: Setting, exact: Exact, memory: dict[Any, Any]) -> tuple[list[int], int]:
         found: tuple[list[int], int] = question.judge.units(question.scores, exact, at, memory)
