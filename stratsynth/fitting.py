@@ -160,6 +160,7 @@ def fitted(
             model = run(steps, table.schema, answer, solve) if not table.public else _openly(
                 lambda: run(steps, table.schema, answer, solve)
             )  # fmt: skip
+            answers.close()  # nothing is read any more
             if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
                 raise MechanismError(
                     f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "

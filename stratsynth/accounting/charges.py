@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
@@ -35,7 +36,13 @@ def _priced(amount: float, declared: float, other: float, power: int) -> Fractio
     return Fraction(amount) * _factor(declared, other, power)
 
 
-@dataclass(frozen=True)
+@lru_cache(maxsize=2**12)
+def alike(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
+    """One read-only table for all charges that say the same: thousands of strata are charged alike."""
+    return MappingProxyType(dict(items))
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """One answered question, as the ledger and the certificate record it."""
 

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.accounting.budget import PRICED, Neighbours
-from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.charges import Charge, alike
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, Known, exponential_choice
 from stratsynth.questions.base import Answer, Program, Question, check_positive
@@ -78,10 +78,9 @@ class Choose(Question):
 
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge; sensitivities are in units of the score's own."""
-        sensitivity = self.sensitivity(schema)
-        return (
-            Charge(path, "choose", self.rho, sensitivity, {"epsilon": self.epsilon, "candidates": len(self.scores)}),
-        )
+        sensitivity = alike(tuple(self.sensitivity(schema).items()))
+        details = alike((("epsilon", self.epsilon), ("candidates", len(self.scores))))
+        return (Charge(path, "choose", self.rho, sensitivity, details),)
 
 
 def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:
