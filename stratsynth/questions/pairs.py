@@ -60,11 +60,11 @@ class Independence:
         What was found sound is not gone through again as long as every part is the same object, none of which can
         change, and every array has the form that it had.
         """
+        check_unwritten(self)
         sound = _SOUND.get(self)
         if sound is None or not all(map(is_, sound.parts, self._parts(schema))) or sound.forms != self._forms():
             self._check(schema)
             _SOUND[self] = _Sound(self._parts(schema), self._forms(), sum(map(schema.cells, self.cliques)))
-        check_unwritten(self)
 
     @property
     def cells(self) -> int:
@@ -87,7 +87,6 @@ class Independence:
         return [(array.shape, array.dtype) for array in arrays]
 
     def _check(self, schema: Schema) -> None:
-        check_unwritten(self)
         plain = is_plain_tuple(self.cliques, tuple) and is_plain_tuple(tuple(chain.from_iterable(self.cliques)), str)
         if not (plain and self.cliques and is_plain_tuple(self.columns, str)):
             raise MechanismError("choose: pairs are tuples of names of columns, in a tuple.")
@@ -163,7 +162,7 @@ class Pairs(Sequence[Distance]):
         check_unwritten(self)
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
-        self.expected.check(schema)
+        Independence.check(self.expected, schema)  # by its class: a method may have been written into the object
         if type(self.which) is not tuple or set(map(type, self.which)) != {int}:
             raise MechanismError("choose: there is no candidate, or one that is no place among the pairs.")
         ascending = all(map(lt, self.which, self.which[1:]))
