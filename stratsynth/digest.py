@@ -51,13 +51,20 @@ class _Said:
         return self._state.hexdigest()
 
 
+class _Gathered(_Said):
+    """What is hashed later."""
+
+    def long(self, content: bytes) -> None:
+        """Like any other piece."""
+        self.add(content)
+
+
 class Said:
     """Some content as it is hashed, which was gone through before: among other contents it stands for itself."""
 
     def __init__(self, value: Any) -> None:
         """Go through it."""
-        said = _Said()
-        said.long = said.add  # type: ignore[method-assign] - nothing is hashed yet
+        said = _Gathered()
         _feed(said, value)
         self.content = b"".join(said.short)
 

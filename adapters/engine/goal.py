@@ -82,8 +82,8 @@ class Goal:
         if self._forest.alone:
             return np.array([values.sum()])
         if self._turned is not None:
-            rows: Floats = np.append(values, 0.0)[self._turned]
-            return rows.sum(axis=0)  # row by row
+            turned: Floats = np.append(values, 0.0)[self._turned].sum(axis=0)  # row by row
+            return turned
         found = np.bincount(self.owner, weights=values, minlength=self._number)
         return found.astype(np.float64, copy=False)
 
