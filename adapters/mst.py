@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -37,7 +37,8 @@ from stratsynth.questions import (
     Choose,
     Clique,
     Counts,
-    Distance,
+    Independence,
+    Pairs,
     Program,
     Question,
     Solver,
@@ -181,28 +182,35 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
     share = {table.clique[0]: _distribution(table) for table in columns_by(public, paid, total)}
     # what is known is worth no question, and what paid answers contradict is not known
     sound = undisputed(public.known, [Measured.of(table) for table in paid], total)
-    candidates = []
-    for a, b in combinations(schema.names, 2):
-        published = [known for known in sound if known.tells((a, b))]
-        expected = published[0].table((a, b)) if published else np.multiply.outer(share[a], share[b])
-        candidates.append(Distance((a, b), np.asarray(total * expected, np.float64)))
+    pairs = _all_pairs(schema.names)
+    published = {pair: next((known for known in sound if known.tells(pair)), None) for pair in pairs if sound}
+    told = tuple((pair, np.asarray(total * one.table(pair), np.float64)) for pair, one in published.items() if one)
+    columns = tuple(share)
+    expected = Independence(pairs, tuple(share.values()), columns, float(total), told)
     part = {name: i for i, name in enumerate(schema.names)}
     for known in (known for known in public.known if known.certain):
         joined = {part[name] for name in known.clique}
         part = {name: min(joined) if number in joined else number for name, number in part.items()}
     chosen: list[Clique] = []
+    candidates: Sequence[int] = range(len(pairs))
     steps = len(set(part.values())) - 1
     for _ in range(steps):
         # the exponential mechanism over the pairs that join two components; each of the d - 1 draws costs the same
-        joining = [score for score in candidates if part[score.clique[0]] != part[score.clique[1]]]
-        joining = joining[:2] if rehearsed and chosen else joining
-        edge = joining[(yield from choose(joining, rho=rho / steps))].clique
+        candidates = [i for i in candidates if part[pairs[i][0]] != part[pairs[i][1]]]
+        joining = tuple(candidates[:2] if rehearsed and chosen else candidates)
+        edge = pairs[joining[(yield from choose(Pairs(expected, joining), rho=rho / steps))]]
         chosen.append(edge)
         if rehearsed and len(chosen) == 1:
-            candidates = [score for score in candidates if score.clique[0] == schema.names[0]]
+            candidates = [i for i in candidates if pairs[i][0] == schema.names[0]]
         old, new = part[edge[0]], part[edge[1]]
         part = {name: new if number == old else number for name, number in part.items()}
     return tuple(chosen)
+
+
+@lru_cache(maxsize=256)
+def _all_pairs(names: tuple[str, ...]) -> tuple[Clique, ...]:
+    """The same ones for all strata of the same columns."""
+    return tuple(combinations(names, 2))
 
 
 def _apart(pairs: Sequence[Clique], ones: Sequence[NoisyTable]) -> list[NDArray[np.float64]]:

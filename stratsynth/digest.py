@@ -36,19 +36,37 @@ class _Said:
 
     def __init__(self) -> None:
         self._state = hashlib.sha256()
-        self._short = list[bytes]()
-        self.add = self._short.append
+        self.short = list[bytes]()
+        self.add = self.short.append
 
     def long(self, content: bytes) -> None:
         """A piece that is better not copied."""
-        self._state.update(b"".join(self._short))
-        self._short.clear()
+        self._state.update(b"".join(self.short))
+        self.short.clear()
         self._state.update(content)
 
     def hexdigest(self) -> str:
         """The digest of everything."""
         self.long(b"")
         return self._state.hexdigest()
+
+
+class _Gathered(_Said):
+    """What is hashed later."""
+
+    def long(self, content: bytes) -> None:
+        """Like any other piece."""
+        self.add(content)
+
+
+class Said:
+    """Some content as it is hashed, which was gone through before: among other contents it stands for itself."""
+
+    def __init__(self, value: Any) -> None:
+        """Go through it."""
+        said = _Gathered()
+        _feed(said, value)
+        self.content = b"".join(said.short)
 
 
 def _feed(said: _Said, value: Any) -> None:
@@ -80,7 +98,9 @@ def _feed_mapping(said: _Said, value: Mapping[Any, Any]) -> None:
 
 def _feed_other(said: _Said, value: Any) -> None:  # noqa: PLR0912 - a table of kinds
     """What is none of the plain kinds."""
-    if isinstance(value, Enum):
+    if type(value) is Said:
+        said.add(value.content)
+    elif isinstance(value, Enum):
         _feed(said, str(value.value))
     elif isinstance(value, type) or (callable(value) and hasattr(value, "__qualname__")):
         named = cast("Callable[..., Any]", value)

@@ -129,8 +129,6 @@ def fitted(
     from stratsynth.driver.solving import check_workers, solving
     from stratsynth.models import Model
     from stratsynth.noise import SystemEntropy
-    from stratsynth.planning.effort import check_effort, seconds
-    from stratsynth.planning.rehearsal import rehearse
     from stratsynth.questions import PublicRows, Raw, Total, Work
     from stratsynth.release import Release
     from stratsynth.release.certificate import certificate
@@ -141,9 +139,7 @@ def fitted(
     private = type(source) is SystemEntropy  # answers with seeded noise must never be resumed by a private fit
     prepared, request = _judged(mechanism, table, budget, seed, private=private, ready=ready, prior=prior)
     if Raw not in prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
-        rehearsal = rehearse(prepared)
-        check_effort(seconds(prepared, rehearsal))
-        foretold(rehearsal)
+        _rehearsed(prepared, foretold)
     table = table.counted_by(prepared.public.schema)
     handed_out = callable(workers) or Work in prepared.mechanism.needs
     with solving(
@@ -164,6 +160,7 @@ def fitted(
             model = run(steps, table.schema, answer, solve) if not table.public else _openly(
                 lambda: run(steps, table.schema, answer, solve)
             )  # fmt: skip
+            answers.close()  # nothing is read any more
             if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
                 raise MechanismError(
                     f"{prepared.mechanism.name} returned {type(model).__name__}, which is no model of "
@@ -181,6 +178,16 @@ def fitted(
         finally:
             answers.close()
             account.close()
+
+
+def _rehearsed(prepared: Prepared, foretold: Callable[[Rehearsal], object]) -> None:
+    """Refuse what would take too long. The rehearsal, which may be large, ends here."""
+    from stratsynth.planning.effort import check_effort, seconds
+    from stratsynth.planning.rehearsal import rehearse
+
+    rehearsal = rehearse(prepared)
+    check_effort(seconds(prepared, rehearsal))
+    foretold(rehearsal)
 
 
 def _openly(work: Callable[[], Any]) -> Any:

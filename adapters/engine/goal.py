@@ -11,11 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from stratsynth.adapters.engine.forest import NEVER, Floats, Forest
+from stratsynth.adapters.engine.forest import NEVER, Floats, Forest, Indices
 from stratsynth.adapters.engine.structure import Clique
 
 if TYPE_CHECKING:
     from stratsynth.adapters.engine.solve import Problem
+
+
+LEAST_TURNED = 8
+"""From as many models on, sums are taken of all at once."""
 
 
 class Goal:
@@ -40,6 +44,7 @@ class Goal:
         self._maps = forest.maps([(i, table.clique) for i, each in enumerate(problems) for table in each.tables])
         self.owner = np.concatenate(owner or empty)
         """The model of each term."""
+        self._turned = _turned(self.owner, len(problems))
         self._noisy, self._weight = (np.concatenate(x or [np.zeros(0)]) for x in (noisy, weight))
         self._forest, self._number = forest, len(problems)
         self._prior = np.array([problem.prior for problem in problems])
@@ -76,6 +81,9 @@ class Goal:
     def _sum(self, values: Floats) -> Floats:
         if self._forest.alone:
             return np.array([values.sum()])
+        if self._turned is not None:
+            turned: Floats = np.append(values, 0.0)[self._turned].sum(axis=0)  # row by row
+            return turned
         found = np.bincount(self.owner, weights=values, minlength=self._number)
         return found.astype(np.float64, copy=False)
 
@@ -120,6 +128,22 @@ class Goal:
     def steepness(self) -> Floats:
         """The largest curvature of each model's objective: where its first step starts."""
         return self.steepest(self._weight, 1.0)
+
+
+def _turned(owner: Indices, number: int) -> Indices | None:
+    """The places of each model's terms as a column, filled up with the place behind all; None where that is no gain.
+
+    Added up row by row, each column is the sum in the order of its terms, as `bincount` has it, in less than half the
+    time: `bincount` adds to one number again and again, and waits for it each time.
+    """
+    sizes = np.bincount(owner, minlength=number)
+    longest = int(sizes.max(initial=0))
+    if number < LEAST_TURNED or longest * number > 2 * len(owner):
+        return None
+    places = np.full((longest, number), len(owner), np.intp)
+    starts = np.cumsum(sizes) - sizes
+    places[np.arange(len(owner)) - starts[owner], owner] = np.arange(len(owner))
+    return places
 
 
 def _fixed(forest: Forest, problems: Sequence[Problem]) -> tuple[Floats, NDArray[np.bool_]]:

@@ -51,7 +51,7 @@ class Graphical(TableModel):
         """The model of a solved problem."""
         return cls(schema, solution.tree, solution.potentials, solution.total, solution.objective, solution.iterations)
 
-    @cached_property
+    @property
     def _forest(self) -> Forest:
         return _laid_out(self.tree)
 

@@ -31,7 +31,7 @@ PAYS = 0.7
 """When unfinished models hold less than this share of all cells, the finished ones are taken out."""
 MOST_CELLS = 2**24
 """The largest model, in numbers: 128 MB a copy."""
-TOGETHER = 2**20
+TOGETHER = 2**16
 """The most numbers of small models that are solved at once: a fit holds some twenty copies of them."""
 FARTHEST = 50.0
 """The most that a step moves a log potential. Where the best fit is a corner, steps would grow without bound."""

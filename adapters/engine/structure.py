@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import combinations
 
 import networkx as nx
@@ -33,8 +33,11 @@ class JunctionTree:
 
     def shape(self, clique: Clique) -> tuple[int, ...]:
         """The levels of a clique's columns."""
-        sizes = dict(self.sizes)
-        return tuple(sizes[column] for column in clique)
+        return tuple(map(self._sizes.__getitem__, clique))
+
+    @cached_property
+    def _sizes(self) -> Mapping[str, int]:
+        return dict(self.sizes)
 
     @property
     def cells(self) -> int:

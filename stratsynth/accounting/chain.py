@@ -20,6 +20,7 @@ import json
 import os
 import re
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from stratsynth.files.whole import sync_folder
 
 _START = "0" * 64
 _WIDTH = 64
+LONG = 2**14
+"""A line of more bytes is kept packed."""
 _LINE = re.compile(rb"[0-9a-f]{64} \{[^\n]*\}\n")
 RESTORE = (
     "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is "
@@ -41,6 +44,26 @@ ROLLED_BACK = (
     "old copy, or cut. Nothing is spent on it. Put back its newest state; where that is lost, begin a ledger under "
     "another name and count by hand what was spent before."
 )
+
+
+class Packed(dict[str, Any]):
+    """A long line: what is long in it is read when it is asked for.
+
+    All charges of thousands of strata are a megabyte at each moment, and ten times that as objects.
+    """
+
+    def __init__(self, body: bytes, content: dict[str, Any]) -> None:
+        """Keep numbers and short texts as they are."""
+        super().__init__({key: value for key, value in content.items() if not isinstance(value, list | dict)})
+        self._body = zlib.compress(body, 1)
+
+    def __missing__(self, key: str) -> Any:
+        """Anything else that the line says."""
+        return json.loads(zlib.decompress(self._body))[key]
+
+
+def _kept(body: bytes, content: dict[str, Any]) -> dict[str, Any]:
+    return Packed(body, content) if len(body) > LONG else content
 
 
 class Chain:
@@ -141,7 +164,7 @@ class Chain:
     def _accept(self, line: bytes) -> None:
         self._head, content = self._checked(line)
         self._heads.add(self._head)
-        self.lines.append(content)
+        self.lines.append(_kept(line[_WIDTH + 1 :], content))
 
     def _checked(self, line: bytes) -> tuple[str, dict[str, Any]]:
         """The head after a line that follows the last one, and what it says."""
@@ -195,7 +218,7 @@ class Writer:
                     "was charged stays charged."
                 ) from None
             raise
-        chain.lines.append(json.loads(body))
+        chain.lines.append(_kept(body, json.loads(body)))
         chain._read, chain._head = start + len(line), head  # noqa: SLF001
         chain._heads.add(head)  # noqa: SLF001
 

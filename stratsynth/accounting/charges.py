@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
@@ -35,7 +36,13 @@ def _priced(amount: float, declared: float, other: float, power: int) -> Fractio
     return Fraction(amount) * _factor(declared, other, power)
 
 
-@dataclass(frozen=True)
+@lru_cache(maxsize=2**12)
+def alike(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
+    """One read-only table for all charges that say the same: thousands of strata are charged alike."""
+    return MappingProxyType(dict(items))
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """One answered question, as the ledger and the certificate record it."""
 
@@ -89,6 +96,12 @@ class Charge:
 _Key = tuple[tuple[str, tuple[str, ...]], ...]
 
 
+@lru_cache(maxsize=2**15)  # every stratum is charged at every moment
+def _keyed(stratum: Stratum) -> tuple[tuple[str, ...], _Key]:
+    """A stratum's columns, and its columns with their levels, both sorted."""
+    return tuple(sorted(stratum.columns)), tuple(sorted(stratum.items))
+
+
 class _Split:
     """Disjoint strata of the same columns, and what was charged in each."""
 
@@ -128,8 +141,8 @@ class _Node:
 
     def _below(self, stratum: Stratum) -> _Node:
         """The stratum's node, in the first split by its columns that has it or has room for it."""
-        splits = self.by.setdefault(tuple(sorted(stratum.columns)), [])
-        key = tuple(sorted(stratum.items))
+        columns, key = _keyed(stratum)
+        splits = self.by.setdefault(columns, [])
         for split in splits:
             node = split.node(key)
             if node is not None:
@@ -203,8 +216,8 @@ class Spending:
 
     def spent_on(self, stratum: Stratum) -> Fraction:
         """What a record of one stratum has cost, if it is added or removed: asked of everybody, and there."""
-        key = tuple(sorted(stratum.items))
-        splits = self._root.by.get(tuple(sorted(stratum.columns)), ())
+        columns, key = _keyed(stratum)
+        splits = self._root.by.get(columns, ())
         inside = (split.strata[key].add_remove() for split in splits if key in split.strata)
         return self._root.own[Neighbours.ADD_REMOVE] + sum(inside, Fraction(0))
 

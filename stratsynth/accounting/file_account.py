@@ -112,7 +112,7 @@ class FileAccount:
         """On the disk, and known to the ledger, before anybody sees them."""
         path = self._answers(moment, asked)
         try:
-            npz.write(path, answers, mode=0o600)
+            npz.write(path, answers, mode=0o600, joined=True)
             sync_folder(self._folder)
             content = path.read_bytes()
         except OSError as error:

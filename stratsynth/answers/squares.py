@@ -159,6 +159,12 @@ class Squares:
         held = [c for c in several if self._held(c)]
         return [c for c in held if not any(set(c) < set(d) for d in held)]
 
+    def forget(self, columns: Columns) -> None:
+        """Let go of what was worked out of these columns together, which in thousands of strata is much."""
+        self._found.pop(columns, None)
+        for number in range(len(self.tables.leaves)):
+            self._inside.pop((number, columns), None)
+
     def _held(self, columns: Columns) -> bool:
         """Whether some table of everybody holds these columns, or one of each stratum those that vary there."""
         wanted, by = set(columns), self.tables.by

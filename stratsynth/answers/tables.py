@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Columns = tuple[str, ...]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Noisy:
     """Counts with independent noise of one variance: one axis a column."""
 

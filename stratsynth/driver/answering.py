@@ -1,9 +1,9 @@
-"""Exact answers plus noise. Everything asked together is read in one pass; the noise is the handlers'."""
+"""Exact answers plus noise. Everything asked together is read together; the noise is the handlers'."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, Clique
 from stratsynth.questions.handler import Exact, Rows, Setting, Wanted
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 
 MAX_KEPT = 2**27
 """The most cells of exact tables kept between moments; beyond it they are counted again."""
+
+
+_Tables = dict[Clique, NDArray[np.int64]]
 
 
 class Answerer:
@@ -37,7 +41,7 @@ class Answerer:
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer a question, in order."""
-        exact = self._reader.read([(a.path, handler(a.question).wanted(a.question)) for a in asked])
+        exact = self._reader.each([(a.path, self._wanted(a)) for a in asked])
         return [
             handler(a.question).answer(
                 a.question,
@@ -49,6 +53,11 @@ class Answerer:
             for a, found in zip(asked, exact, strict=True)
         ]
 
+    def _wanted(self, a: Asked) -> Wanted:
+        """What has to be read: nothing, where what is remembered of exact answers is enough."""
+        mine = handler(a.question)
+        return Wanted() if mine.remembers(a.question, self._memory.get(a.path, {})) else mine.wanted(a.question)
+
 
 class Reader:
     """What questions want, read from rows: all paths together, and tables that will be wanted again only once."""
@@ -57,53 +66,70 @@ class Reader:
         """`entropy` draws the coins of Poisson samples."""
         self._rows = rows
         self._entropy = entropy
-        self._kept: dict[StratumPath, dict[Clique, NDArray[np.int64]]] = {}
+        self._kept: dict[StratumPath, _Tables] = {}
         self._kept_cells = 0
 
     def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
         """What was read for each, in order."""
-        tables = self._tables(wanted)
+        return list(self.each(wanted))
+
+    def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
+        """The same one by one: of rows that are here, the tables of one path are counted when it is its turn."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
-        return [
-            Exact(
+        by_path: dict[StratumPath, list[Wanted]] = {}
+        last: dict[StratumPath, int] = {}
+        for i, (path, want) in enumerate(wanted):
+            if want.cliques:
+                by_path.setdefault(path, []).append(want)
+                last[path] = i
+        counted, tables = self._tables(by_path), dict[StratumPath, _Tables]()
+        for i, (path, want) in enumerate(wanted):
+            if want.cliques and path not in tables:  # in the order in which paths come first
+                tables[path] = next(counted)
+            yield Exact(
                 list(map(tables.get(path, {}).__getitem__, want.cliques)),
                 [next(sums) for _ in want.sums],
                 self._rows.columns(path, want.columns) if want.columns else None,
                 self._frame(path, want),
             )
-            for path, want in wanted
-        ]
+            if last.get(path) == i:
+                del tables[path]
 
     def _frame(self, path: StratumPath, want: Wanted) -> pd.DataFrame | None:
         return self._rows.frame(path) if want.frame else None
 
-    def _tables(
-        self, wanted: Sequence[tuple[StratumPath, Wanted]]
-    ) -> dict[StratumPath, dict[Clique, NDArray[np.int64]]]:
-        """The exact tables of each path, each counted once."""
-        by_path: dict[StratumPath, dict[Clique, bool]] = {}
-        for path, want in wanted:
-            if want.cliques:
-                here = by_path.setdefault(path, {})
-                for clique in want.cliques:
-                    here[clique] = want.again or here.get(clique, False)
-        found = dict[StratumPath, dict[Clique, NDArray[np.int64]]]()
-        for path, cliques in by_path.items():
-            kept = self._kept.get(path, {})
-            found[path] = {clique: kept[clique] for clique in cliques if clique in kept}
-            if any(cliques.values()) and len(kept) > 2 * len(cliques):  # most are out of the choice
-                self._kept[path] = found[path].copy()
-                self._kept_cells -= sum(table.size for clique, table in kept.items() if clique not in cliques)
-        missing = [(path, [c for c in cliques if c not in found[path]]) for path, cliques in by_path.items()]
-        for (path, lacking), exact in zip(missing, self._rows.counts(missing), strict=True):
-            tables, again, kept = found[path], by_path[path], self._kept.setdefault(path, {})
-            for clique, table in zip(lacking, exact, strict=True):
-                tables[clique] = table
-                if again[clique] and self._kept_cells + table.size <= MAX_KEPT:
-                    kept[clique] = table
-                    self._kept_cells += table.size
-        return found
+    def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
+        """The exact tables of each path, each counted once: by path, or all in one pass where that is what costs."""
+        if isinstance(self._rows, StoredRows):
+            for path, wants in by_path.items():
+                again, found, lacking = self._kept_of(path, wants)
+                (exact,) = self._rows.counts([(path, lacking)]) if lacking else ([],)
+                yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
+            return
+        plans = [(path, *self._kept_of(path, wants)) for path, wants in by_path.items()]
+        together = self._rows.counts([(path, lacking) for path, _, _, lacking in plans])
+        for (path, again, found, lacking), exact in zip(plans, together, strict=True):
+            yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
+
+    def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
+        """Of the tables wanted at a path, those that are wanted again, those that are kept, and all others."""
+        cliques = dict.fromkeys(clique for want in wants for clique in want.cliques)
+        again = {clique for want in wants if want.again for clique in want.cliques}
+        kept = self._kept.get(path, {})
+        found = {clique: kept[clique] for clique in cliques if clique in kept}
+        if again and len(kept) > 2 * len(cliques):  # most are out of the choice
+            self._kept[path] = {clique: table.copy() for clique, table in found.items()}  # a view would keep them all
+            self._kept_cells -= sum(table.size for clique, table in kept.items() if clique not in cliques)
+        return again, found, [clique for clique in cliques if clique not in found]
+
+    def _with(self, path: StratumPath, again: set[Clique], found: _Tables, counted: _Tables) -> _Tables:
+        """The tables that were kept with those just counted, of which some are kept from now on."""
+        for clique, table in counted.items():
+            if clique in again and self._kept_cells + table.size <= MAX_KEPT:
+                self._kept.setdefault(path, {})[clique] = table
+                self._kept_cells += table.size
+        return {**found, **counted}
 
 
 def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,12 @@ MANY = 1 << 17
 WIDE = (1 << 16) - 1
 """The most cells of a wide table: their numbers have 16 bits."""
 
+FEW = 1 << 10
+"""Up to so many rows, all tables of as many columns are counted in one go."""
+AT_ONCE = 1 << 10
+"""The most tables that are."""
+_NONE = np.zeros(0, np.int64)
+
 Cover = tuple[Clique, tuple[int, ...]]
 """Columns that are counted together, and the numbers of the cliques that are read from their table."""
 
@@ -37,6 +44,8 @@ def tables(parts: Sequence[PathRows], cliques: Sequence[Clique], space: Space) -
     """The exact table of each clique over all rows of the parts, one axis a column; a row counts its weight."""
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
+    if size <= FEW and len(parts) == 1 and len(cliques) > 1:
+        return _of_few(parts[0], cliques)
     if size >= MANY:
         plan = covers(tuple(cliques), tuple((name, schema.size(name)) for name in schema.names))
     else:
@@ -49,6 +58,37 @@ def tables(parts: Sequence[PathRows], cliques: Sequence[Clique], space: Space) -
         for number in numbers:
             found[number] = _summed(wide, columns, cliques[number])
     return [found[number] for number in range(len(cliques))]
+
+
+def _of_few(rows: PathRows, cliques: Sequence[Clique]) -> list[Ints]:
+    """The tables of few rows: one `bincount` for all cliques of as many columns, whose cells stand one after another.
+
+    What takes the time of few rows is the number of calls.
+    """
+    found: list[Ints] = [_NONE] * len(cliques)
+    for width in sorted(set(map(len, cliques))):
+        numbers = [i for i, clique in enumerate(cliques) if len(clique) == width]
+        for start in range(0, len(numbers), AT_ONCE):
+            here = numbers[start : start + AT_ONCE]
+            for number, table in zip(here, _alike(rows, [cliques[i] for i in here]), strict=True):
+                found[number] = table
+    return found
+
+
+def _alike(rows: PathRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
+    """The tables of cliques of as many columns."""
+    shapes = list(map(rows.schema.shape, cliques))
+    ends = list(accumulate(map(math.prod, shapes)))
+    cell = np.zeros((len(cliques), rows.size), np.intp)
+    for axis in range(len(cliques[0])):
+        cell *= np.array([shape[axis] for shape in shapes])[:, None]
+        cell += np.array([rows.codes[clique[axis]] for clique in cliques])
+    cell += np.array([0, *ends[:-1]])[:, None]
+    weights = None if rows.weights is None else np.tile(rows.weights, len(cliques))
+    flat = np.bincount(cell.ravel(), weights, minlength=ends[-1]).astype(np.int64, copy=False)
+    flat *= rows.schema.row_weight.each
+    for start, end, shape in zip([0, *ends], ends, shapes, strict=False):
+        yield flat[start:end].reshape(shape)
 
 
 def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.units import for_units
-from stratsynth.digest import digest
+from stratsynth.digest import Said, digest
 from stratsynth.driver.answering import Answerer, tv_error
 from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
 from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable, PublicRows
+from stratsynth.questions import Answer, Choose, NoisyTable, PublicRows
 from stratsynth.questions.handler import Kept, Rows
 from stratsynth.questions.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Budget
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Measurement:
     """One released table or sum, with where and in which question it was asked."""
 
@@ -38,7 +39,7 @@ class Measurement:
     table: NoisyTable | PublishedSum
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Counted:
     """A number of records that a paid answer gives, with the standard deviation of its noise."""
 
@@ -143,13 +144,28 @@ def shape(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
     whose amount and sensitivity are the same. Amounts are compared exactly; what follows from numbers of earlier
     answers, which another processor rounds otherwise, to nine digits.
     """
-    kinds = [(a.path, type(a.question).__name__, handler(a.question).replayed(a.question)) for a in asked]
-    return digest(kinds, [_rounded(charge.to_dict()) for charge in charges], [c.amount for c in charges])
+    kinds = [
+        (_said(a.path, _named(a.path))[0], type(a.question).__name__, handler(a.question).replayed(a.question))
+        for a in asked
+    ]
+    stated = [_rounded({**charge.to_dict(), "path": _said(charge.path, _named(charge.path))[1]}) for charge in charges]
+    return digest(kinds, stated, [c.amount for c in charges])
+
+
+def _named(path: StratumPath) -> tuple[tuple[str, ...], ...]:
+    """What strata are called, which is no part of what makes them equal."""
+    return tuple(stratum.names for stratum in path)
+
+
+@lru_cache(maxsize=2**15)  # every stratum asks at every moment
+def _said(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Said, Said]:
+    """A path as it is hashed, by itself and as charges state it."""
+    return Said(path), Said([stratum.to_dict() for stratum in path])
 
 
 def exactly(asked: Sequence[Asked]) -> str:
     """What versions 0.1.0 and 0.2.0 knew them by: every number that the program worked out."""
-    return digest([(a.path, a.question) for a in asked])
+    return digest([(a.path, a.question.spelled() if type(a.question) is Choose else a.question) for a in asked])
 
 
 def _rounded(value: object) -> object:

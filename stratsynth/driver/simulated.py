@@ -74,7 +74,7 @@ class SimulatedAnswers:
         wanted = handler(asked.question).wanted(asked.question)
         tables = {(asked.path, clique) for clique in wanted.cliques}
         new = bool(tables - self._known or wanted.sums or wanted.columns or wanted.frame)
-        if wanted.again:
+        if wanted.again or wanted.once:
             self._known |= tables
         return new
 

@@ -8,11 +8,12 @@
 
 from stratsynth.noise import gaussian, laplace
 from stratsynth.noise.bernoulli import poisson_coins
-from stratsynth.noise.choice import exponential_choice
+from stratsynth.noise.choice import Known, exponential_choice
 from stratsynth.noise.entropy import Entropy, SeededEntropy, SystemEntropy
 
 __all__ = [
     "Entropy",
+    "Known",
     "SeededEntropy",
     "SystemEntropy",
     "exponential_choice",

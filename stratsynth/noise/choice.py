@@ -22,6 +22,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -36,30 +37,68 @@ _DIGITS = 6
 """Binary digits of a gap whose factors are multiplied once for all gaps."""
 
 
-def exponential_choice(scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM) -> int:
+def exponential_choice(
+    scores: Sequence[int], epsilon: float | Fraction, entropy: Entropy = SYSTEM, known: Known | None = None
+) -> int:
     """Return index i with probability exactly proportional to exp(epsilon * scores[i] / 2).
 
     `epsilon` is the privacy price when one record changes no score by more than 1; a float stands for
-    exactly the number it stores.
+    exactly the number it stores. `known` spares work where some of the same scores are chosen from again.
     """
     if not scores:
         raise ValueError("there is nothing to choose from")
     if not 0 < epsilon < math.inf:
         raise ValueError(f"epsilon must be positive and finite, not {epsilon}")
-    exactly = [index(score) for score in scores]  # a float is refused: it has been rounded
-    best = max(exactly)
-    gaps = [best - score for score in exactly]
+    exactly = list(map(index, scores))  # a float is refused: it has been rounded
+    rate = Fraction(epsilon) / 2
     bits, u = _FIRST, entropy.bits(_FIRST)
+    sums, off = (known or Known()).sums(exactly, rate)
     while True:
-        sums, off = _weights(gaps, Fraction(epsilon) / 2, bits)
         fewest, most = _borders_passed(sums, off, u, bits)
         if fewest == most:
             return fewest
         bits, u = bits + _STEP, (u << _STEP) | entropy.bits(_STEP)
+        best = max(exactly)
+        sums, off = _weights([best - score for score in exactly], rate, bits)
+
+
+class Known:
+    """The weights of scores that were chosen from before, by one price. As private as the scores.
+
+    They are relative to that of the best score of then, which need not be among those of now: only ratios count. Where
+    the best score of now has less than 2^-64 of its weight, they are worked out anew, so that 128 bits are always left.
+    """
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._rate, self._digits = Fraction(0), 1
+        self._weights: dict[int, int] = {}
+
+    def sums(self, scores: Sequence[int], rate: Fraction) -> tuple[list[int], int]:
+        """As `_weights` of the scores' gaps, in other units."""
+        best, different = max(scores), set(scores)
+        light = self._weights.get(best, 0) < 1 << (_FIRST - _STEP)
+        if light or rate != self._rate or not self._weights.keys() >= different:
+            products, self._digits = _products({best - score for score in different}, rate, _FIRST)
+            self._rate, self._weights = rate, {score: products[best - score] for score in different}
+        elif len(self._weights) > 2 * len(different):  # most are out of the choice
+            self._weights = {score: self._weights[score] for score in different}
+        return _partial([self._weights[score] for score in scores], self._digits)
 
 
 def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int], int]:
-    """Return the partial sums of exp(-rate * gap) in units of 2^-bits, each off by at most the second value.
+    """Return the partial sums of exp(-rate * gap) in units of 2^-bits, each off by at most the second value."""
+    products, digits = _products(set(gaps), rate, bits)
+    return _partial([products[gap] for gap in gaps], digits)
+
+
+def _partial(weights: Sequence[int], digits: int) -> tuple[list[int], int]:
+    """Partial sums of weights of gaps of at most so many binary digits: each weight is off by 4 units a digit."""
+    return list(accumulate(weights)), 4 * max(1, digits) * len(weights)
+
+
+def _products(gaps: AbstractSet[int], rate: Fraction, bits: int) -> tuple[dict[int, int], int]:
+    """Return exp(-rate * gap) of each gap in units of 2^-bits, and how many binary digits the largest gap has.
 
     exp(-rate gap) is the product of exp(-rate 2^k) over the binary digits k of the gap. Each factor is within
     2 units and at most 1, and each product loses less than 2 more to rounding: 4 units a digit, in whichever order.
@@ -68,11 +107,7 @@ def _weights(gaps: Sequence[int], rate: Fraction, bits: int) -> tuple[list[int],
     digits = max(gaps).bit_length()
     # A factor that is zero to this precision makes the product zero, within the same error.
     powers = [_powers(p << k, q, bits) for k in range(0, digits, _DIGITS)]
-    known: dict[int, int] = {}
-    for gap in gaps:
-        if gap not in known:
-            known[gap] = _product(gap, powers, bits)
-    return list(accumulate(known[gap] for gap in gaps)), 4 * max(1, digits) * len(gaps)
+    return {gap: _product(gap, powers, bits) for gap in gaps}, digits
 
 
 @lru_cache(maxsize=256)

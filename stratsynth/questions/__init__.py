@@ -19,6 +19,7 @@ from stratsynth.questions.grouped import GroupLosses
 from stratsynth.questions.mitigation import Mitigated
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.newton import Curvature
+from stratsynth.questions.pairs import Independence, Pairs
 from stratsynth.questions.perrow import PerRow, PerRowGradients
 from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
@@ -45,6 +46,7 @@ __all__ = [
     "Glm",
     "Gradients",
     "GroupLosses",
+    "Independence",
     "Losses",
     "Mitigated",
     "Moments",
@@ -52,6 +54,7 @@ __all__ = [
     "NetworkLosses",
     "NoisySum",
     "NoisyTable",
+    "Pairs",
     "Peak",
     "PerRow",
     "PerRowGradients",

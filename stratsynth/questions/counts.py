@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
-from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.charges import Charge, alike
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
 from stratsynth.questions.base import (
@@ -61,7 +61,7 @@ def table_sigma(rho: float, schema: Schema, neighbours: Neighbours) -> float:
     return table_sensitivity(schema, neighbours) / math.sqrt(2 * rho) * (1 + 1e-15)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class NoisyTable:
     """One released contingency table: exact integer counts plus integer noise."""
 
@@ -114,8 +114,8 @@ class Counts(Question):
                 path=path,
                 kind="counts",
                 amount=math.fsum(rhos),
-                sensitivity={n: table_sensitivity(schema, n) * math.sqrt(len(rhos)) for n in PRICED},
-                details={"sigma": sigma, "cliques": len(rhos)},
+                sensitivity=alike(tuple((n, table_sensitivity(schema, n) * math.sqrt(len(rhos))) for n in PRICED)),
+                details=alike((("sigma", sigma), ("cliques", len(rhos)))),
             )
             for sigma, rhos in groups.items()
         )

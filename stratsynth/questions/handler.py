@@ -75,6 +75,8 @@ class Wanted:
     """Contingency tables."""
     again: bool = False
     """Whether the same tables are likely to be wanted at a later moment, so that keeping them pays."""
+    once: bool = False
+    """Whether the handler remembers what later moments need of the tables, which are then wanted no more."""
     sums: Sequence[tuple[Query, float]] = ()
     """Clipped sums, each with the probability with which a row takes part."""
     columns: Sequence[str] = ()
@@ -147,6 +149,10 @@ class Handler(ABC, Generic[Q]):
     def wanted(self, question: Q) -> Wanted:
         """What has to be read for a question; by default nothing."""
         return Wanted()
+
+    def remembers(self, question: Q, memory: Mapping[Any, Any]) -> bool:
+        """Whether `memory` is enough to answer by, so that nothing has to be read; by default it is not."""
+        return False
 
     @abstractmethod
     def answer(self, question: Q, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:

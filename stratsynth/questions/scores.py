@@ -35,15 +35,13 @@ WEIGHT_UNIT = 2**20
 """Weights are taken relative to the largest one, to about a millionth."""
 _SLOPE_UNIT = 2**30
 """Slopes are taken relative to the largest, to about a billionth."""
-_LARGEST = 2.0**42
+LARGEST = 2.0**42
 """What a reference table may add up to: sums stay exact in 64 bits."""
 
 
 _SOUND: dict[int, tuple[Any, ...]] = {}
 """What was found sound, with the parts that it had: by the object, and not in it, where its owner could write."""
 _DIGESTS: WeakKeyDictionary[Distance, str] = WeakKeyDictionary()
-_Away = tuple[Clique, NDArray[np.float64], str, int]
-"""A clique, what its counts were compared with, by which norm, and their distance."""
 
 
 class Score(ABC):
@@ -185,7 +183,7 @@ class Distance(Score, Digested):
             raise MechanismError("choose: a reference must be a numpy array of float64.")
         if np.shape(self.reference) != schema.shape(self.clique):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} has not the clique's shape.")
-        if not (np.abs(self.reference).sum() < _LARGEST and abs(self.offset) < _LARGEST):
+        if not (np.abs(self.reference).sum() < LARGEST and abs(self.offset) < LARGEST):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> int:
@@ -213,32 +211,16 @@ class Distance(Score, Digested):
 
     @classmethod
     def units(cls, scores: Sequence[Self], exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        """Score = weight x (distance - offset), weights in units of the heaviest.
-
-        Distances are kept until the next choice, which is often among the same candidates.
-        """
+        """Score = weight x (distance - offset), weights in units of the heaviest."""
         heaviest = max(score.weight for score in scores)
         weights = {weight: max(1, round(weight / heaviest * WEIGHT_UNIT)) for weight in {s.weight for s in scores}}
-        known: dict[Self, _Away] = memory.get(Distance, {})
-        away = [seen[3] for score in scores if (seen := known.get(score)) is not None and score.found_as(seen)]
-        if len(away) < len(scores):
-            known = memory[Distance] = {
-                score: (score.clique, score.reference, score.norm, score.away(table))
-                for score, table in zip(scores, exact.tables, strict=True)
-            }
-            away = [known[score][3] for score in scores]
-        if len(known) > 2 * len(scores):  # those that are out of the choice, with their references
-            memory[Distance] = {score: known[score] for score in scores}
         units = [
-            weights[s.weight] * (far - round(s.offset * REFERENCE_UNIT)) for s, far in zip(scores, away, strict=True)
+            weights[s.weight] * (s.away(table) - round(s.offset * REFERENCE_UNIT))
+            for s, table in zip(scores, exact.tables, strict=True)
         ]
         # the heaviest of each norm moves farthest
         reach = max(weights[s.weight] * s.reach(at.schema, at.neighbours) for s in _heaviest(scores).values())
         return units, max(1, reach * REFERENCE_UNIT)
-
-    def found_as(self, known: _Away) -> bool:
-        """Whether a distance was found for this clique, reference and norm."""
-        return known[0] is self.clique and known[1] is self.reference and known[2] is self.norm
 
     def away(self, table: Ints) -> int:
         """The distance between a table and the reference, in units of 1/65,536 of a record."""

@@ -63,15 +63,20 @@ def test_the_rehearsal_of_a_tree_asks_what_a_fit_asks():
 @pytest.mark.parametrize("how", [MST(), AIM("all 2-way")], ids=["mst", "aim"])
 def test_the_work_of_a_rehearsal_is_not_that_of_the_fit(how, monkeypatch):
     """Candidates that are looked at: each once or twice, not once a choice."""
-    from stratsynth.questions import Distance
+    from stratsynth.questions import Distance, Pairs
 
-    looked, check = [], Distance.check
+    looked, check, check_all = [], Distance.check, Pairs.check_all
 
     def counted(self, schema):
         looked.append(self.clique)
         check(self, schema)
 
+    def counted_all(self, schema):
+        looked.extend(self.cliques)
+        check_all(self, schema)
+
     monkeypatch.setattr(Distance, "check", counted)
+    monkeypatch.setattr(Pairs, "check_all", counted_all)
     rehearse(prepare(how, world(60)[0], BUDGET, 10**6))
     pairs = 60 * 59 // 2
     assert pairs <= len(looked) <= 3 * pairs

@@ -17,7 +17,7 @@ from stratsynth import Budget, Stratified, Weights
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.errors import BudgetRefused
 from stratsynth.fitting import fitted
-from stratsynth.questions import Columns, Design, Distance, Gradients, Losses
+from stratsynth.questions import Columns, Design, Distance, Gradients, Independence, Losses
 
 ROWS = 2_000
 SHARES = (0.6, 0.4)
@@ -58,7 +58,14 @@ def nudged(monkeypatch):
         moved = np.nextafter(np.asarray(reference, np.float64), np.inf) if np.size(reference) else reference
         proper(self, clique, moved, *more, **settings)
 
+    own = Independence.__init__
+
+    def another(self, cliques, shares, *more, **settings):
+        calls.extend(cliques)
+        own(self, cliques, tuple(np.nextafter(share, np.inf) for share in shares), *more, **settings)
+
     monkeypatch.setattr(Distance, "__init__", other)
+    monkeypatch.setattr(Independence, "__init__", another)
     return calls
 
 

@@ -184,23 +184,6 @@ def test_what_is_sound_in_one_schema_is_checked_in_another():
         question.check(OTHER)
 
 
-@pytest.mark.parametrize(
-    ("parts", "distance"),
-    [({"norm": "largest"}, 3), ({"reference": np.ones((2, 3))}, 6), ({"clique": ("B", "A")}, 5)],
-    ids=["norm", "reference", "clique"],
-)
-def test_a_distance_is_not_given_again_for_another(parts, distance):
-    """A distance of cells added up, priced as that of the largest, would move twice its price at an exchange."""
-    score, memory = Distance(("A", "B"), np.zeros((2, 3))), {}
-    (first,), _ = Distance.units([score], Exact([TABLE]), AT, memory)
-    (again,), _ = Distance.units([score], Exact([np.zeros_like(TABLE)]), AT, memory)
-    assert first == again  # the same candidate: counted once
-    changed(score, **parts)
-    table = TABLE + (TABLE == 3) if "clique" in parts else TABLE
-    (other,), _ = Distance.units([score], Exact([table]), AT, memory)
-    assert other * 4 == first * distance
-
-
 @given(
     st.lists(
         st.tuples(st.sampled_from([0.25, 1.0, 3.0, 7.5]), st.sampled_from(["l1", "largest"])), min_size=1, max_size=6
@@ -218,15 +201,3 @@ def test_the_farthest_of_all_candidates_is_that_of_each_gone_through(kinds):
         assert units == [
             max(1, round(s.weight / heaviest * 2**20)) * (4 if s.norm == "l1" else 3) * 2**16 for s in scores
         ]
-
-
-def test_candidates_that_are_out_of_the_choice_are_forgotten():
-    """Hundreds of references in each of thousands of strata would fill the memory until the fit is done."""
-    scores, memory = [Distance(("A", "B"), np.full((2, 3), float(i))) for i in range(9)], {}
-    Distance.units(scores, Exact([TABLE] * 9), AT, memory)
-    assert set(memory[Distance]) == set(scores)
-    Distance.units(scores[:5], Exact([TABLE] * 5), AT, memory)
-    assert set(memory[Distance]) == set(scores)  # not worth a copy at every choice
-    units, _ = Distance.units(scores[:2], Exact([TABLE] * 2), AT, memory)
-    assert set(memory[Distance]) == set(scores[:2])
-    assert units == Distance.units(scores[:2], Exact([TABLE] * 2), AT, {})[0]

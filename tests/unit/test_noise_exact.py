@@ -1,5 +1,6 @@
 """The exact samplers, decided bit by bit: exponentials, coins, choices, the wide Gaussian's rejection."""
 
+import math
 import random
 from collections.abc import Callable, Iterable
 from fractions import Fraction
@@ -10,7 +11,7 @@ import numpy as np
 import pytest
 
 from stratsynth.errors import Unsupported
-from stratsynth.noise import exponential_choice, gaussian, laplace, poisson_coins
+from stratsynth.noise import Known, exponential_choice, gaussian, laplace, poisson_coins
 from stratsynth.noise.bernoulli import Bounds, decay, flips, settle
 from stratsynth.noise.choice import _borders_passed, _weights
 from stratsynth.noise.entropy import Entropy, SeededEntropy
@@ -262,3 +263,26 @@ def test_the_shape_is_what_was_asked(shape: int | tuple[int, ...]):
 def test_tiny_sigma_gives_zeros():
     assert not gaussian.sample(1e-3, 100_000).any()
     assert not gaussian.sample(5e-324, 1000).any()
+
+
+def test_what_is_known_of_scores_changes_no_choice():
+    """Some of the same scores, again and again, by two prices: as if nothing were known."""
+    rng, known = random.Random(1), Known()
+    scores = [rng.randrange(3_000) for _ in range(40)]
+    ours, theirs = SeededEntropy(3), SeededEntropy(3)
+    for turn in range(60):
+        some = rng.sample(scores, rng.randrange(1, 40))
+        epsilon = (Fraction(1, 300), Fraction(1, 20))[turn % 7 == 0]
+        assert exponential_choice(some, epsilon, ours, known) == exponential_choice(some, epsilon, theirs)
+
+
+def test_weights_that_became_light_are_worked_out_anew():
+    """The best of what is left has 2^-180 of the weight of the best before: 12 bits of 192 would be left."""
+    known, rate = Known(), Fraction(1)
+    known.sums([0, 125, 124, 0], rate)
+    sums, _ = known.sums([0, 0], rate)
+    assert sums == [1 << 192, 2 << 192]
+    known.sums([0, 125], rate)
+    sums, off = known.sums([124, 125], rate)
+    assert sums[1] - sums[0] == 1 << 192
+    assert abs(sums[0] - (1 << 192) * math.exp(-1)) < off + 2.0**192 * 1e-15

@@ -78,6 +78,8 @@ def _found(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str
     found, room = [], MOST
     for columns in wanted:
         one = list(_asked(squares, schema, columns, [name for name in by if name not in columns]))
+        if len(columns) > 1:  # no other answer needs it
+            squares.forget(columns)
         size = sum(len(figures) for _, _, figures in one)
         if one and size <= room:
             room -= size

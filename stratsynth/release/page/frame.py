@@ -58,10 +58,10 @@ def release_page(
         returns: What the release is for.
         chapters: The model's own chapters, given the names of groups: `Model.sections`.
     """
+    asked = ask(certificate, measurements, schema)  # before all tables are held once more
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
     sized, own = sizes(tables), chapters(names.group)
     cited = [Figure("", picture=_block(line)) for line in words.citation(certificate, returns)]
-    asked = ask(certificate, measurements, schema)
     sections = [
         _promise(certificate),
         _groups(certificate, sized, names),

@@ -23,7 +23,7 @@ EVERYBODY = ""
 """The label of the path to everybody."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, slots=True)
 class Measured:
     """A table of one group; several measurements of it are one, weighted by how little noise each has."""
 

@@ -1,0 +1,236 @@
+"""Pairs of columns as candidates of a choice: how far each pair's counts are from those of independent columns.
+
+The columns' distributions are written down, and the table that a pair is compared with is worked out of them when it is
+compared: hundreds of tables in each of thousands of strata would fill the memory, and checking each the time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from operator import is_, lt
+from typing import TYPE_CHECKING, Any, overload
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from stratsynth.accounting.budget import Neighbours
+from stratsynth.checks import number
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import Clique, check_unwritten, fixed, is_plain, is_plain_tuple
+from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
+from stratsynth.questions.scores import LARGEST, REFERENCE_UNIT, Distance
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+UNKNOWN = np.int64(-1)
+"""Stands for a distance that was not found yet."""
+_LIKE = Distance(("a", "b"), np.zeros((1, 1)))
+"""Moves as far as every pair does: a distance of weight 1, of cells added up."""
+
+
+@dataclass(frozen=True, eq=False)
+class Independence:
+    """What the counts of pairs of columns are compared with."""
+
+    cliques: tuple[Clique, ...]
+    """The pairs."""
+    shares: tuple[NDArray[np.float64], ...]
+    """The distribution of each of `columns`. Kept as copies that cannot be changed."""
+    columns: tuple[str, ...]
+    total: float
+    """The number of records."""
+    told: tuple[tuple[Clique, NDArray[np.float64]], ...] = ()
+    """Pairs that are compared with a table of their own, in records."""
+
+    def __post_init__(self) -> None:
+        """Keep copies of arrays that nobody can change."""
+        if type(self.shares) is tuple:
+            object.__setattr__(self, "shares", tuple(map(fixed, self.shares)))
+        if type(self.told) is tuple and all(type(one) is tuple and len(one) == 2 for one in self.told):
+            object.__setattr__(self, "told", tuple((clique, fixed(table)) for clique, table in self.told))
+
+    def check(self, schema: Schema) -> None:
+        """Pairs of known columns, a distribution for each column, and tables of their pairs' shapes.
+
+        What was found sound is not gone through again as long as every part is the same object, none of which can
+        change, and every array has the form that it had.
+        """
+        check_unwritten(self)
+        sound = _SOUND.get(self)
+        if sound is None or not all(map(is_, sound.parts, self._parts(schema))) or sound.forms != self._forms():
+            self._check(schema)
+            _SOUND[self] = _Sound(self._parts(schema), self._forms(), sum(map(schema.cells, self.cliques)))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells of all pairs, once checked."""
+        return _SOUND[self].cells
+
+    def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
+        """What the counts of some pairs are compared with, in records."""
+        told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
+        for one, other in cliques:
+            known = told.get((one, other))
+            yield self.total * np.multiply.outer(share[one], share[other]) if known is None else known
+
+    def _parts(self, schema: Schema) -> tuple[Any, ...]:
+        return schema, self.cliques, self.shares, self.columns, self.total, self.told
+
+    def _forms(self) -> list[Any]:
+        """Of an array that nobody can write to, form and type can change."""
+        arrays = (*self.shares, *(table for _, table in self.told)) if self.told else self.shares
+        return [(array.shape, array.dtype) for array in arrays]
+
+    def _check(self, schema: Schema) -> None:
+        plain = is_plain_tuple(self.cliques, tuple) and is_plain_tuple(tuple(chain.from_iterable(self.cliques)), str)
+        if not (plain and self.cliques and is_plain_tuple(self.columns, str)):
+            raise MechanismError("choose: pairs are tuples of names of columns, in a tuple.")
+        _check_pairs(self.cliques, self.columns, schema.names)
+        number("choose: the number of records", self.total, least=0, error=MechanismError)
+        if (
+            type(self.shares) is not tuple
+            or len(self.shares) != len(self.columns)
+            or not all(map(is_plain, self.shares))
+        ):
+            raise MechanismError("choose: each column has a distribution, a numpy array of float64.")
+        for name, share in zip(self.columns, self.shares, strict=True):
+            if share.shape != (schema.size(name),):
+                raise MechanismError(f"choose: the distribution of {name} has not the column's shape.")
+        largest = max((float(np.abs(share).sum()) for share in self.shares), default=0.0)
+        # one by one, since the largest of some and NaN may be either
+        if not (all(np.isfinite(share).all() for share in self.shares) and self.total * largest**2 < LARGEST):
+            raise MechanismError("choose: a distribution is not finite, or too large.")
+        if type(self.told) is not tuple or not all(type(one) is tuple and len(one) == 2 for one in self.told):
+            raise MechanismError("choose: tables of pairs are a tuple of pairs with their tables.")
+        for clique, table in self.told:  # as candidates of their own are
+            Distance(clique, table).check(schema)
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """What was found of pairs and what they are compared with."""
+
+    parts: tuple[Any, ...]
+    forms: list[Any]
+    cells: int
+
+
+_SOUND: WeakKeyDictionary[Independence, _Sound] = WeakKeyDictionary()
+"""By the object, and not in it, where its owner could write."""
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs(Sequence[Distance]):
+    """Some of the pairs as candidates: a sequence of the `Distance` of each, which is worked out when it is asked for.
+
+    What `Choose` asks of the class of its candidates, it asks of these.
+    """
+
+    expected: Independence
+    which: tuple[int, ...]
+    """The candidates, by their places among the pairs, in ascending order."""
+
+    @property
+    def cliques(self) -> list[Clique]:
+        """The candidates' columns."""
+        return list(map(self.expected.cliques.__getitem__, self.which))
+
+    def __len__(self) -> int:
+        """How many candidates there are."""
+        return len(self.which)
+
+    @overload
+    def __getitem__(self, place: int) -> Distance: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Distance]: ...
+
+    def __getitem__(self, place: int | slice) -> Distance | Sequence[Distance]:
+        """One candidate written out, or several."""
+        if isinstance(place, slice):
+            return tuple(self)[place]
+        clique = self.expected.cliques[self.which[place]]
+        return Distance(clique, next(self.expected.tables([clique])))
+
+    def check_all(self, schema: Schema) -> None:
+        """Some of the pairs, each once, and all of them sound."""
+        check_unwritten(self)
+        if type(self.expected) is not Independence:
+            raise MechanismError("choose: pairs are compared with what Independence says.")
+        Independence.check(self.expected, schema)  # by its class: a method may have been written into the object
+        if type(self.which) is not tuple or set(map(type, self.which)) != {int}:
+            raise MechanismError("choose: there is no candidate, or one that is no place among the pairs.")
+        ascending = all(map(lt, self.which, self.which[1:]))
+        if not ascending or self.which[0] < 0 or self.which[-1] >= len(self.expected.cliques):
+            raise MechanismError("choose: candidates are places among the pairs, in ascending order.")
+
+    def cells(self, schema: Schema) -> int:
+        """The number of cells of all pairs that there are to choose from, or were."""
+        return self.expected.cells
+
+    def wanted(self) -> Wanted:
+        """Each candidate's table."""
+        return Wanted(cliques=self.cliques, once=True)
+
+    def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
+        """The same for all."""
+        return _LIKE.moved(schema, neighbours)
+
+    def candidates(self) -> str:
+        """As `Distance` says it of each: which pairs they are, and in what order."""
+        return f"[{', '.join(map(_said, self.cliques))}]"
+
+    def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        """Each candidate's distance, as `Distance` has it; found once, whatever part of the pairs is asked about next.
+
+        A distance is remembered as a number, so that no table has to be.
+        """
+        if not self.remembered(memory):
+            away = np.full(len(self.expected.cliques), UNKNOWN)
+            away[list(self.which)] = self._away(exact.tables)
+            memory[Pairs] = self._compared, away
+        reach = _LIKE.reach(at.schema, at.neighbours)
+        return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
+
+    def _away(self, tables: Sequence[Ints]) -> Ints:
+        """The distance of each candidate, as `Distance.away` has it of one: in exact integers, whatever their order."""
+        references = list(self.expected.tables(self.cliques))
+        if [table.shape for table in tables] != [reference.shape for reference in references]:
+            raise MechanismError("choose: what a pair is compared with has not the pair's shape.")
+        ends = np.cumsum([table.size for table in tables])
+        counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
+        cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
+        found: Ints = np.add.reduceat(cells, ends - [table.size for table in tables])
+        return found
+
+    def remembered(self, memory: Mapping[Any, Any]) -> bool:
+        """Whether the distance of every candidate is known, from these very distributions."""
+        compared, away = memory.get(Pairs, ((), None))
+        same = away is not None and all(map(is_, compared, self._compared))
+        return same and bool((away[list(self.which)] > UNKNOWN).all())
+
+    @property
+    def _compared(self) -> tuple[Any, ...]:
+        """The pairs and what they are compared with, of which no part can change."""
+        expected = self.expected
+        return expected.cliques, expected.shares, expected.columns, expected.total, expected.told
+
+
+@lru_cache(maxsize=256)  # by plain texts alone; strata are asked about the same pairs
+def _check_pairs(cliques: tuple[Clique, ...], columns: tuple[str, ...], names: tuple[str, ...]) -> None:
+    """Every pair is of two different columns that vary, whose distributions are given."""
+    if not set(columns) <= set(names) or len(set(columns)) < len(columns):
+        raise MechanismError("choose: a column of the pairs is not in the schema, or is constant in this stratum.")
+    for clique in cliques:
+        if len(set(clique)) != 2 or len(clique) != 2 or not set(clique) <= set(columns):
+            raise MechanismError(f"choose: {clique!r} is no pair of different columns with distributions.")
+
+
+@lru_cache(maxsize=2**16)
+def _said(clique: Clique) -> str:
+    return repr(("distance", clique, 1.0, "l1"))
