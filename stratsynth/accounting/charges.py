@@ -36,9 +36,14 @@ def _priced(amount: float, declared: float, other: float, power: int) -> Fractio
     return Fraction(amount) * _factor(declared, other, power)
 
 
-@lru_cache(maxsize=2**12)
 def alike(items: tuple[tuple[Any, Any], ...]) -> Mapping[Any, Any]:
     """One read-only table for all charges that say the same: thousands of strata are charged alike."""
+    return _alike(items, tuple(type(value) for _, value in items))
+
+
+@lru_cache(maxsize=2**12)
+def _alike(items: tuple[tuple[Any, Any], ...], _: tuple[type, ...]) -> Mapping[Any, Any]:
+    """By the types too: 1 and 1.0 are equal, and written otherwise."""
     return MappingProxyType(dict(items))
 
 

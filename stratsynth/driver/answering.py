@@ -65,6 +65,7 @@ class Reader:
     def __init__(self, rows: Rows, entropy: Entropy) -> None:
         """`entropy` draws the coins of Poisson samples."""
         self._rows = rows
+        self._here = isinstance(rows, StoredRows)
         self._entropy = entropy
         self._kept: dict[StratumPath, _Tables] = {}
         self._kept_cells = 0
@@ -101,7 +102,7 @@ class Reader:
 
     def _tables(self, by_path: Mapping[StratumPath, Sequence[Wanted]]) -> Iterator[_Tables]:
         """The exact tables of each path, each counted once: by path, or all in one pass where that is what costs."""
-        if isinstance(self._rows, StoredRows):
+        if self._here:
             for path, wants in by_path.items():
                 again, found, lacking = self._kept_of(path, wants)
                 (exact,) = self._rows.counts([(path, lacking)]) if lacking else ([],)
@@ -113,9 +114,13 @@ class Reader:
             yield self._with(path, again, found, dict(zip(lacking, exact, strict=True)))
 
     def _kept_of(self, path: StratumPath, wants: Sequence[Wanted]) -> tuple[set[Clique], _Tables, list[Clique]]:
-        """Of the tables wanted at a path, those that are wanted again, those that are kept, and all others."""
+        """Of the tables wanted at a path, those to keep, those that are kept, and all others.
+
+        A table that is compared once may be measured later. It is counted again where the rows are here, and kept where
+        that would take another pass.
+        """
         cliques = dict.fromkeys(clique for want in wants for clique in want.cliques)
-        again = {clique for want in wants if want.again for clique in want.cliques}
+        again = {clique for want in wants if want.again or (want.once and not self._here) for clique in want.cliques}
         kept = self._kept.get(path, {})
         found = {clique: kept[clique] for clique in cliques if clique in kept}
         if again and len(kept) > 2 * len(cliques):  # most are out of the choice

@@ -3,7 +3,6 @@
 import random
 import shutil
 
-import numpy as np
 import pytest
 
 from helpers import small
@@ -12,6 +11,7 @@ from helpers.ledgers import kinds, lines_of
 from stratsynth import Release
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.files import npz
 
 RUNGS = 6
 
@@ -37,11 +37,8 @@ def place(folder):
 
 def journal(folder):
     """The answers on disk: for each moment, its arrays."""
-    answers = {}
-    for path in folder.glob("people.ledger.journal/*/*.npz"):
-        with np.load(path) as members:
-            answers[int(path.name[:6])] = {n: members[n].tolist() for n in members.files if n != "facts.json"}
-    return answers
+    paths = folder.glob("people.ledger.journal/*/*.npz")
+    return {int(path.name[:6]): {n: a.tolist() for n, a in npz.read(path).arrays.items()} for path in paths}
 
 
 def check_killed(folder):

@@ -161,7 +161,9 @@ def test_a_large_tree_is_passed_over_as_in_a_forest(model, data):
     tables = [(0, tuple(clique[: data.draw(st.integers(1, len(clique)))])) for clique in cliques]
     terms = np.arange(sum(math.prod(tree.shape(clique)) for _, clique in tables), dtype=np.float64)
     theirs, ours = forest.maps(tables), dense.maps(tables)
-    np.testing.assert_allclose(ours.spread(terms), theirs.spread(terms), rtol=1e-12)
+    # a term of columns that several cliques have may go to any of these: the model is the same
+    found, due = dense.calibrated(ours.spread(terms))[0], forest.calibrated(theirs.spread(terms))[0]
+    np.testing.assert_allclose(found, due, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(ours.gather(flat(potentials)), theirs.gather(flat(potentials)), rtol=1e-9, atol=1e-9)
 
 

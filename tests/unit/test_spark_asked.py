@@ -104,8 +104,9 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 def test_a_plan_foretells_the_passes_of_a_fit(how, monkeypatch):
-    """As often as rows in memory are asked for tables, which Spark counts in one pass each time."""
+    """As often as rows are asked for tables, where all strata's are counted in one pass."""
     made, proper = [], StoredRows.counts
+    monkeypatch.setattr("stratsynth.driver.answering.StoredRows", type(None))  # whose strata are counted one by one
     monkeypatch.setattr(
         StoredRows, "counts", lambda self, asked: made.append(any(c for _, c in asked)) or proper(self, asked)
     )
