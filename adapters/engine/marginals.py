@@ -57,7 +57,8 @@ class Marginals:
     def kept(self, cliques: Sequence[Clique]) -> list[Floats]:
         """As `tables`, for strata that ask the same of one model: what was worked out last is kept, as far as it fits.
 
-        Each table is worked out by itself, so that no last bit depends on who asked for what before.
+        Each table is worked out by itself, so that no last bit depends on who asked for what before; too many at
+        once to be kept are worked out together.
         """
         missing = [clique for clique in dict.fromkeys(cliques) if clique not in self._kept]
         if missing and sum(map(self._cells, missing)) > MOST_KEPT // 2:

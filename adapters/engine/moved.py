@@ -37,7 +37,8 @@ def moved(base: Solution, solution: Solution, cliques: Sequence[Clique]) -> list
     if any(math.prod([levels[column] for column in names]) > MOST for names in wide):
         return None
     there, *tables = marginals_of(base).kept([own, *wide])
-    weight = np.exp(term.reshape(there.shape) - term.max())
+    possible = np.where(there > 0, term.reshape(there.shape), -np.inf)  # what cannot occur is not the largest
+    weight = np.exp(possible - possible.max())
     weight /= (there * weight).sum()
     weight = np.transpose(weight, sorted(range(len(own)), key=lambda axis: place[own[axis]]))
     found = []

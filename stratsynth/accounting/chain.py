@@ -31,7 +31,7 @@ from stratsynth.files.whole import sync_folder
 _START = "0" * 64
 _WIDTH = 64
 LONG = 2**14
-"""A line of more bytes is kept packed."""
+"""A line of charges of more bytes is kept packed."""
 _LINE = re.compile(rb"[0-9a-f]{64} \{[^\n]*\}\n")
 RESTORE = (
     "restore it from its newest copy, together with the files beside it; what was spent since the copy was made is "
@@ -47,7 +47,7 @@ ROLLED_BACK = (
 
 
 class Packed(dict[str, Any]):
-    """A long line: what is long in it is read when it is asked for.
+    """A long line of charges: they are read when they are asked for, by `line["charges"]` alone.
 
     All charges of thousands of strata are a megabyte at each moment, and ten times that as objects.
     """
@@ -63,7 +63,7 @@ class Packed(dict[str, Any]):
 
 
 def _kept(body: bytes, content: dict[str, Any]) -> dict[str, Any]:
-    return Packed(body, content) if len(body) > LONG else content
+    return Packed(body, content) if len(body) > LONG and content.get("kind") == "charge" else content
 
 
 class Chain:

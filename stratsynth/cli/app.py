@@ -175,7 +175,9 @@ def predict(
     seed: Annotated[int | None, typer.Option(help="For releases that predict by chance.")] = None,
     keep: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN,...", help="Columns of DATA, such as a person's number, written beside them."),
+        typer.Option(
+            metavar="COLUMN,...", help="Columns of DATA, such as a person's number, in place of the rows' numbers."
+        ),
     ] = None,
     table: TableName = None,
     query: Select = None,

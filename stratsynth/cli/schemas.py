@@ -54,8 +54,7 @@ def schema_check(
     """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
 
     Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
-    count. Where a column of the
-    schema is absent, shows the header instead and exits with 2.
+    count. Where a column of the schema is absent, shows the header instead and exits with 2.
     """
     found = check_schema(data, schema, table, query)
     if as_json:

@@ -155,11 +155,17 @@ def predict_rows(
     table: str | None = None, query: str | None = None,
 ) -> int:  # fmt: skip
     """Write what a release predicts of some rows; the number of rows."""
+    import pyarrow as pa
+
     from stratsynth.data.sources import open_source
     from stratsynth.data.writing import write_table
     from stratsynth.release import Release
 
     predictions = Release.load(folder).predictions(open_source(data, table, query), seed=seed, keep=keep)
+    if out.suffix == ".csv":
+        for column in predictions.schema:
+            if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+                raise UsageError(f"predict: {column.name} holds {column.type}, which CSV cannot; name a .parquet file.")
     write_table(predictions, out)
     return int(predictions.num_rows)
 

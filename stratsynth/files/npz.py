@@ -79,7 +79,7 @@ def read(path: Path, *, outside: bool = False) -> State:
             with np.load(file, allow_pickle=False) as members:
                 content = members[_FACTS].astype(np.uint8).tobytes()
                 document = parse_json(content) if outside else json.loads(content)
-                if "shapes" in document:
+                if "shapes" in document and not outside:  # which no file for others has
                     arrays = _apart(members["0"], document["names"], document["shapes"])
                 else:
                     arrays = _named(path, members, document["names"], document.get("members"))
@@ -111,7 +111,7 @@ def _apart(flat: NDArray[Any], names: list[str], shapes: list[list[int]]) -> dic
     found, start = dict[str, Any](), 0
     for name, shape in zip(names, shapes, strict=True):
         end = start + math.prod(shape)
-        found[name], start = flat[start:end].reshape(shape), end
+        found[name], start = flat[start:end].reshape(shape).copy(), end  # each on its own: programs are given them
     if start != flat.size:
         raise ValueError("arrays of another size than was written")
     return found

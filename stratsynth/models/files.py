@@ -28,6 +28,8 @@ def restore(kind: str, schema: Schema, state: State) -> Model:
         raise ReleaseError(f"model: no installed package provides the kind {kind!r}.")
     try:
         return cast("Model", installed()[kind].load().from_state(schema, state))
+    except ReleaseError:
+        raise
     except (LookupError, TypeError, ValueError, AttributeError, OverflowError, UsageError) as error:
         raise ReleaseError(f"model: the stored {kind} is damaged ({type(error).__name__}).") from None
 

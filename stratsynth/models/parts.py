@@ -79,7 +79,8 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
 def _alike(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What each part has in common with others, refused where together that would be more than a file may say."""
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
-    if any(number is not None and (type(number) is not int or number < 0) for number in numbers):
+    sound = all(type(one) is dict and one == _lists(one) for one in known)
+    if not sound or any(number is not None and (type(number) is not int or number < 0) for number in numbers):
         raise ReleaseError("model: what its strata have in common is damaged.")
     sizes = [len(json.dumps(one)) for one in known]
     if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:

@@ -103,7 +103,7 @@ class Independence:
                 raise MechanismError(f"choose: the distribution of {name} has not the column's shape.")
         largest = max((float(np.abs(share).sum()) for share in self.shares), default=0.0)
         # one by one, since the largest of some and NaN may be either
-        if not (all(np.isfinite(share).all() for share in self.shares) and self.total * largest**2 < LARGEST):
+        if not (all(np.isfinite(share).all() for share in self.shares) and self.total * largest * largest < LARGEST):
             raise MechanismError("choose: a distribution is not finite, or too large.")
         if type(self.told) is not tuple or not all(type(one) is tuple and len(one) == 2 for one in self.told):
             raise MechanismError("choose: tables of pairs are a tuple of pairs with their tables.")
@@ -202,10 +202,13 @@ class Pairs(Sequence[Distance]):
         references = list(self.expected.tables(self.cliques))
         if [table.shape for table in tables] != [reference.shape for reference in references]:
             raise MechanismError("choose: what a pair is compared with has not the pair's shape.")
-        ends = np.cumsum([table.size for table in tables])
+        starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
+        # as they are now: their owner has ways to give arrays other contents after they were found sound
+        if not (np.add.reduceat(np.abs(expected), starts) < LARGEST).all():
+            raise MechanismError("choose: what a pair is compared with was changed after it was checked.")
         cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
-        found: Ints = np.add.reduceat(cells, ends - [table.size for table in tables])
+        found: Ints = np.add.reduceat(cells, starts)
         return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:

@@ -223,9 +223,15 @@ class Distance(Score, Digested):
         return units, max(1, reach * REFERENCE_UNIT)
 
     def away(self, table: Ints) -> int:
-        """The distance between a table and the reference, in units of 1/65,536 of a record."""
-        reference = np.rint(np.asarray(self.reference, dtype=np.float64) * REFERENCE_UNIT).astype(np.int64)
-        cells = np.abs(table * REFERENCE_UNIT - reference)
+        """The distance between a table and the reference, in units of 1/65,536 of a record.
+
+        The reference is taken as it is now and looked at again: its owner has ways to give it other contents after it
+        was found sound, and sums that wrap around would tell one record from the next.
+        """
+        now = np.array(self.reference, dtype=np.float64)
+        if now.shape != table.shape or not np.abs(now).sum() < LARGEST:
+            raise MechanismError("choose: a reference was changed after it was checked.")
+        cells = np.abs(table * REFERENCE_UNIT - np.rint(now * REFERENCE_UNIT).astype(np.int64))
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import whole
+from stratsynth.checks import is_texts, whole
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
 
@@ -40,12 +41,27 @@ def predicted_table(model: Predictor, data: Data, seed: int | None, keep: Sequen
     """
     import pyarrow as pa
 
+    if not is_texts(keep):
+        raise UsageError('keep must be a list of columns, such as ["number"].')
     rows = _read(data, tuple(dict.fromkeys((*model.inputs, *keep))), ordered=not keep)
     told = _seeded(model, seed).table(model.encoded(rows))
-    kept = {name: rows.column(name) for name in keep} or {ROW: pa.array(np.arange(rows.num_rows))}
+    kept = {name: _as_it_stands(data, name, rows) for name in keep} or {ROW: pa.array(np.arange(rows.num_rows))}
     if clash := kept.keys() & told.keys():
         raise UsageError(f"keep: {min(clash)} is what a column of the predictions is called; keep another one.")
     return pa.table({**kept, **{name: pa.array(values) for name, values in told.items()}})
+
+
+def _as_it_stands(data: Data, name: str, rows: pa.Table) -> pa.ChunkedArray | pa.Array:
+    """A column; of a frame as pandas has it, where large whole numbers are not read as reals."""
+    import pandas as pd
+    import pyarrow as pa
+
+    if not isinstance(data, pd.DataFrame):
+        return rows.column(name)
+    try:
+        return pa.Array.from_pandas(data[name])
+    except pa.ArrowException:
+        raise UsageError(f"keep: the values of {name} are of several types; make them text.") from None
 
 
 def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
@@ -55,6 +71,12 @@ def _read(data: Data, columns: Sequence[str], *, ordered: bool) -> pa.Table:
         raise UsageError(
             "predict: rows of a database or of Spark have no order, so predictions alone would be nobody's. Keep a "
             "column that tells the rows apart: --keep COLUMN, or release.predictions(data, keep=[COLUMN])."
+        )
+    if ordered and any(asdict(source.left_out()).values()):
+        raise UsageError(
+            "predict: some lines of the file are no records and are left out, so the rows' numbers would be those of "
+            "others. Mend these lines (`stratsynth schema check` counts them), or keep a column that tells rows apart: "
+            "--keep COLUMN, or release.predictions(data, keep=[COLUMN])."
         )
     return source.read(columns)
 

@@ -2,12 +2,15 @@
 
 import json
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from helpers.command import complaint, stratsynth
 from helpers.regressing import SCHEMA, people
 from helpers.small import edit
+from stratsynth import Release
+from stratsynth.errors import UsageError
 
 RECIPE = """\
 [data]
@@ -80,7 +83,30 @@ def test_columns_are_kept_as_they_stand(made):
     for data, column in (("numbered.csv", "nobody"), ("named.csv", "prediction")):
         done = stratsynth("predict", "release", data, "-o", "no.csv", "--keep", column, cwd=made)
         assert column in complaint(done, 2)
+    people(3).assign(nested=[[1], [2], [3]]).to_parquet(made / "nested.parquet")
+    done = stratsynth("predict", "release", "nested.parquet", "-o", "no.csv", "--keep", "nested", cwd=made)
+    assert ".parquet" in complaint(done, 2)
     assert not (made / "no.csv").exists()
+
+
+def test_numbers_of_rows_are_those_of_the_file_or_refused(made):
+    """A line that is no record would move all that follow."""
+    lines = people(4).to_csv(index=False).splitlines()
+    lines[2] = lines[2] + ",more"
+    (made / "broken.csv").write_text("\n".join(lines) + "\n")
+    said = complaint(stratsynth("predict", "release", "broken.csv", "-o", "no.csv", cwd=made), 2)
+    assert "no records" in said
+    assert "3 predictions" in run(made, "predict", "release", "broken.csv", "-o", "yes.csv", "--keep", "C")
+
+
+def test_large_numbers_of_a_frame_are_kept_exactly(made):
+    release = Release.load(made / "release")
+    large = 2**53 + np.arange(3)
+    found = release.predictions(people(3).assign(number=large), keep=["number"])
+    assert found.column("number").to_pylist() == large.tolist()
+    for keep in ("number", None):
+        with pytest.raises(UsageError, match="list of columns"):
+            release.predictions(people(3).assign(number=large), keep=keep)
 
 
 def test_the_certificate_says_what_was_asked(made):

@@ -199,3 +199,20 @@ def test_the_rows_of_each_stratum_are_counted_by_themselves_and_once_for_all_cho
     table = open_table(frame_of(rows), schema=schema, declared_size=90)
     fit(Stratified(MST(), ["g"], even(schema, "g")), table, BUDGET)
     assert counted == [[(1, 4)]] * 3 + [[(1, 6)]] * 3 + [[(1, 3)]] * 3
+
+
+@pytest.mark.parametrize("part", ["shares", "told"])
+def test_other_contents_of_what_was_found_sound_are_not_compared_with(part):
+    """Nobody can write to these arrays, and their owner can still give them another memory."""
+    asked = pairs(told=TOLD)
+    Choose(asked, 0.1).check(SCHEMA)
+    array = asked.expected.shares[0] if part == "shares" else asked.expected.told[0][1]
+    other = np.full(array.shape, -(2.0**47))
+    array.__setstate__((1, array.shape, array.dtype, False, other.tobytes()))
+    with pytest.raises(MechanismError, match="after it was checked"):
+        asked.units(exact(asked, rows_of(50)), AT, {})
+
+
+def test_a_distribution_that_is_too_large_is_refused_in_words():
+    with pytest.raises(MechanismError, match="too large"):
+        Choose(pairs(shares=(np.full(3, 1e200), *shares()[1:])), 0.1).check(SCHEMA)

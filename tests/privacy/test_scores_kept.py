@@ -49,6 +49,39 @@ def test_another_form_of_the_same_reference_is_found():
         question.check(SCHEMA)
 
 
+def far(array):
+    """Other contents, such that a count wraps around when it grows by one."""
+    found = np.zeros(array.shape)
+    found.flat[0] = -(2.0**47) + 50
+    return found
+
+
+def refill(array):
+    array.__setstate__((1, array.shape, array.dtype, False, far(array).tobytes()))
+
+
+@pytest.mark.parametrize("norm", ["l1", "largest"])
+def test_other_contents_of_what_was_found_sound_are_not_compared_with(norm):
+    score = Distance(("A", "B"), np.zeros((2, 3)), norm=norm)
+    Choose((score,), 0.1).check(SCHEMA)
+    refill(score.reference)
+    assert score.unchanged(SCHEMA)  # as far as its parts tell
+    with pytest.raises(MechanismError, match="after it was checked"):
+        Distance.units([score], Exact([TABLE]), AT, {})
+
+
+@pytest.mark.parametrize("strides", [(8, 4), (0, 0)])
+def test_another_layout_of_what_was_found_sound_is_taken_as_it_is(strides):
+    """The cells that are compared are as many as a table has, and none is so large that sums wrap around."""
+    score, _ = checked()
+    other = np.lib.stride_tricks.as_strided(np.ones(6), (2, 3), strides)
+    changed(score, reference=other)
+    assert score.away(TABLE) >= 0
+    changed(score, reference=np.zeros((1, 2, 3)))
+    with pytest.raises(MechanismError, match="after it was checked"):
+        score.away(TABLE)
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -44,6 +44,16 @@ def test_what_is_appended_is_read_back_in_order(path):
     assert chained(LINES) == path.read_bytes()
 
 
+def test_long_lines_say_what_they_said(tmp_path):
+    """Charges are unpacked when they are asked for; all other lines are as they are."""
+    charges = [{"amount": 0.5, "n": n} for n in range(2_000)]
+    lines = [{"kind": "ledger", "public": ["x" * 40] * 1_000}, {"kind": "charge", "moment": 0, "charges": charges}]
+    append(Chain(tmp_path / "people.ledger"), *lines)
+    first, second = Chain(tmp_path / "people.ledger").read()
+    assert first.get("public") == lines[0]["public"]
+    assert (second["moment"], second["charges"]) == (0, charges)
+
+
 def test_appending_changes_no_byte_that_is_there(path):
     before = path.read_bytes()
     append(Chain(path), {"kind": "fourth"})

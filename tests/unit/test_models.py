@@ -435,3 +435,9 @@ def test_what_strata_have_in_common_is_bounded_with_each_of_them(monkeypatch):
     with pytest.raises(ReleaseError, match="more than 50 characters"):
         side_by_side._alike(facts)
     assert side_by_side._alike({**facts, "parts": [{"like": 0}, {}]}) == [facts["alike"][0], {}]
+
+
+@pytest.mark.parametrize("one", [[1], {"kind": "graphical"}, {"parts": [{"kind": "tilted_rows"}]}], ids=str)
+def test_nothing_but_lists_is_in_common_and_no_model_hides_there(one):
+    with pytest.raises(ReleaseError, match="in common is damaged"):
+        side_by_side._alike({"alike": [one], "parts": [{"like": 0}]})

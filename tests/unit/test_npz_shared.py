@@ -52,6 +52,17 @@ def test_nobody_can_write_to_what_others_share(path):
         npz.read(path).arrays["1/x"][0] = 7
 
 
+def test_what_is_written_joined_comes_back_apart_and_is_taken_from_nobody_else(tmp_path):
+    arrays = {"x": np.arange(6).reshape(2, 3), "y": np.array(7), "z": np.arange(0)}
+    npz.write(tmp_path / "j.npz", State({"a": 1}, arrays), joined=True)
+    found = npz.read(tmp_path / "j.npz")
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(found.arrays[name], array)
+        assert found.arrays[name].base is None  # who is given one has no way to another
+    with pytest.raises(ReleaseError):
+        npz.read(tmp_path / "j.npz", outside=True)
+
+
 def test_files_without_shared_arrays_are_as_they_were(path, tmp_path):
     """Those that earlier versions wrote, and can read."""
     npz.write(tmp_path / "y.npz", State({}, {"x": TABLE, "y": TABLE.copy()}))
