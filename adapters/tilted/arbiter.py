@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.tilted.learner import SURE, TiltedLearner, drawn
+from stratsynth.adapters.tilted.learner import TiltedLearner, drawn
 
 from stratsynth.questions import Clique, NoisyTable, Program
 
@@ -51,6 +51,8 @@ ROWS, LAST_ROWS = 4_000, 15_000
 """How many rows of the mechanism's own model stand beside the prior's at most, between rounds and in the last fit."""
 FEWEST = 1_000
 """How many there are at least; in between, as many as the prior has."""
+SURE = 5.0
+"""By how many standard deviations of what noise makes of the distances a prior may be off, judged once."""
 LEFT = 0.2
 """The part of what makes a tree's pairs differ from independence that a prior may leave unexplained, where it is judged
 once: the tree explains all of that, and about as much of other pairs as this allows."""

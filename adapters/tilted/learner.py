@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from stratsynth.models import Codes, TableModel
     from stratsynth.schema import Schema
 
-SURE = 5.0
-"""By how many standard deviations of its noise an answer must disagree before the prior is trusted less."""
+CHANCE = 1e-5
+"""How probable it is that noise alone makes an answer disagree so far that the prior is trusted less in its table."""
 LEAST_LENT, MOST_LENT = 0.01, 0.1
 """What the rows of the mechanism's own model weigh together before any table is known: where the prior is wrong about
 no table, and where it is wrong about all: rows that were made up cost where the prior is right."""
@@ -212,16 +212,20 @@ class TiltedLearner(Learner[TiltedRows]):
 
         Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): the prior is
         worth 1 / (1/N + 1/n) people where nothing has changed, and fewer where the answer is farther away than that.
-        What noise is expected to make of the distance is taken off; where the rest is less than `SURE` standard
-        deviations of it, noise may have made it, and nothing is taken off the prior's worth.
+        What noise is expected to make of the distance is taken off. Where noise alone is as far away with a probability
+        of more than `CHANCE`, nothing is taken off the prior's worth: a table of two cells is often off by three
+        standard deviations in one of hundreds of strata.
         """
+        from scipy.special import chdtri
+
         total = self.total
         counted = np.ones(foretold.shape, dtype=bool) if table.counted is None else table.counted
         off = (table.values - total * foretold)[counted]
         spread = total**2 * float((foretold * (1 - foretold))[counted].sum())
-        moved = float(off @ off) - table.sigma**2 * off.size
-        told = moved > SURE * table.sigma**2 * math.sqrt(2 * off.size)
-        return min(self._most, max(1.0, spread / moved)) if told else self._most
+        far = float(off @ off)
+        if not off.size or far <= table.sigma**2 * float(chdtri(off.size, CHANCE)):
+            return self._most
+        return min(self._most, max(1.0, spread / (far - table.sigma**2 * off.size)))
 
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """The probabilities of some columns' cells with the weights that were fitted last."""
