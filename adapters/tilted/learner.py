@@ -43,8 +43,9 @@ MOST_OF_EVERYBODY = 0.95
 """What these weigh at most before any table is known: a stratum's own rows may have levels that theirs have not."""
 WRONG = 0.5
 """Below this part of what a sample of the same people would be worth, the prior was found to be wrong about a table."""
-ROUND_STEPS = 15
-"""The most steps of a fit between rounds."""
+ROUND_STEPS = 8
+"""The most steps of a fit between rounds: rows that are tilted on and on to a wrong prior's tables hold the lead longer
+than they should."""
 STEPS_A_TABLE, FEWEST_STEPS, MOST_STEPS = 3, 50, 200
 """The most steps of the last fit: so many for each table, between these."""
 NEGLIGIBLE = 1e-3
