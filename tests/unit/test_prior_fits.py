@@ -47,24 +47,26 @@ def test_a_shuffled_prior_is_left(name: str):
 
 
 @pytest.mark.parametrize("name", ["mst", "aim", "pooled"])
-def test_a_wrong_prior_costs_hardly_anything(name: str):
+def test_a_wrong_prior_costs_hardly_anything(name: str, request: pytest.FixtureRequest):
     truth, columns = people(3_000, 11), ["B", "C", "D"]
     strata = {"by": ["G"], "weights": even(SCHEMA, "G")} if name == "pooled" else {}
 
+    seeds, most = (24, 1.15) if request.config.getoption("slow") else (8, 1.4)
+
     def off(prior: Prior | None) -> float:
         found, left = [], []
-        for seed in range(3):
+        for seed in range(seeds):
             how = make(name, strata)
             release = fit(how, table(), Budget(3, 1e-9), seed=seed, prior=prior, entropy=SeededEntropy(seed))
             rows = release.sample(3_000, seed=seed)
             found.append(distance(rows[rows.G.eq("0")], truth[truth.G.eq("0")], columns))
             parts = release.model.parts.values() if name == "pooled" else [release.model]
             left.append({part.kind for part in parts} == {"graphical"})
-        assert sum(left) > 1  # given up, in strata too, but where few tables happen to speak for it
+        assert sum(left) > seeds / 2  # given up, in strata too, but where few tables happen to speak for it
         return float(np.mean(found))
 
     # seeds differ by more than this; a prior's rows released, or measured for, cost several times as much
-    assert off(shuffled()) < 1.25 * off(None)
+    assert off(shuffled()) < most * off(None)
 
 
 def test_a_drift_in_one_column_is_followed_and_reported():
