@@ -181,11 +181,12 @@ def fitted(
 
 
 def _rehearsed(prepared: Prepared, foretold: Callable[[Rehearsal], object]) -> None:
-    """Refuse what would take too long. The rehearsal, which may be large, ends here."""
-    from stratsynth.planning.effort import check_effort, seconds
+    """Refuse what would take too long, or could not be read again. The rehearsal, which may be large, ends here."""
+    from stratsynth.planning.effort import check_charges, check_effort, seconds
     from stratsynth.planning.rehearsal import rehearse
 
     rehearsal = rehearse(prepared)
+    check_charges(len(rehearsal.account.spending.charges))
     check_effort(seconds(prepared, rehearsal))
     foretold(rehearsal)
 

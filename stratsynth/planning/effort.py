@@ -32,6 +32,8 @@ FEW, MOST_TIMES = 1_500, 20.0
 MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
+MOST_CHARGES = 125_000
+"""Of a fit. In JSON a charge takes some 25 values, of which a certificate may hold 2^22, and 300 bytes."""
 MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
 
@@ -80,6 +82,20 @@ def check_effort(estimate: float) -> float:
             "fewer strata."
         )
     return estimate
+
+
+def check_charges(number: int) -> None:
+    """Refuse a fit whose certificate, which lists every charge, nobody could read again.
+
+    Raises:
+        Unsupported: More than `MOST_CHARGES`.
+    """
+    if number > MOST_CHARGES:
+        raise Unsupported(
+            f"this fit would be charged {number:,} times, and a certificate that lists more than {MOST_CHARGES:,} "
+            "charges is too large to be read again: declare fewer strata, or take a mechanism that asks each of them "
+            "less, such as aim, pooled or independent."
+        )
 
 
 def about(estimate: float) -> str:

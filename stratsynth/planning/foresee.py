@@ -14,7 +14,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
-from stratsynth.planning.effort import check_effort, seconds
+from stratsynth.planning.effort import check_charges, check_effort, seconds
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
@@ -139,6 +139,7 @@ def plan(
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, strata = found.account, found.answers, Foreseen(prepared, found)
     allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
+    check_charges(len(spending.charges))
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(

@@ -15,7 +15,7 @@ from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
 from stratsynth.planning import effort, plan
-from stratsynth.planning.effort import about, check_effort, seconds
+from stratsynth.planning.effort import about, check_charges, check_effort, seconds
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.text import describe
 from stratsynth.recipes.recipe import Recipe
@@ -110,3 +110,20 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
     assert table.ledger.reserved == ()
     with pytest.raises(Unsupported, match="about 200 days"):
         check_effort(86400 * 203)
+
+
+def test_more_charges_than_a_certificate_can_list_are_refused_before_the_first(tmp_path, monkeypatch):
+    check_charges(125_000)
+    with pytest.raises(Unsupported, match="125,001 times"):
+        check_charges(125_001)
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_CHARGES", 4)
+    schema, frame = world(6, rows=100)
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    table = open_table(
+        tmp_path / "people.csv", schema=schema, declared_size=100, ledger=tmp_path / "l.ledger", ledger_epsilon=2
+    )
+    with pytest.raises(Unsupported, match="fewer strata"):
+        fit(MST(), table, BUDGET)
+    assert not (tmp_path / "l.ledger").exists()
+    with pytest.raises(Unsupported, match="fewer strata"):
+        plan(MST(), schema, BUDGET, declared_size=100)
