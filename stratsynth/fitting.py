@@ -186,7 +186,7 @@ def _rehearsed(prepared: Prepared, foretold: Callable[[Rehearsal], object]) -> N
     from stratsynth.planning.rehearsal import rehearse
 
     rehearsal = rehearse(prepared)
-    check_charges(len(rehearsal.account.spending.charges))
+    check_charges(rehearsal.account.spending.charges)
     check_effort(seconds(prepared, rehearsal))
     foretold(rehearsal)
 

@@ -19,8 +19,11 @@ from types import MappingProxyType
 from typing import Any
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
+from stratsynth.checks import is_whole
 from stratsynth.strata import Partition, Stratum, StratumPath
 
+MOST_TIMES = 10**6
+"""The most answers that one entry of a list may stand for."""
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""
 
@@ -62,6 +65,8 @@ class Charge:
     details: Mapping[str, Any] = field(default_factory=dict)
     """What else is needed to check the price: sigma and the number of cliques, or the epsilon of a choice."""
     currency: Currency = Currency.ZCDP
+    times: int = 1
+    """How many answers were charged alike; only lists of very many charges join them."""
 
     def factor(self, declared: Neighbours, other: Neighbours) -> Fraction:
         """The price factor of the same answer under another notion of neighbour."""
@@ -70,31 +75,40 @@ class Charge:
         return _factor(self.sensitivity[declared], self.sensitivity[other], POWER[self.currency])
 
     def at(self, declared: Neighbours, other: Neighbours) -> Fraction:
-        """What it costs under another notion of neighbour."""
+        """What it costs under another notion of neighbour, all its answers together."""
         power = 0 if declared == other else POWER[self.currency]
-        return _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
+        one = _priced(self.amount, self.sensitivity[declared], self.sensitivity[other], power)
+        return one if self.times == 1 else self.times * one
 
     def to_dict(self) -> dict[str, Any]:
-        """The certificate's form."""
+        """The certificate's form. Of answers that are joined it states what all of them cost, and what each does."""
+        joined = {} if self.times == 1 else {"times": self.times, "each": self.amount}
         return {
             "path": [stratum.to_dict() for stratum in self.path],
             "kind": self.kind,
-            self.currency.unit: self.amount,
+            self.currency.unit: self.times * self.amount,
+            **joined,
             **self.details,
             "sensitivity": {str(notion): self.sensitivity[notion] for notion in PRICED},
         }
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any], currency: Currency) -> Charge:
-        """The charge that `to_dict` wrote, in the currency of its fit."""
-        named = ("path", "kind", currency.unit, "sensitivity")
+        """The charge that `to_dict` wrote, in the currency of its fit; ValueError where its numbers contradict."""
+        named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
+        times, amount = record.get("times", 1), record[currency.unit]
+        if times != 1 or "each" in record:
+            if not is_whole(times) or not 2 <= times <= MOST_TIMES or times * record["each"] != amount:
+                raise ValueError("a charge of several answers does not cost as many times what each does")
+            amount = record["each"]
         return cls(
             tuple(Stratum.from_dict(step) for step in record["path"]),
             record["kind"],
-            record[currency.unit],
+            amount,
             {Neighbours(k): v for k, v in record["sensitivity"].items()},
             {k: v for k, v in record.items() if k not in named},
             currency,
+            times,
         )
 
 

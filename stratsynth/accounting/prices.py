@@ -99,7 +99,7 @@ def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
         if charge.currency in (Currency.ZCDP, Currency.PURE):
             kind = found.setdefault(charge.kind, {"charges": 0, "replace": 0.0})
             times = float(charge.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE))
-            kind["charges"], kind["replace"] = kind["charges"] + 1, max(kind["replace"], round(times, 9))
+            kind["charges"], kind["replace"] = kind["charges"] + charge.times, max(kind["replace"], round(times, 9))
     return found
 
 

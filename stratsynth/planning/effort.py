@@ -6,14 +6,19 @@ columns, 20,000 to ten million rows. Large cliques, many structural rules and `e
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.joined import entries
 from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
 from stratsynth.planning.rehearsal import UNKNOWN
 from stratsynth.strata import label
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stratsynth.accounting.charges import Charge
     from stratsynth.mechanisms import Prepared
     from stratsynth.planning.rehearsal import Rehearsal
 
@@ -32,8 +37,10 @@ FEW, MOST_TIMES = 1_500, 20.0
 MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
-MOST_CHARGES = 125_000
-"""Of a fit. In JSON a charge takes some 25 values, of which a certificate may hold 2^22, and 300 bytes."""
+MOST_ENTRIES = 125_000
+"""Of a certificate's list of charges. One takes some 25 values in JSON, of which it may hold 2^22, and 300 bytes."""
+VALUES = 25
+"""Of one entry."""
 MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
 
@@ -84,17 +91,22 @@ def check_effort(estimate: float) -> float:
     return estimate
 
 
-def check_charges(number: int) -> None:
+def check_charges(charges: Sequence[Charge]) -> None:
     """Refuse a fit whose certificate, which lists every charge, nobody could read again.
 
+    Charges of one stratum at one price are one entry there, and of the candidates of each choice a number.
+
     Raises:
-        Unsupported: More than `MOST_CHARGES`.
+        Unsupported: More than `MOST_ENTRIES`.
     """
-    if number > MOST_CHARGES:
+    if len(charges) <= MOST_ENTRIES:
+        return
+    listed = entries(charges) + math.ceil(len(charges) / VALUES)
+    if listed > MOST_ENTRIES:
         raise Unsupported(
-            f"this fit would be charged {number:,} times, and a certificate that lists more than {MOST_CHARGES:,} "
-            "charges is too large to be read again: declare fewer strata, or take a mechanism that asks each of them "
-            "less, such as aim, pooled or independent."
+            f"this fit would be charged {len(charges):,} times, and a certificate that lists charges of more than "
+            f"{MOST_ENTRIES:,} strata and prices is too large to be read again: declare fewer strata, or take a "
+            "mechanism that asks each of them less, such as pooled or independent."
         )
 
 

@@ -139,7 +139,7 @@ def plan(
     mechanism, layout, found = prepared.mechanism, prepared.strata, rehearse(prepared)
     account, answers, strata = found.account, found.answers, Foreseen(prepared, found)
     allot, spending, held = account.allot, account.spending, rows_plan(prepared, found, engine)
-    check_charges(len(spending.charges))
+    check_charges(spending.charges)
     paths: list[StratumPath] = [()] if layout is None else [(stratum,) for stratum in layout.strata]
     noise = [t for s in answers.seen if not s.path for t in s.cliques] if layout and layout.weights.asked else []
     return Plan(

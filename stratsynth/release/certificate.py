@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
+from stratsynth.accounting.joined import listed
 from stratsynth.accounting.prices import prices
 from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
@@ -111,7 +112,7 @@ def certificate(
         },
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
         "composition": COMPOSITION,
-        "charges": [charge.to_dict() for charge in account.spending.charges],
+        "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
         **_prior(prepared),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),

@@ -15,6 +15,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.conversion import CONVERSIONS
+from stratsynth.accounting.joined import answers
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.models import Returns
@@ -208,9 +209,9 @@ def _columns(schema: Schema) -> Iterator[str]:
 
 def _composition(record: Mapping[str, Any]) -> str:
     conversion = CONVERSIONS[Currency(record["guarantee"]["currency"])]
-    kinds = len(record["charges"])
+    number = answers(record["charges"])
     return (
-        f"{kinds} charges, each recorded before anything was read for it: {record['composition']} (sequential "
+        f"{number} charges, each recorded before anything was read for it: {record['composition']} (sequential "
         f"composition, and parallel composition over disjoint groups). {conversion['from']}: {conversion['formula']}; "
         f"{conversion['source']}."
     )

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.chain import Chain
+from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.joined import answers, joined
 from stratsynth.accounting.lines import allotment_of, head_of
 from stratsynth.accounting.standing import readable, total
 from stratsynth.checks import is_number, is_whole
@@ -60,7 +62,8 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         )
         return
     notes.checked.append(
-        f"{ledger.name} is unbroken, and holds the reservation and all {len(record['charges']):,} charges of this fit."
+        f"{ledger.name} is unbroken, and holds the reservation and all {answers(record['charges']):,} charges of this "
+        "fit."
     )
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     said = record["ledger"]
@@ -105,10 +108,15 @@ def _is_it(
               stated.budget.public)  # fmt: skip
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
-    charged = [
+    if str(record["mechanism"]["name"]) not in line["mechanism"]:
+        return False
+    charged = (
         charge
         for each in lines
         if each["kind"] == "charge" and each["run"] == line["run"]
         for charge in each["charges"]
-    ]
-    return str(record["mechanism"]["name"]) in line["mechanism"] and charged == record["charges"]
+    )
+    if any("times" in charge for charge in record["charges"]):
+        found = joined(Charge.from_dict(charge, allot.currency) for charge in charged)
+        return [charge.to_dict() for charge in found] == record["charges"]
+    return list(charged) == record["charges"]

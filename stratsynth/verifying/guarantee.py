@@ -68,10 +68,11 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
     if found > budget.epsilon * (1 + TOLERANCE):
         notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
         return
+    number = sum(charge.times for charge in stated.spending.charges)
     guaranteed = 0.0 if allot.currency == Currency.PURE else budget.delta
     unit = "" if budget.rows == 1 else f" Charges are for all of the {budget.rows} rows that a {budget.unit} may have."
     notes.checked.append(
-        f"{len(stated.spending.charges):,} charges come to {allot.currency.unit} {spent:.9g} (sum along a path, "
+        f"{number:,} charges come to {allot.currency.unit} {spent:.9g} (sum along a path, "
         f"maximum over the strata of a split), of {allot.amount:.9g} reserved; that is epsilon {found:.9g} at delta "
         f"{guaranteed:g}, and {budget.epsilon:g} is stated. By: {source}.{unit}"
     )

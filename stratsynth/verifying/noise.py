@@ -110,9 +110,9 @@ def _measurements(
     sums: Counter[Kind] = Counter()
     for charge in charges:
         if charge.kind == "counts":
-            tables[paths[charge.path], _digits(charge.details["sigma"])] += charge.details["cliques"]
+            tables[paths[charge.path], _digits(charge.details["sigma"])] += charge.times * charge.details["cliques"]
         elif charge.kind == "total" and charge.currency != Currency.SAMPLED:
-            sums[paths[charge.path], _digits(_deviation(charge))] += 1
+            sums[paths[charge.path], _digits(_deviation(charge))] += charge.times
     try:
         held = [(name, is_sum, _digits(sigma)) for name, is_sum, sigma in _held(folder)]
     except ReleaseError as error:

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,6 +12,8 @@ from stratsynth.adapters import AIM, MST, Independent
 
 from helpers.small import BUDGET, SCHEMA, write_recipe
 from stratsynth import Categorical, Schema, fit, open_table
+from stratsynth.accounting.budget import PRICED
+from stratsynth.accounting.charges import Charge
 from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
@@ -112,11 +115,8 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
         check_effort(86400 * 203)
 
 
-def test_more_charges_than_a_certificate_can_list_are_refused_before_the_first(tmp_path, monkeypatch):
-    check_charges(125_000)
-    with pytest.raises(Unsupported, match="125,001 times"):
-        check_charges(125_001)
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_CHARGES", 4)
+def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first(tmp_path, monkeypatch):
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_ENTRIES", 3)
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
@@ -127,3 +127,15 @@ def test_more_charges_than_a_certificate_can_list_are_refused_before_the_first(t
     assert not (tmp_path / "l.ledger").exists()
     with pytest.raises(Unsupported, match="fewer strata"):
         plan(MST(), schema, BUDGET, declared_size=100)
+
+
+def test_choices_at_one_price_are_one_entry_and_a_part_of_one_for_each_number_of_candidates(monkeypatch):
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_ENTRIES", 2)
+    alike = [
+        Charge((), "choose", 0.01, dict.fromkeys(PRICED, 1.0), {"epsilon": 0.1, "candidates": n}) for n in range(26)
+    ]
+    check_charges(alike[:25])
+    with pytest.raises(Unsupported, match="26 times"):
+        check_charges(alike)
+    with pytest.raises(Unsupported, match="3 times"):
+        check_charges([replace(alike[0], amount=0.02), *alike[:2]])

@@ -246,7 +246,9 @@ def _made(
 ) -> Section:
     """For specialists."""
     guarantee = certificate["guarantee"]
-    kinds = Counter(charge["kind"] for charge in certificate["charges"])
+    kinds = Counter[str]()
+    for charge in certificate["charges"]:
+        kinds[charge["kind"]] += charge.get("times", 1)
     facts = [
         ("Mechanism", words.mechanism(certificate)),
         ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),

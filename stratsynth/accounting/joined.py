@@ -1,0 +1,58 @@
+"""Lists of very many charges: those of one stratum that are priced alike are one entry.
+
+MST makes 26 charges in each stratum, 22 of them choices at one price. In tens of thousands of strata a certificate of
+single charges would be larger than anybody reads of a file from somebody else; the joined list is a ninth of it, and
+adds up to the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from stratsynth.accounting.budget import PRICED
+from stratsynth.accounting.charges import Charge
+
+MOST_SINGLE = 100_000
+"""The most charges that a certificate lists one by one."""
+CANDIDATES = "candidates"
+"""The detail that charges of one entry may differ in, since no price depends on it: the entry lists all of them."""
+
+
+def listed(charges: Sequence[Charge]) -> Sequence[Charge]:
+    """The charges as a certificate lists them."""
+    return charges if len(charges) <= MOST_SINGLE else joined(charges)
+
+
+def joined(charges: Iterable[Charge]) -> list[Charge]:
+    """One charge for all that differ in nothing but their candidates, in the order of the first of each."""
+    groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
+    for charge in charges:
+        _, several = groups.setdefault(_key(charge), (charge, []))
+        several.append(charge.details.get(CANDIDATES))
+    return [_one(first, several) for first, several in groups.values()]
+
+
+def entries(charges: Iterable[Charge]) -> int:
+    """The number of entries of the joined list."""
+    return len(set(map(_key, charges)))
+
+
+def answers(charges: Iterable[Mapping[str, Any]]) -> int:
+    """How many answers the entries of a certificate stand for."""
+    return sum(charge.get("times", 1) for charge in charges)
+
+
+def _key(charge: Charge) -> tuple[Any, ...]:
+    details = tuple((name, value) for name, value in charge.details.items() if name != CANDIDATES)
+    moved = tuple(charge.sensitivity[notion] for notion in PRICED)
+    return charge.path, charge.kind, charge.amount, moved, details, charge.currency, CANDIDATES in charge.details
+
+
+def _one(first: Charge, several: list[Any]) -> Charge:
+    """The entry of some charges, by the first of them and the candidates of each."""
+    if len(several) == 1:
+        return first
+    details = {**first.details, CANDIDATES: several} if CANDIDATES in first.details else first.details
+    return replace(first, details=details, times=len(several))
