@@ -19,10 +19,12 @@ dense solution of the same least squares has the same estimates and covariances.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -123,7 +125,10 @@ class Squares:
         self.tables = tables
         self._found: dict[Columns, Interaction] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
-        self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
+        self._weighted: WeakKeyDictionary[Functions, Floats] = WeakKeyDictionary()
+        self._inside: dict[tuple[int, Columns], Interaction] = {}
+        self._merging = [(number, leaf) for number, leaf in enumerate(tables.leaves) if leaf.merged(tuple(tables.by))]
+        """The strata of several levels of a column, with their numbers."""
 
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
         """Each function's estimate, and whether it can be estimated at all."""
@@ -162,8 +167,6 @@ class Squares:
     def forget(self, columns: Columns) -> None:
         """Let go of what was worked out of these columns together, which in thousands of strata is much."""
         self._found.pop(columns, None)
-        for number in range(len(self.tables.leaves)):
-            self._inside.pop((number, columns), None)
 
     def _held(self, columns: Columns) -> bool:
         """Whether some table of everybody holds these columns, or one of each stratum those that vary there."""
@@ -179,16 +182,17 @@ class Squares:
 
     def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction]]:
         """Every interaction that functions may read: of all strata, then those of merged levels in one of them."""
-        by, leaves = self.tables.by, self.tables.leaves
+        by = self.tables.by
         inner = tuple(name for name in self.tables.schema.names if name in functions.factors and name not in by)
         outer = tuple(name for name in self.tables.schema.names if name in functions.factors and name in by)
         part = _Part({name: functions.factors[name] for name in inner})
-        weights = self._weights(functions, outer)
+        if functions not in self._weighted:
+            self._weighted[functions] = self._weights(functions, outer)
+        weights = self._weighted[functions]
         for columns in _subsets(inner):
             yield (-1, columns), part, weights, self._interaction(columns)
-        for number, leaf in enumerate(leaves):
-            merged = leaf.merged(outer)
-            for varying in _subsets(merged):
+        for number, leaf in self._merging:
+            for varying in _subsets(leaf.merged(outer)):
                 if not varying:
                     continue
                 cut = {name: functions.factors[name][:, leaf.codes[name]] for name in varying}
@@ -220,11 +224,7 @@ class Squares:
         """The strata's z(A) and everybody's."""
         if columns in self._found:
             return self._found[columns]
-        leaves = self.tables.leaves
-        copies = [self._copy(number, leaf, columns) for number, leaf in enumerate(leaves)]
-        cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
-        values = np.stack([np.zeros(cells) if copy is None else copy[0] for copy in copies])
-        variances = np.array([np.inf if copy is None else copy[1] for copy in copies])
+        values, variances = self._copies(columns)
         pooled = _average(self.tables.everybody, columns)
         total, variance = (None, np.inf) if pooled is None else pooled
         if total is not None and np.isfinite(variances).all():
@@ -233,21 +233,41 @@ class Squares:
         self._found[columns] = Interaction(values, variances, total, variance)
         return self._found[columns]
 
+    def _copies(self, columns: Columns) -> tuple[Floats, Floats]:
+        """Each stratum's z(A) by inverse variance over its tables that hold A, a row a stratum, and the variances."""
+        cells = int(np.prod([self.tables.schema.size(name) for name in columns], dtype=int))
+        total, worth = np.zeros((len(self.tables.leaves), cells)), np.zeros(len(self.tables.leaves))
+        for held, leaves, tables in self._alike:
+            if set(columns) <= set(held):
+                found = _interactions(held, np.stack([table.values for table in tables]), columns)
+                weights = _summed(tables[0], columns) / np.array([table.variance for table in tables])
+                total[leaves] += weights[:, None] * found
+                worth[leaves] += weights
+        there = worth > 0
+        values = np.divide(total, worth[:, None], out=total, where=there[:, None])
+        return values, np.divide(1.0, worth, out=np.full_like(worth, np.inf), where=there)
+
+    @cached_property
+    def _alike(self) -> list[tuple[Columns, NDArray[np.intp], list[Noisy]]]:
+        """Tables of the same columns and shape in different strata, and the numbers of these strata."""
+        groups: dict[tuple[Columns, tuple[int, ...]], tuple[list[int], list[Noisy]]] = {}
+        for number, leaf in enumerate(self.tables.leaves):
+            for table in leaf.tables:
+                leaves, tables = groups.setdefault((table.columns, table.values.shape), ([], []))
+                leaves.append(number)
+                tables.append(table)
+        return [(key[0], np.array(leaves, dtype=np.intp), tables) for key, (leaves, tables) in groups.items()]
+
     def _alone(self, number: int, columns: Columns) -> Interaction:
         """z(A) of one stratum alone, where A holds a merged column; all other strata have none."""
-        copy, leaves = self._copy(number, self.tables.leaves[number], columns), len(self.tables.leaves)
-        cells = 1 if copy is None else copy[0].size
-        values, variances = np.zeros((leaves, cells)), np.full(leaves, np.inf)
-        if copy is None:
-            sizes = self.tables.sizes(self.tables.leaves[number])
-            values = np.zeros((leaves, int(np.prod([sizes[name] for name in columns], dtype=int))))
-        else:
-            values[number], variances[number] = copy
-        return Interaction(values, variances, None, np.inf)
-
-    def _copy(self, number: int, leaf: Leaf, columns: Columns) -> tuple[Floats, float] | None:
         if (number, columns) not in self._inside:
-            self._inside[number, columns] = _average(leaf.tables, columns)
+            leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
+            values = np.zeros((len(leaves), int(np.prod([sizes[name] for name in columns], dtype=int))))
+            variances = np.full(len(leaves), np.inf)
+            copy = _average(leaves[number].tables, columns)
+            if copy is not None:
+                values[number], variances[number] = copy
+            self._inside[number, columns] = Interaction(values, variances, None, np.inf)
         return self._inside[number, columns]
 
 
@@ -305,14 +325,24 @@ def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] 
     """z(A) by inverse variance over the tables that hold A, flat, and its variance."""
     total, worth, wanted = np.zeros(1), 0.0, set(columns)
     for table in tables:
-        if not wanted <= set(table.columns):
-            continue
-        gone = tuple(i for i, name in enumerate(table.columns) if name not in wanted)
-        kept = [name for name in table.columns if name in wanted]
-        values = table.values.sum(axis=gone).transpose([kept.index(name) for name in columns])
-        for axis in range(values.ndim):
-            values = values - values.mean(axis=axis, keepdims=True)
-        summed = np.prod([table.values.shape[i] for i in gone], dtype=float)
-        weight = 1 / (table.variance * summed)
-        total, worth = total + weight * values.ravel(), worth + weight
+        if wanted <= set(table.columns):
+            weight = _summed(table, columns) / table.variance
+            total = total + weight * _interactions(table.columns, table.values[None], columns)[0]
+            worth += weight
     return (total / worth, 1 / worth) if worth else None
+
+
+def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
+    """z(A), flat, of several tables of the same columns that hold A: a row a table."""
+    kept = [name for name in held if name in columns]
+    found = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
+    found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
+    for axis in range(1, found.ndim):
+        found = found - found.mean(axis=axis, keepdims=True)
+    return found.reshape(len(found), -1)
+
+
+def _summed(table: Noisy, columns: Columns) -> float:
+    """One over the number of cells of a table that are summed to one of z(A)."""
+    sizes = zip(table.values.shape, table.columns, strict=True)
+    return 1 / math.prod(size for size, name in sizes if name not in columns)
