@@ -335,7 +335,7 @@ def _average(tables: Sequence[Noisy], columns: Columns) -> tuple[Floats, float] 
 def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
     """z(A), flat, of several tables of the same columns that hold A: a row a table."""
     kept = [name for name in held if name in columns]
-    found = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
+    found: Floats = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
     found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
     for axis in range(1, found.ndim):
         found = found - found.mean(axis=axis, keepdims=True)
@@ -345,4 +345,4 @@ def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
 def _summed(table: Noisy, columns: Columns) -> float:
     """One over the number of cells of a table that are summed to one of z(A)."""
     sizes = zip(table.values.shape, table.columns, strict=True)
-    return 1 / math.prod(size for size, name in sizes if name not in columns)
+    return 1.0 / math.prod(int(size) for size, name in sizes if name not in columns)

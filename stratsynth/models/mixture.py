@@ -13,6 +13,7 @@ from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models.base import Codes, Returns, State, TableModel, Where
 from stratsynth.models.parts import level_numbers, opened, stored
 from stratsynth.models.rules import Moved, draw_allowed
+from stratsynth.progress import phase
 from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:
@@ -89,14 +90,16 @@ class Mixture(TableModel):
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
         numbers = allot(n, shares, rng) if n else np.zeros(len(masses), dtype=np.int64)
         drawn: dict[str, list[np.ndarray[Any, Any]]] = {column: [] for column in self.schema.names}
-        for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
-            if number == 0:  # a part need not know how to draw nothing
-                continue
-            fixed = {*stratum.columns, *rest}
-            draw = partial(self._draw, stratum, rng, rest)
-            rows = draw_allowed(self.schema, int(number), rng, draw, fixed, moved.inside(stratum.label))
-            for column, codes in rows.items():
-                drawn[column].append(codes)
+        with phase("drawing rows", lambda: int(np.count_nonzero(numbers))) as done:
+            for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
+                if number == 0:  # a part need not know how to draw nothing
+                    continue
+                fixed = {*stratum.columns, *rest}
+                draw = partial(self._draw, stratum, rng, rest)
+                rows = draw_allowed(self.schema, int(number), rng, draw, fixed, moved.inside(stratum.label))
+                for column, codes in rows.items():
+                    drawn[column].append(codes)
+                done()
         return {c: np.concatenate(d) if d else np.zeros(0, dtype=np.int64) for c, d in drawn.items()}
 
     def _draw(self, stratum: Stratum, rng: Generator, rest: Where, number: int, moved: Moved) -> Codes:

@@ -118,5 +118,5 @@ def _is_it(
     )
     if any("times" in charge for charge in record["charges"]):
         found = joined(Charge.from_dict(charge, allot.currency) for charge in charged)
-        return [charge.to_dict() for charge in found] == record["charges"]
-    return list(charged) == record["charges"]
+        return bool([charge.to_dict() for charge in found] == record["charges"])
+    return bool(list(charged) == record["charges"])

@@ -358,7 +358,7 @@ def test_a_file_of_a_private_folder_is_no_holdout(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet", "row groups.parquet", "folder"])
-def test_reading_and_sorting_have_a_line_with_the_parts_they_have(kind, tmp_path, monkeypatch):
+def test_long_steps_have_a_line_with_the_parts_they_have(kind, tmp_path, monkeypatch):
     seen = []
 
     class Shown:
@@ -376,10 +376,12 @@ def test_reading_and_sorting_have_a_line_with_the_parts_they_have(kind, tmp_path
     token = progress._SHOWN.set(Shown())
     try:
         table = ss.open_table(written(tmp_path, kind), schema=SCHEMA, declared_size=SIZE, engine="stream")
-        ss.fit(HOW["mst in strata"](), table, BUDGET)
+        ss.fit(HOW["mst in strata"](), table, BUDGET).save(tmp_path / "release", seed=0)
     finally:
         progress._SHOWN.reset(token)
-    assert [(what, *end) for what, _, _, *end in seen] == [("reading", "gone"), ("sorting", "gone")]
-    (_, parts, read, _), (_, steps, moved, _) = seen
+    lines = ["reading", "sorting", "drawing rows", "writing the page"]
+    assert [(what, *end) for what, _, _, *end in seen] == [(what, "gone") for what in lines]
+    (_, parts, read, _), (_, steps, moved, _), *written_down = seen
+    assert all(total == done > 0 for _, total, done, _ in written_down)
     assert 0.5 * read <= parts <= 2 * read
     assert steps <= moved <= 2 * steps + 2

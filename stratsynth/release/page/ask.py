@@ -20,6 +20,7 @@ from stratsynth.answers.ask import answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import of_tables
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.progress import phase
 from stratsynth.report.page import Figure, Section
 
 if TYPE_CHECKING:
@@ -76,15 +77,17 @@ def _found(squares: Squares, schema: Schema, by: Sequence[str]) -> list[dict[str
                     for columns in held for pair in itertools.combinations(columns, 2)})  # fmt: skip
     wanted = [(name,) for name in schema.names] + [pair for pair in pairs if schema.cells(pair) <= LARGEST]
     found, room = [], MOST
-    for columns in wanted:
-        one = list(_asked(squares, schema, columns, [name for name in by if name not in columns]))
-        if len(columns) > 1:  # no other answer needs it
-            squares.forget(columns)
-        size = sum(len(figures) for _, _, figures in one)
-        if one and size <= room:
-            room -= size
-            levels = [", ".join(cell) for cell in itertools.product(*(_named(schema, name) for name in columns))]
-            found.append({"columns": " x ".join(columns), "levels": levels, "answers": one})
+    with phase("writing the page", lambda: len(wanted)) as done:
+        for columns in wanted:
+            one = list(_asked(squares, schema, columns, [name for name in by if name not in columns]))
+            if len(columns) > 1:  # no other answer needs it
+                squares.forget(columns)
+            size = sum(len(figures) for _, _, figures in one)
+            if one and size <= room:
+                room -= size
+                levels = [", ".join(cell) for cell in itertools.product(*(_named(schema, name) for name in columns))]
+                found.append({"columns": " x ".join(columns), "levels": levels, "answers": one})
+            done()
     return found
 
 
