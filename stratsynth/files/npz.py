@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import zipfile
@@ -23,7 +24,9 @@ MAX_BYTES = 2**31
 """What would unpack to more than this is refused, whatever its header claims."""
 MAX_NAMED = 2**35
 """The same for what the names say, which may name one array many times: each of them is looked at."""
-_FACTS = "facts.json"
+MANY = 10_000
+"""More arrays of one type are worth being written as one."""
+_FACTS, _SHAPES = "facts.json", "shapes"
 
 
 @dataclass(frozen=True)
@@ -38,20 +41,24 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
     """Write a state, whole or not at all; `mode` is the file's permissions before the umask.
 
     An array that has several names is written once. With `joined`, arrays of one type are written one after another as
-    one: tens of thousands of small ones take twenty times as long one by one.
+    one, and their shapes as another: tens of thousands of small ones take twenty times as long one by one.
     """
     import numpy as np
 
     # arrays are numbered, and their names, which may be any text, kept in the facts
     several = {id(array): array for array in state.arrays.values()}
     number = {one: i for i, one in enumerate(several)}
-    contents = {"facts": state.facts, "names": list(state.arrays)}
+    contents: dict[str, Any] = {"facts": state.facts, "names": list(state.arrays)}
     if len(several) < len(state.arrays):
         contents["members"] = [number[id(array)] for array in state.arrays.values()]
     members = {str(i): array for i, array in enumerate(several.values())}
-    if joined and len(members) == len(state.arrays) > 1 and len({array.dtype for array in members.values()}) == 1:
-        contents["shapes"] = [array.shape for array in members.values()]
-        members = {"0": np.concatenate([array.ravel() for array in members.values()])}
+    if joined and len(members) > 1 and len({array.dtype for array in several.values()}) == 1:
+        shapes = itertools.chain.from_iterable((array.ndim, *array.shape) for array in several.values())
+        members = {"0": np.concatenate([array.ravel() for array in several.values()]),
+                   _SHAPES: np.fromiter(shapes, np.int64)}  # fmt: skip
+        numbers = _numbers(contents["names"])
+        if numbers is not None:  # texts by the hundred thousand
+            contents["names"] = numbers
     document = json.dumps(contents, allow_nan=False).encode()
     members[_FACTS] = np.frombuffer(document, dtype=np.uint8)
     with new_file(path, mode) as handle:  # the stub takes the numbers for options
@@ -79,11 +86,13 @@ def read(path: Path, *, outside: bool = False) -> State:
             with np.load(file, allow_pickle=False) as members:
                 content = members[_FACTS].astype(np.uint8).tobytes()
                 document = parse_json(content) if outside else json.loads(content)
-                if "shapes" in document and not outside:  # which no file for others has
-                    arrays = _apart(members["0"], document["names"], document["shapes"])
+                names = document["names"]
+                if _SHAPES in members.files:
+                    several: Mapping[str, NDArray[Any]] = _apart(members["0"], members[_SHAPES])
+                    names = _numbered(names, len(document.get("members", several)))
                 else:
-                    arrays = _named(path, members, document["names"], document.get("members"))
-                facts = document["facts"]
+                    several = members
+                arrays, facts = _named(path, several, names, document.get("members")), document["facts"]
     except FileNotFoundError:
         raise ReleaseError(f"{path} is missing.") from None
     except ReleaseError:
@@ -95,7 +104,11 @@ def read(path: Path, *, outside: bool = False) -> State:
 
 def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], numbers: Any) -> dict[str, NDArray[Any]]:
     """The arrays by name; `numbers` says which each of them is, where some have several names."""
+    if type(names) is not list or any(type(name) is not str for name in names):
+        raise ValueError("names that are none")
     if numbers is None:
+        if len(set(names)) < len(names):
+            raise ValueError("several arrays of one name")
         return {name: members[str(i)] for i, name in enumerate(names)}
     if type(numbers) is not list or any(type(number) is not int for number in numbers):
         raise ValueError("numbers of arrays that are none")
@@ -106,15 +119,41 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
     return {name: several[number] for name, number in zip(names, numbers, strict=True)}
 
 
-def _apart(flat: NDArray[Any], names: list[str], shapes: list[list[int]]) -> dict[str, NDArray[Any]]:
-    """Arrays that were written as one, by name."""
-    found, start = dict[str, Any](), 0
-    for name, shape in zip(names, shapes, strict=True):
+def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    """Arrays that were written as one, by number; none of them is a part of another's memory."""
+    if flat.ndim != 1 or shapes.ndim != 1 or shapes.dtype != "i8" or (shapes < 0).any():
+        raise ValueError("shapes that are none")
+    found, start, rest = dict[str, Any](), 0, iter(shapes.tolist())
+    for size in rest:
+        shape = tuple(itertools.islice(rest, size))
         end = start + math.prod(shape)
-        found[name], start = flat[start:end].reshape(shape).copy(), end  # each on its own: programs are given them
+        if len(shape) < size or end > flat.size:
+            raise ValueError("arrays of another size than was written")
+        found[str(len(found))], start = flat[start:end].reshape(shape).copy(), end  # programs are given them
     if start != flat.size:
         raise ValueError("arrays of another size than was written")
     return found
+
+
+def _numbers(names: list[str]) -> list[int] | None:
+    """How many arrays each part has, of names such as 0/0, 0/1, 1/0; None where they are others."""
+    counts: dict[str, int] = {}
+    for name in names:
+        part = name.partition("/")[0]
+        counts[part] = counts.get(part, 0) + 1
+    numbers = list(counts.values())
+    return numbers if _numbered(numbers, len(names)) == names else None
+
+
+def _numbered(names: list[Any], number: int) -> list[Any]:
+    """The names, which may have been written as the numbers of arrays of each part."""
+    if not names or type(names[0]) is not int:
+        if len(names) != number:
+            raise ValueError("another number of arrays than was written")
+        return names
+    if any(type(count) is not int or count < 0 for count in names) or sum(names) != number:
+        raise ValueError("another number of arrays than was written")
+    return [f"{part}/{i}" for part, count in enumerate(names) for i in range(count)]
 
 
 def _refuse_large(path: Path, size: int, most: int) -> None:

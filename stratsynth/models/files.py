@@ -39,7 +39,7 @@ def save(model: Model, folder: Path) -> None:
     folder.mkdir()
     state = model.state()
     facts = {"format": FORMAT, "kind": model.kind, "facts": state.facts}
-    npz.write(folder / "model.npz", State(facts, state.arrays))
+    npz.write(folder / "model.npz", State(facts, state.arrays), joined=len(state.arrays) > npz.MANY)
     model.schema.write_toml(folder / "schema.toml")
 
 

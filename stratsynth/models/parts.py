@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.errors import ReleaseError
+from stratsynth.models.alike import read_again, written_once
 from stratsynth.models.base import Model, State
 from stratsynth.strata import Stratum, disjoint, within
 
@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
-
-MOST_ALIKE = 2**28
-"""The most characters of what strata have in common, counted with each of them: lists are cheap to write once."""
 
 
 def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
@@ -27,26 +24,15 @@ def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
 def stored(parts: Mapping[Stratum, Model], own: Callable[[Stratum], Mapping[str, Any]]) -> State:
     """The parts' states side by side, arrays named by the part's number; `own` is what else is kept of each.
 
-    Lists that several parts have in common, such as the structure of a graph, are written once: a part of thousands
-    says which they are. Where no two parts have the same, all is written with each.
+    Lists that several parts have in common are written once, as `written_once` says.
     """
     states = {stratum: part.state() for stratum, part in parts.items()}
-    lists = {stratum: _lists(state.facts) for stratum, state in states.items()}
-    texts = {stratum: json.dumps(some, sort_keys=True) for stratum, some in lists.items()}
-    numbers = {text: i for i, text in enumerate(dict.fromkeys(texts.values()))}
-    share = len(numbers) < len(parts) and any(lists.values())
+    common, mine = written_once([state.facts for state in states.values()])
     facts, arrays = [], {}
-    for i, (stratum, state) in enumerate(states.items()):
-        mine = {key: value for key, value in state.facts.items() if not share or key not in lists[stratum]}
-        like = {"like": numbers[texts[stratum]]} if share else {}
-        facts.append({"stratum": stratum.to_dict(), **own(stratum), **like, "facts": mine})
+    for i, ((stratum, state), kept) in enumerate(zip(states.items(), mine, strict=True)):
+        facts.append({"stratum": stratum.to_dict(), **own(stratum), **kept})
         arrays.update({f"{i}/{name}": array for name, array in state.arrays.items()})
-    return State({"parts": facts, **({"alike": list(map(json.loads, numbers))} if share else {})}, arrays)
-
-
-def _lists(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What parts may have in common; parts of a part are looked through where models are read, and stay with it."""
-    return {key: value for key, value in facts.items() if isinstance(value, list) and key != "parts"}
+    return State({"parts": facts, **common}, arrays)
 
 
 def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any], Schema, State]]:
@@ -60,7 +46,7 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
     for name, array in state.arrays.items():
         number, _, own = name.partition("/")
         arrays.setdefault(number, {})[own] = array
-    alike = _alike(state.facts)
+    alike = read_again(state.facts)
     for i, facts in enumerate(state.facts["parts"]):
         stratum = _stratum(facts["stratum"], facts.get("names"))
         if any(codes != sorted(set(codes)) for codes in level_numbers(schema, stratum).values()):
@@ -74,18 +60,6 @@ def opened(schema: Schema, state: State) -> dict[Stratum, tuple[Mapping[str, Any
     if len(found) < len(state.facts["parts"]) or not one_split:
         raise ReleaseError("model: its strata are not those of one split.")
     return found
-
-
-def _alike(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What each part has in common with others, refused where together that would be more than a file may say."""
-    known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
-    sound = all(type(one) is dict and one == _lists(one) for one in known)
-    if not sound or any(number is not None and (type(number) is not int or number < 0) for number in numbers):
-        raise ReleaseError("model: what its strata have in common is damaged.")
-    sizes = [len(json.dumps(one)) for one in known]
-    if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:
-        raise ReleaseError(f"model: what its strata have in common is more than {MOST_ALIKE:,} characters.")
-    return [{} if number is None else known[number] for number in numbers]
 
 
 def _stratum(levels: Mapping[str, str], names: Sequence[object] | None) -> Stratum:

@@ -6,12 +6,12 @@ columns, 20,000 to ten million rows. Large cliques, many structural rules and `e
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from stratsynth.accounting.joined import entries
 from stratsynth.driver.counting import MANY
 from stratsynth.errors import Unsupported
+from stratsynth.files.untrusted import MAX_VALUES
 from stratsynth.planning.rehearsal import UNKNOWN
 from stratsynth.strata import label
 
@@ -37,10 +37,10 @@ FEW, MOST_TIMES = 1_500, 20.0
 MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
-MOST_ENTRIES = 125_000
-"""Of a certificate's list of charges. One takes some 25 values in JSON, of which it may hold 2^22, and 300 bytes."""
-VALUES = 25
-"""Of one entry."""
+ENTRY, STRATUM = 24, 31
+"""Values in JSON, of a certificate's entry of charges, and of what else it says of each stratum."""
+MOST_VALUES = MAX_VALUES
+"""Of a certificate."""
 MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
 
@@ -97,16 +97,15 @@ def check_charges(charges: Sequence[Charge]) -> None:
     Charges of one stratum at one price are one entry there, and of the candidates of each choice a number.
 
     Raises:
-        Unsupported: More than `MOST_ENTRIES`.
+        Unsupported: A certificate of more than `MOST_VALUES`.
     """
-    if len(charges) <= MOST_ENTRIES:
-        return
-    listed = entries(charges) + math.ceil(len(charges) / VALUES)
-    if listed > MOST_ENTRIES:
+    strata = len({charge.path for charge in charges})
+    listed = ENTRY * entries(charges) + len(charges) + STRATUM * strata
+    if listed > MOST_VALUES:
         raise Unsupported(
-            f"this fit would be charged {len(charges):,} times, and a certificate that lists charges of more than "
-            f"{MOST_ENTRIES:,} strata and prices is too large to be read again: declare fewer strata, or take a "
-            "mechanism that asks each of them less, such as pooled or independent."
+            f"this fit would be charged {len(charges):,} times in {strata:,} strata, and a certificate that lists so "
+            f"many charges is too large to be read again, at more than {MOST_VALUES:,} values: declare fewer strata, "
+            "or take a mechanism that asks each of them less, such as pooled or independent."
         )
 
 

@@ -1,5 +1,6 @@
 """A plan says how long a fit will take, and ends in time itself; a fit of hours says so before it reserves."""
 
+import json
 import sys
 import time
 from dataclasses import replace
@@ -11,9 +12,10 @@ import pytest
 from stratsynth.adapters import AIM, MST, Independent
 
 from helpers.small import BUDGET, SCHEMA, write_recipe
-from stratsynth import Categorical, Schema, fit, open_table
-from stratsynth.accounting.budget import PRICED
+from stratsynth import Categorical, Schema, Stratified, Weights, census, fit, open_table
+from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge
+from stratsynth.accounting.joined import entries, joined
 from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
@@ -22,6 +24,7 @@ from stratsynth.planning.effort import about, check_charges, check_effort, secon
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.text import describe
 from stratsynth.recipes.recipe import Recipe
+from stratsynth.strata import Stratum
 
 
 def world(columns, levels=3, rows=50):
@@ -116,7 +119,7 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
 
 
 def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first(tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_ENTRIES", 3)
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 100)
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
@@ -129,8 +132,8 @@ def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first
         plan(MST(), schema, BUDGET, declared_size=100)
 
 
-def test_choices_at_one_price_are_one_entry_and_a_part_of_one_for_each_number_of_candidates(monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_ENTRIES", 2)
+def test_choices_at_one_price_are_one_entry_and_a_value_for_each_number_of_candidates(monkeypatch):
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 24 + 31 + 25)
     alike = [
         Charge((), "choose", 0.01, dict.fromkeys(PRICED, 1.0), {"epsilon": 0.1, "candidates": n}) for n in range(26)
     ]
@@ -139,3 +142,20 @@ def test_choices_at_one_price_are_one_entry_and_a_part_of_one_for_each_number_of
         check_charges(alike)
     with pytest.raises(Unsupported, match="3 times"):
         check_charges([replace(alike[0], amount=0.02), *alike[:2]])
+    with pytest.raises(Unsupported, match="2 times in 2 strata"):
+        check_charges([replace(alike[0], path=(Stratum.of({"SEX": sex}),)) for sex in "12"])
+
+
+@pytest.mark.parametrize("how", [MST(), Independent()])
+def test_values_of_a_certificate_are_foretold_about_right(how):
+    """By what is there: in the census, whose strata have a line on their size and one on few people."""
+    by = ("SEX", "RAC1P")
+    weights = Weights.public(census.shares(by), citation=census.CITATION)
+    table = open_table(census.make(2_000), schema=census.schema(), declared_size=2_000)
+    release = fit(Stratified(how, by, weights), table, BUDGET)
+    spent = [Charge.from_dict(c, Currency.ZCDP) for c in release.certificate["charges"]]
+    content = json.dumps({**release.certificate, "charges": [c.to_dict() for c in joined(spent)]})
+    strata = {key: release.certificate.get(key) for key in ("declared_and_measured", "small_groups", "charges")}
+    values = sum(content.count(mark) for mark in ",:[{")
+    foretold = effort.ENTRY * entries(spent) + len(spent) + effort.STRATUM * 18
+    assert values - 700 <= foretold <= values, strata

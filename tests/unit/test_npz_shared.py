@@ -52,15 +52,53 @@ def test_nobody_can_write_to_what_others_share(path):
         npz.read(path).arrays["1/x"][0] = 7
 
 
-def test_what_is_written_joined_comes_back_apart_and_is_taken_from_nobody_else(tmp_path):
-    arrays = {"x": np.arange(6).reshape(2, 3), "y": np.array(7), "z": np.arange(0)}
+ARRAYS = [np.arange(6).reshape(2, 3), np.array(7), np.arange(0), np.arange(4)]
+
+
+@pytest.mark.parametrize("names", [["x", "y", "z", "0/0"], ["0/0", "0/1", "1/0", "2/0"], ["1/0", "1/1", "1/2", "1/3"]])
+@pytest.mark.parametrize("outside", [True, False])
+def test_what_is_written_joined_comes_back_apart(names, outside, tmp_path):
+    arrays = dict(zip(names, ARRAYS, strict=True))
     npz.write(tmp_path / "j.npz", State({"a": 1}, arrays), joined=True)
-    found = npz.read(tmp_path / "j.npz")
+    found = npz.read(tmp_path / "j.npz", outside=outside)
+    assert (list(found.arrays), found.facts) == (names, {"a": 1})
     for name, array in arrays.items():
         np.testing.assert_array_equal(found.arrays[name], array)
+        assert found.arrays[name].shape == array.shape
         assert found.arrays[name].base is None  # who is given one has no way to another
-    with pytest.raises(ReleaseError):
-        npz.read(tmp_path / "j.npz", outside=True)
+
+
+def test_joined_arrays_that_have_several_names_are_one(tmp_path):
+    arrays = {"0/0": TABLE, "0/1": TABLE + 1, "1/0": TABLE}
+    npz.write(tmp_path / "j.npz", State({}, arrays), joined=True)
+    assert facts(tmp_path / "j.npz")["names"] == [2, 1]
+    found = npz.read(tmp_path / "j.npz", outside=True).arrays
+    assert found["0/0"] is found["1/0"]
+    np.testing.assert_array_equal(found["0/1"], arrays["0/1"])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"shapes": [1, 6, 1, 5]}, {"shapes": [1, 6, 1, 3]}, {"shapes": [1, 6, 2, 2]}, {"shapes": [1, 6, 1, 2, 1, 2]},
+     {"shapes": [1, 8, 1, -4]}, {"shapes": [1, 6, -1, 4]}, {"shapes": [[1, 6], [1, 4]]},
+     {"shapes": [1.0, 6.0, 1.0, 4.0]},
+     {"shapes": []}, {"0": [[0] * 10]}, {"names": [1]}, {"names": [3, -1]}, {"names": [10**12]}, {"names": [2, True]},
+     {"names": ["a"]}, {"names": ["a", "a"]}, {"names": "ab"}, {"names": None}],
+    ids=str,
+)  # fmt: skip
+def test_damaged_joined_arrays_are_refused(wrong, tmp_path):
+    path = tmp_path / "j.npz"
+    npz.write(path, State({}, {"0/0": np.arange(6), "0/1": np.arange(4)}), joined=True)
+    with np.load(path) as members:
+        arrays = {name: members[name] for name in members.files}
+    document = facts(path)
+    assert (document["names"], arrays["shapes"].tolist()) == ([2], [1, 6, 1, 4])
+    arrays.update({name: np.array(value) for name, value in wrong.items() if name != "names"})
+    document.update({name: value for name, value in wrong.items() if name == "names"})
+    arrays["facts.json"] = np.frombuffer(json.dumps(document).encode(), dtype=np.uint8)
+    np.savez_compressed(path, **arrays)
+    with pytest.raises(ReleaseError, match="damaged"):
+        npz.read(path, outside=True)
 
 
 def test_files_without_shared_arrays_are_as_they_were(path, tmp_path):
