@@ -105,7 +105,7 @@ def limited(name: str, value: float, most: float | None, unit: str, repetitions:
 def fresh(module: str, wanted: Mapping[str, Any]) -> dict[str, Any]:
     """Run `python -m stratsynth.evaluation.bench.MODULE JSON` in a process of its own, and parse its last line."""
     command = [sys.executable, "-W", "ignore", "-m", f"stratsynth.evaluation.bench.{module}", json.dumps(wanted)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)  # noqa: S603 - ourselves
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)  # noqa: S603 - ourselves
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
