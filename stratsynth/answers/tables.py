@@ -244,6 +244,9 @@ def _joined(tables: Sequence[Noisy]) -> list[Noisy]:
         found.setdefault(frozenset(table.columns), []).append(table)
     joined = []
     for several in found.values():
+        if len(several) == 1:
+            joined += several
+            continue
         columns, worth = several[0].columns, [1 / t.variance for t in several]
         turned = [t.values.transpose([t.columns.index(name) for name in columns]) for t in several]
         values = sum(w * v for w, v in zip(worth, turned, strict=True)) / math.fsum(worth)

@@ -31,14 +31,12 @@ class Measured:
     clique: str
     """Its columns, joined by a comma."""
     values: NDArray[np.float64]
+    """Its counts; none of a table of several columns: a page does not show them, and thousands of strata have many."""
+    cells: int
+    """How many counts it has."""
     sigma: float
     """Of the noise of a cell."""
     times: int
-
-    @property
-    def cells(self) -> int:
-        """How many counts it has."""
-        return len(self.values)
 
 
 def measured(table: pa.Table) -> list[Measured]:
@@ -51,15 +49,20 @@ def measured(table: pa.Table) -> list[Measured]:
     first = table.take(pa.array(starts))
     sigmas = first.column("sigma").to_numpy()
     keys = list(zip(first.column("stratum").to_pylist(), first.column("clique").to_pylist(), strict=True))
+    values = table.column("value").to_numpy()
     sums: dict[tuple[str, str], NDArray[np.float64]] = {}
     worth: dict[tuple[str, str], list[float]] = {}
-    for key, values, sigma in zip(keys, np.split(table.column("value").to_numpy(), starts[1:]), sigmas, strict=False):
+    sizes: dict[tuple[str, str], int] = {}
+    for key, sigma, start, end in zip(keys, sigmas, starts, [*starts[1:], len(values)], strict=False):
         weight = 1 / max(float(sigma), 1e-12) ** 2
-        sums[key] = sums[key] + weight * values if key in sums else weight * values
         worth.setdefault(key, []).append(weight)
+        sizes[key] = int(end - start)
+        if "," not in key[1]:
+            sums[key] = sums.get(key, 0.0) + weight * values[start:end]
+    none = np.zeros(0)
     return [
-        Measured(*key, total / sum(worth[key]), 1 / math.sqrt(sum(worth[key])), len(worth[key]))
-        for key, total in sums.items()
+        Measured(*key, sums[key] / sum(of) if key in sums else none, sizes[key], 1 / math.sqrt(sum(of)), len(of))
+        for key, of in worth.items()
     ]
 
 
