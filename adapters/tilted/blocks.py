@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.questions import Clique
+
+ROWS_A_CELL = 8
+"""How many rows there are at least for each cell of tables that are taken together."""
+LIKE_SO_MANY = 10_000
+"""Columns are counted as if there were always so many rows, so that one layout serves everybody and strata."""
 
 Codes = Mapping[str, "NDArray[np.integer[Any]]"]
 Sizes = Mapping[str, int]
@@ -65,10 +72,59 @@ def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Cli
     return [(columns, held) for columns, _, held in blocks]
 
 
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How tables are taken together."""
+
+    blocks: tuple[Clique, ...]
+    """The columns of the joint tables."""
+    starts: tuple[int, ...]
+    """The number of each joint table's first cell, and in the end that of all their cells."""
+    cells_of: Any
+    """Which cells of the tables, one after the other, each cell of a joint table is in: a sparse matrix of ones."""
+
+
+def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
+    """How the tables of so many rows are taken together; the same for strata that have the same tables."""
+    most = rows // ROWS_A_CELL
+    columns = dict.fromkeys(name for clique in cliques for name in clique)
+    # a power of two, so that a few rows more make no other layout
+    return _laid_out(tuple(cliques), tuple((c, sizes[c]) for c in columns), 1 << most.bit_length() >> 1)
+
+
+@lru_cache(maxsize=8)
+def _laid_out(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> Layout:
+    from scipy.sparse import csr_matrix
+
+    sizes = dict(columns)
+    first = np.cumsum([0, *(cells(sizes, clique) for clique in cliques)])
+    blocks = packed(cliques, sizes, most)
+    starts = np.cumsum([0, *(cells(sizes, names) for names, _ in blocks)])
+    inside = [
+        np.stack([first[k] + cells_within(sizes, names, cliques[k]) for k in held], axis=1) for names, held in blocks
+    ]
+    ends = np.cumsum(np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in inside)]))
+    parts = np.concatenate([each.ravel() for each in inside])
+    cells_of = csr_matrix((np.ones(parts.size), parts, ends), shape=(int(starts[-1]), int(first[-1])))
+    return Layout(tuple(names for names, _ in blocks), tuple(int(start) for start in starts), cells_of)
+
+
+def columns_counted(
+    codes: Codes, sizes: Sizes, weights: NDArray[np.float64], columns: Sequence[str]
+) -> list[NDArray[np.float64]]:
+    """The tables of weighted rows of several columns, each by itself, as sums of joint tables."""
+    layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
+    joint = [np.bincount(places(codes, sizes, b), weights=weights, minlength=cells(sizes, b)) for b in layout.blocks]
+    every = layout.cells_of.T @ np.concatenate([table.astype(np.float64, copy=False) for table in joint])
+    return np.split(every, np.cumsum([sizes[name] for name in columns])[:-1])
+
+
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
     """The tables of weighted rows, axes in each clique's order; cliques that begin alike share work, if in order."""
+    if cliques and all(len(clique) == 1 for clique in cliques):
+        return columns_counted(codes, sizes, weights, [name for (name,) in cliques])
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}
     found: list[NDArray[np.float64]] = []
     first: Clique = ()
