@@ -110,13 +110,19 @@ def _laid_out(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...],
 
 
 def columns_counted(
-    codes: Codes, sizes: Sizes, weights: NDArray[np.float64], columns: Sequence[str]
-) -> list[NDArray[np.float64]]:
-    """The tables of weighted rows of several columns, each by itself, as sums of joint tables."""
+    codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
+) -> list[list[NDArray[np.float64]]]:
+    """For each of several weights of the same rows, the tables of columns by themselves, as sums of joint tables."""
+    if not columns:
+        return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
-    joint = [np.bincount(places(codes, sizes, b), weights=weights, minlength=cells(sizes, b)) for b in layout.blocks]
-    every = layout.cells_of.T @ np.concatenate([table.astype(np.float64, copy=False) for table in joint])
-    return np.split(every, np.cumsum([sizes[name] for name in columns])[:-1])
+    joint = np.empty((layout.starts[-1], len(weights)))
+    for start, end, names in zip(layout.starts, layout.starts[1:], layout.blocks, strict=False):
+        place = places(codes, sizes, names)
+        for i, some in enumerate(weights):
+            joint[start:end, i] = np.bincount(place, weights=some, minlength=end - start)
+    ends = np.cumsum([sizes[name] for name in columns])[:-1]
+    return [np.split(every, ends) for every in (layout.cells_of.T @ joint).T]
 
 
 def counted(
@@ -124,7 +130,7 @@ def counted(
 ) -> list[NDArray[np.float64]]:
     """The tables of weighted rows, axes in each clique's order; cliques that begin alike share work, if in order."""
     if cliques and all(len(clique) == 1 for clique in cliques):
-        return columns_counted(codes, sizes, weights, [name for (name,) in cliques])
+        return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}
     found: list[NDArray[np.float64]] = []
     first: Clique = ()

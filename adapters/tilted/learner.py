@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.tilted.blocks import columns_counted
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows
@@ -161,10 +162,12 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def _off(self) -> dict[str, float]:
         """How far the prior was off in each column, by what is known now."""
-        before, now = TiltedRows(self.schema, self.codes, self.base), self._weighed
-        shares = zip(before.marginals(self.schema.oneways), now.marginals(self.schema.oneways), strict=True)
+        names, sizes = self.schema.names, {name: self.schema.size(name) for name in self.schema.names}
+        before = np.zeros(self.weights.size)  # rows of another model come after the prior's
+        before[: self.base.size] = self.base
+        shares = zip(*columns_counted(self._fitted, sizes, names, before, self.weights), strict=True)
         apart = [0.5 * float(np.abs(one - other).sum()) for one, other in shares]
-        return dict(zip(self.schema.names, apart, strict=True))
+        return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Take in the tables that are new, then tilt."""

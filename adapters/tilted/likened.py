@@ -53,10 +53,9 @@ def likened(
     sizes = {name: schema.size(name) for name in schema.names}
     theirs, rows = ({name: codes[name][which] for name in schema.names} for which in (~lent, lent))
     aims = []
-    counts = columns_counted(theirs, sizes, own, schema.names)
-    for name, values, others in zip(
-        schema.names, counts, columns_counted(rows, sizes, start, schema.names), strict=True
-    ):
+    (counts,) = columns_counted(theirs, sizes, schema.names, own)
+    (shared,) = columns_counted(rows, sizes, schema.names, start)
+    for name, values, others in zip(schema.names, counts, shared, strict=True):
         worth = _worth(values, others)
         shares = (values + worth * others) / (count + worth)
         variance = float((shares * (1 - shares)).mean())
