@@ -9,7 +9,7 @@ import pytest
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, fit, rounding
 from stratsynth.adapters.tilted.arbiter import EARLY, EARNED, MOST, Arbiter, misfit
-from stratsynth.adapters.tilted.blocks import ROWS_A_CELL, cells_within, packed
+from stratsynth.adapters.tilted.blocks import ROWS_A_CELL, cells_within, columns_counted, laid_out, packed
 from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
 from stratsynth.adapters.tilted.learner import FEWER, LEAST_LENT, MOST_LENT, MOST_OF_EVERYBODY, trust
 from stratsynth.adapters.tilted.likened import likened
@@ -95,6 +95,29 @@ def test_tables_go_together_as_long_as_their_columns_have_few_cells():
     assert list(cells_within(sizes, ("D", "A", "C"), ("C", "D"))) == [
         c * 3 + d for d in range(3) for _ in "A" * 10 for c in (0, 1)
     ]
+
+
+def test_columns_are_counted_together_as_by_themselves_for_all_weights_at_once():
+    rng, sizes = np.random.default_rng(0), {"A": 3, "B": 4, "C": 2, "D": 1}
+    codes = {name: rng.integers(0, size, 50).astype(np.uint8) for name, size in sizes.items()}
+    weights = rng.random((2, 50))
+    for found, some in zip(columns_counted(codes, sizes, list("DACB"), *weights), weights, strict=True):
+        for name, counts in zip("DACB", found, strict=True):
+            assert counts == pytest.approx(np.bincount(codes[name], some, sizes[name]))
+
+
+def test_strata_of_about_as_many_rows_share_a_layout():
+    sizes, cliques = {"A": 3, "B": 4}, [("A",), ("B", "A")]
+    assert laid_out(cliques, sizes, 1_000) is laid_out(cliques, sizes, 900)
+    assert laid_out(cliques, sizes, 0).blocks == (("B", "A"),)
+
+
+def test_the_lightest_rows_foretell_nothing():
+    at = TiltedRows(SCHEMA, learner().codes, np.zeros(0))
+    weights = np.r_[np.full(100, 1e-6), np.full(at.codes["A"].size - 100, 1.0)]
+    at = replace(at, weights=weights / weights.sum())
+    assert at.heaviest(1e-3).weights.size == weights.size - 100
+    assert at.heaviest(0.0) is at
 
 
 def test_rows_that_weigh_nothing_foretell_nothing():
