@@ -23,6 +23,8 @@ ROWS_A_CELL = 8
 """How many rows there are at least for each cell of tables that are taken together."""
 LIKE_SO_MANY = 10_000
 """Columns are counted as if there were always so many rows, so that one layout serves everybody and strata."""
+MOST_KEPT = 1 << 17
+"""The most cells of tables whose layout is remembered, with seven others."""
 
 Codes = Mapping[str, "NDArray[np.integer[Any]]"]
 Sizes = Mapping[str, int]
@@ -88,12 +90,14 @@ def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
     """How the tables of so many rows are taken together; the same for strata that have the same tables."""
     most = rows // ROWS_A_CELL
     columns = dict.fromkeys(name for clique in cliques for name in clique)
+    kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
     # a power of two, so that a few rows more make no other layout
-    return _laid_out(tuple(cliques), tuple((c, sizes[c]) for c in columns), 1 << most.bit_length() >> 1)
+    return (_kept if kept else _made)(
+        tuple(cliques), tuple((c, sizes[c]) for c in columns), 1 << most.bit_length() >> 1
+    )
 
 
-@lru_cache(maxsize=8)
-def _laid_out(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> Layout:
+def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> Layout:
     from scipy.sparse import csr_matrix
 
     sizes = dict(columns)
@@ -107,6 +111,9 @@ def _laid_out(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...],
     parts = np.concatenate([each.ravel() for each in inside])
     cells_of = csr_matrix((np.ones(parts.size), parts, ends), shape=(int(starts[-1]), int(first[-1])))
     return Layout(tuple(names for names, _ in blocks), tuple(int(start) for start in starts), cells_of)
+
+
+_kept = lru_cache(maxsize=8)(_made)
 
 
 def columns_counted(
