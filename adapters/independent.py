@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from stratsynth.adapters.shared.fit_inputs import records
 from stratsynth.adapters.shared.known import columns_by
+from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
 
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
-from stratsynth.questions import Counts, NoisyTable, Program, Question, Work, counts
+from stratsynth.questions import Counts, NoisyTable, Program, Question, Work, counts, work
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -48,11 +49,21 @@ class Independent(Mechanism[TableModel]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
         """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
-        schema = public.schema
-        tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
-        own = Product.of(schema, columns_by(public, tables, records(tables, public.size)))
+        tables, own = yield from self._columns(public, allot)
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
+
+    def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
+        """The same questions; a prior's rows are left out."""
+        _, own = yield from self._columns(public, allot)
+        if public.prior is not None:
+            yield from work(LEFT_OUT, None)
+        return own
+
+    def _columns(self, public: Public, allot: Allotment) -> Program[tuple[tuple[NoisyTable, ...], Product]]:
+        """Noisy one-way tables, and what they say."""
+        tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
+        return tables, Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import columns_by, held, undisputed
 from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
 from stratsynth.adapters.tilted import against
@@ -41,7 +42,6 @@ from stratsynth.questions import (
     Pairs,
     Program,
     Question,
-    Solver,
     Work,
     choose,
     counts,
@@ -163,14 +163,6 @@ class MST(Poolable[Graphical]):
     def pools(self) -> bool:
         """Only from a model of our own engine."""
         return self.engine == "numpy"
-
-
-def _left_out(problems: Sequence[None]) -> list[None]:
-    return [None for _ in problems]
-
-
-LEFT_OUT = Solver(_left_out)
-"""Stands for the fits of models in a rehearsal, which counts them."""
 
 
 def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: bool) -> Program[tuple[Clique, ...]]:

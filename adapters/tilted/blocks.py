@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +18,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.questions import Clique
+
+ROWS_A_CELL = 8
+"""How many rows there are at least for each cell of tables that are taken together."""
+LIKE_SO_MANY = 10_000
+"""Columns are counted as if there were always so many rows, so that one layout serves everybody and strata."""
+MOST_KEPT = 1 << 17
+"""The most cells of tables whose layout is remembered, with seven others."""
 
 Codes = Mapping[str, "NDArray[np.integer[Any]]"]
 Sizes = Mapping[str, int]
@@ -65,10 +74,70 @@ def packed(cliques: Sequence[Clique], sizes: Sizes, most: int) -> list[tuple[Cli
     return [(columns, held) for columns, _, held in blocks]
 
 
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """How tables are taken together."""
+
+    blocks: tuple[Clique, ...]
+    """The columns of the joint tables."""
+    starts: tuple[int, ...]
+    """The number of each joint table's first cell, and in the end that of all their cells."""
+    cells_of: Any
+    """Which cells of the tables, one after the other, each cell of a joint table is in: a sparse matrix of ones."""
+
+
+def laid_out(cliques: Sequence[Clique], sizes: Sizes, rows: int) -> Layout:
+    """How the tables of so many rows are taken together; the same for strata that have the same tables."""
+    most = rows // ROWS_A_CELL
+    columns = dict.fromkeys(name for clique in cliques for name in clique)
+    kept = sum(cells(sizes, clique) for clique in cliques) <= MOST_KEPT
+    # a power of two, so that a few rows more make no other layout
+    return (_kept if kept else _made)(
+        tuple(cliques), tuple((c, sizes[c]) for c in columns), 1 << most.bit_length() >> 1
+    )
+
+
+def _made(cliques: tuple[Clique, ...], columns: tuple[tuple[str, int], ...], most: int) -> Layout:
+    from scipy.sparse import csr_matrix
+
+    sizes = dict(columns)
+    first = np.cumsum([0, *(cells(sizes, clique) for clique in cliques)])
+    blocks = packed(cliques, sizes, most)
+    starts = np.cumsum([0, *(cells(sizes, names) for names, _ in blocks)])
+    inside = [
+        np.stack([first[k] + cells_within(sizes, names, cliques[k]) for k in held], axis=1) for names, held in blocks
+    ]
+    ends = np.cumsum(np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in inside)]))
+    parts = np.concatenate([each.ravel() for each in inside])
+    cells_of = csr_matrix((np.ones(parts.size), parts, ends), shape=(int(starts[-1]), int(first[-1])))
+    return Layout(tuple(names for names, _ in blocks), tuple(int(start) for start in starts), cells_of)
+
+
+_kept = lru_cache(maxsize=8)(_made)
+
+
+def columns_counted(
+    codes: Codes, sizes: Sizes, columns: Sequence[str], *weights: NDArray[np.float64]
+) -> list[list[NDArray[np.float64]]]:
+    """For each of several weights of the same rows, the tables of columns by themselves, as sums of joint tables."""
+    if not columns:
+        return [[] for _ in weights]
+    layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
+    joint = np.empty((layout.starts[-1], len(weights)))
+    for start, end, names in zip(layout.starts, layout.starts[1:], layout.blocks, strict=False):
+        place = places(codes, sizes, names)
+        for i, some in enumerate(weights):
+            joint[start:end, i] = np.bincount(place, weights=some, minlength=end - start)
+    ends = np.cumsum([sizes[name] for name in columns])[:-1]
+    return [np.split(every, ends) for every in (layout.cells_of.T @ joint).T]
+
+
 def counted(
     codes: Codes, sizes: Sizes, weights: NDArray[np.float64], cliques: Sequence[Clique]
 ) -> list[NDArray[np.float64]]:
     """The tables of weighted rows, axes in each clique's order; cliques that begin alike share work, if in order."""
+    if cliques and all(len(clique) == 1 for clique in cliques):
+        return columns_counted(codes, sizes, [name for (name,) in cliques], weights)[0]
     wide = {name: codes[name].astype(np.intp) for name in {name for clique in cliques for name in clique}}
     found: list[NDArray[np.float64]] = []
     first: Clique = ()

@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.adapters.tilted.blocks import cells, cells_within, packed, places
+from stratsynth.adapters.tilted.blocks import Layout, laid_out, places
 
 from stratsynth.questions import Clique, Solver
 
@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 Floats = "NDArray[np.float64]"
 CORRECTIONS = 20
 """The steps whose curvature L-BFGS keeps in mind."""
-TOLERANCE = 1e-7
+TOLERANCE = 1e-6
 """A step that brings less than this part of what is minimised is the last: noise hides what more would bring."""
-ROWS_A_CELL = 8
-"""How many rows there are for each cell of tables that are taken together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +82,16 @@ def tilt(problems: Sequence[Tilt]) -> list[Tilted]:
 
 def _tilt(problem: Tilt) -> Tilted:
     from scipy.optimize import minimize
+    from scipy.sparse import csr_matrix
 
     sizes = [aim.values.size for aim in problem.aims]
     numbers = np.zeros(sum(sizes))
     numbers[: problem.start.size] = problem.start
     if not problem.aims or not problem.base.size:
         return Tilted(problem.base, numbers)
-    joint_of, cells_of = _tables(problem)
+    layout = laid_out([aim.clique for aim in problem.aims], problem.sizes, problem.base.size)
+    rows_in = _rows_in(problem, layout)
+    cells_of, rows_of, total = layout.cells_of, rows_in.T, problem.total
     values = np.concatenate([aim.values for aim in problem.aims])
     variance = np.repeat([aim.spread**2 for aim in problem.aims], sizes)
     # the number of a cell that is not fitted, or of one that nothing is known about, stays 0
@@ -98,56 +99,49 @@ def _tilt(problem: Tilt) -> Tilted:
     variance[~fitted] = 0.0
     logs = np.log(problem.base, out=np.full(problem.base.size, -np.inf), where=problem.base > 0)
 
-    def weigh(numbers: Any) -> tuple[Any, float]:
-        height = logs - joint_of @ (cells_of @ (problem.total * numbers))
+    def weigh(height: Any) -> tuple[Any, float]:
         top = float(height.max())
-        weights = np.exp(height - top)
+        height -= top
+        weights = np.exp(height, out=height)
         mass = float(weights.sum())
         weights /= mass
         return weights, top + math.log(mass)
 
-    def counts(weights: Any) -> Any:
-        return problem.total * (cells_of.T @ (joint_of.T @ weights))
-
-    def dual(scaled: Any) -> tuple[float, Any]:
-        numbers = scaled * unit
-        weights, mass = weigh(numbers)
-        pull = numbers * variance
-        value = mass + 0.5 * float(numbers @ pull) + float(values @ numbers)
-        return value, (values - counts(weights) + pull) * unit
-
     # by the curvature, each number is about as easily moved as any other: where the fit begins, or where it will end
-    near = np.maximum(counts(weigh(numbers)[0]), np.minimum(values, problem.total))
-    curvature = np.where(fitted, variance + near * np.maximum(0.0, problem.total - near), 0.0)
+    first, _ = weigh(logs - rows_in @ (cells_of @ (total * numbers)) if numbers.any() else logs.copy())
+    near = np.maximum(total * (cells_of.T @ (rows_of @ first)), np.minimum(values, total))
+    curvature = np.where(fitted, variance + near * np.maximum(0.0, total - near), 0.0)
     unit = np.divide(1.0, np.sqrt(curvature), out=np.zeros_like(curvature), where=curvature > 0)
     scaled = np.divide(numbers, unit, out=np.zeros_like(numbers), where=unit > 0)
+    # everything in these units, once and not at every step
+    shape = cells_of.shape
+    into = csr_matrix((total * unit[cells_of.indices], cells_of.indices, cells_of.indptr), shape=shape)
+    back, wanted, firm = into.T, values * unit, variance * unit**2
+
+    def dual(scaled: Any) -> tuple[float, Any]:
+        weights, mass = weigh(logs - rows_in @ (into @ scaled))
+        pull = firm * scaled
+        value = mass + 0.5 * float(scaled @ pull) + float(wanted @ scaled)
+        pull += wanted
+        pull -= back @ (rows_of @ weights)
+        return value, pull
+
     options = {"maxiter": problem.iterations, "maxcor": CORRECTIONS, "ftol": TOLERANCE}
-    numbers = minimize(dual, scaled, jac=True, method="L-BFGS-B", options=options).x * unit
-    return Tilted(weigh(numbers)[0], numbers)
+    scaled = minimize(dual, scaled, jac=True, method="L-BFGS-B", options=options).x
+    return Tilted(weigh(logs - rows_in @ (into @ scaled))[0], scaled * unit)
 
 
-def _tables(problem: Tilt) -> tuple[Any, Any]:
-    """Which cells of joint tables each row is in, and which cells of the aims each cell of a joint table is in."""
+def _rows_in(problem: Tilt, layout: Layout) -> Any:
+    """Which cells of joint tables each row is in."""
     from scipy.sparse import csr_matrix
 
-    rows, first = problem.base.size, np.cumsum([0, *(aim.values.size for aim in problem.aims)])
-    cliques = [aim.clique for aim in problem.aims]
-    blocks = packed(cliques, problem.sizes, rows // ROWS_A_CELL)
-    sizes = [cells(problem.sizes, columns) for columns, _ in blocks]
-    starts = np.cumsum([0, *sizes])
+    rows, blocks = problem.base.size, layout.blocks
     at = np.empty((rows, len(blocks)), dtype=np.int32)
-    for i, (columns, _) in enumerate(blocks):
+    for i, columns in enumerate(blocks):
         at[:, i] = places(problem.codes, problem.sizes, columns)
-        at[:, i] += starts[i]
+        at[:, i] += layout.starts[i]
     ends = np.arange(0, at.size + 1, len(blocks), dtype=np.int32)
-    joint_of = csr_matrix((np.ones(at.size), at.ravel(), ends), shape=(rows, int(starts[-1])))
-    inside = [
-        np.stack([first[k] + cells_within(problem.sizes, columns, cliques[k]) for k in held], axis=1)
-        for columns, held in blocks
-    ]
-    held = np.concatenate([[0], *(np.full(len(each), each.shape[1]) for each in inside)])
-    parts = np.concatenate([each.ravel() for each in inside])
-    return joint_of, csr_matrix((np.ones(parts.size), parts, np.cumsum(held)), shape=(int(starts[-1]), int(first[-1])))
+    return csr_matrix((np.ones(at.size), at.ravel(), ends), shape=(rows, layout.starts[-1]))
 
 
 def _counted(aim: Aim) -> NDArray[np.bool_]:
@@ -164,5 +158,5 @@ def _hasty(problem: Tilt) -> Tilt:
     return replace(problem, aims=(), start=np.zeros(0))
 
 
-TILTER = Solver(tilt, apart=True, size=_numbers, hasty=_hasty)
-"""The tilts of several strata are found side by side."""
+TILTER = Solver(tilt, size=_numbers, hasty=_hasty)
+"""Finds one tilt after the other: threads would only wait for each other, as most of a step is not out of Python."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.tilted.blocks import columns_counted
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows
@@ -46,11 +47,11 @@ WRONG = 0.5
 ROUND_STEPS = 8
 """The most steps of a fit between rounds: rows that are tilted on and on to a wrong prior's tables hold the lead longer
 than they should."""
-STEPS_A_TABLE, FEWEST_STEPS, MOST_STEPS = 3, 50, 200
-"""The most steps of the last fit: so many for each table, between these."""
+STEPS_A_COLUMN, STEPS_A_TABLE, FEWEST_STEPS, MOST_STEPS = 1, 3, 20, 200
+"""The most steps of the last fit: so many for each table, of one column or of several, between these."""
 NEGLIGIBLE = 1e-3
-"""Rows that weigh less than this part of the mean row are left out of what the rows foretell, which takes time for each
-row and table; together they weigh less than this. What is released has all rows."""
+"""The lightest rows, which weigh so much together, are left out of what the rows foretell, which takes time for each
+row and table. What is released has all rows."""
 
 
 @dataclass(kw_only=True)
@@ -161,17 +162,19 @@ class TiltedLearner(Learner[TiltedRows]):
 
     def _off(self) -> dict[str, float]:
         """How far the prior was off in each column, by what is known now."""
-        before, now = TiltedRows(self.schema, self.codes, self.base), self._weighed
-        shares = zip(before.marginals(self.schema.oneways), now.marginals(self.schema.oneways), strict=True)
+        names, sizes = self.schema.names, {name: self.schema.size(name) for name in self.schema.names}
+        before = np.zeros(self.weights.size)  # rows of another model come after the prior's
+        before[: self.base.size] = self.base
+        shares = zip(*columns_counted(self._fitted, sizes, names, before, self.weights), strict=True)
         apart = [0.5 * float(np.abs(one - other).sum()) for one, other in shares]
-        return dict(zip(self.schema.names, apart, strict=True))
+        return dict(zip(names, apart, strict=True))
 
     def fit(self, *, last: bool = False) -> Program[None]:
         """Take in the tables that are new, then tilt."""
         yield from self.liken()
         self._take_in()
-        long = min(MOST_STEPS, max(FEWEST_STEPS, STEPS_A_TABLE * len(self.tables)))
-        steps = long if last else ROUND_STEPS
+        each = [STEPS_A_COLUMN if len(table.clique) == 1 else STEPS_A_TABLE for table in self.tables]
+        steps = min(MOST_STEPS, max(FEWEST_STEPS, sum(each))) if last else ROUND_STEPS
         sizes = {name: self.schema.size(name) for name in self.schema.names}
         aims = (*self._public(), *self._aims)
         problem = Tilt(self._rows, sizes, self._start, aims, self.total, self._numbers, steps)
@@ -182,9 +185,10 @@ class TiltedLearner(Learner[TiltedRows]):
     def _take_in(self) -> None:
         """What the tables that are new teach about the prior."""
         new = self.tables[len(self._aims) :]
+        total, most = self.total, self._most
         for table, foretold in zip(new, self.marginals([table.clique for table in new]), strict=True):
-            self.trusted.append(self._trust(table, foretold))
-            self._wrong.append(self.trusted[-1] < WRONG * self._most)
+            self.trusted.append(trust(table, foretold, total, most))
+            self._wrong.append(self.trusted[-1] < WRONG * most)
             spread = table.sigma * math.sqrt(self.trusted[-1])
             counted = None if table.counted is None else table.counted.ravel()
             values = table.values.ravel().astype(np.float64)
@@ -208,30 +212,10 @@ class TiltedLearner(Learner[TiltedRows]):
         tables = believed(self.published, self.tables, self.total)
         return [Aim(t.clique, t.values.ravel().astype(np.float64), t.sigma) for t in tables]
 
-    def _trust(self, table: Measured, foretold: NDArray[np.float64]) -> float:
-        """For how many people's word the prior counts in a table, by the table's paid answer.
-
-        Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): the prior is
-        worth 1 / (1/N + 1/n) people where nothing has changed, and fewer where the answer is farther away than that.
-        What noise is expected to make of the distance is taken off. Where noise alone is as far away with a probability
-        of more than `CHANCE`, nothing is taken off the prior's worth: a table of two cells is often off by three
-        standard deviations in one of hundreds of strata.
-        """
-        from scipy.special import chdtri
-
-        total = self.total
-        counted = np.ones(foretold.shape, dtype=bool) if table.counted is None else table.counted
-        off = (table.values - total * foretold)[counted]
-        spread = total**2 * float((foretold * (1 - foretold))[counted].sum())
-        far = float(off @ off)
-        if not off.size or far <= table.sigma**2 * float(chdtri(off.size, CHANCE)):
-            return self._most
-        return min(self._most, max(1.0, spread / (far - table.sigma**2 * off.size)))
-
     def marginals(self, cliques: Sequence[Clique]) -> list[NDArray[np.float64]]:
         """The probabilities of some columns' cells with the weights that were fitted last."""
         if self._telling is None:
-            self._telling = self._weighed.heavier(NEGLIGIBLE / max(1, self.weights.size))
+            self._telling = self._weighed.heaviest(NEGLIGIBLE)
         return self._telling.marginals(cliques)
 
     def stratum(self, public: Public, prior: float) -> Program[TiltedLearner]:
@@ -264,6 +248,26 @@ class TiltedLearner(Learner[TiltedRows]):
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> TiltedRows:
         """The rows that have these levels."""
         return self.model.given(schema, levels)
+
+
+def trust(table: Measured, foretold: NDArray[np.float64], total: float, most: float) -> float:
+    """For how many people's word the prior counts in a table, by the table's paid answer; at most `most`.
+
+    Two samples of N and n people differ in a cell of share p by a variance of p (1 - p) (1/N + 1/n): the prior is
+    worth 1 / (1/N + 1/n) people where nothing has changed, and fewer where the answer is farther away than that.
+    What noise is expected to make of the distance is taken off. Where noise alone is as far away with a probability
+    of more than `CHANCE`, nothing is taken off the prior's worth: a table of two cells is often off by three
+    standard deviations in one of hundreds of strata.
+    """
+    from scipy.special import chdtri
+
+    counted = np.ones(foretold.shape, dtype=bool) if table.counted is None else table.counted
+    off = (table.values - total * foretold)[counted]
+    spread = total**2 * float((foretold * (1 - foretold))[counted].sum())
+    far = float(off @ off)
+    if not off.size or far <= table.sigma**2 * float(chdtri(off.size, CHANCE)):
+        return most
+    return min(most, max(1.0, spread / (far - table.sigma**2 * off.size)))
 
 
 def drawn(model: TableModel, n: int, schema: Schema) -> Codes:

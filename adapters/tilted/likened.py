@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from stratsynth.adapters.tilted.blocks import columns_counted
 from stratsynth.adapters.tilted.fit import Aim, Tilt
 
 if TYPE_CHECKING:
@@ -44,23 +45,22 @@ def likened(
         lent: Which are borrowed.
         people: How many people all of them stand for.
     """
-    own = np.where(lent, 0.0, base) * people
+    own = base[~lent] * people
     count = float(own.sum())
     if not count > 0 or not base[lent].sum() > 0:
         return None
     start = base[lent] / base[lent].sum()
+    sizes = {name: schema.size(name) for name in schema.names}
+    theirs, rows = ({name: codes[name][which] for name in schema.names} for which in (~lent, lent))
     aims = []
-    for name in schema.names:
-        cell, size = codes[name].astype(np.intp), schema.size(name)
-        values = np.bincount(cell, weights=own, minlength=size).astype(np.float64)
-        others = np.bincount(cell[lent], weights=start, minlength=size).astype(np.float64)
+    (counts,) = columns_counted(theirs, sizes, schema.names, own)
+    (shared,) = columns_counted(rows, sizes, schema.names, start)
+    for name, values, others in zip(schema.names, counts, shared, strict=True):
         worth = _worth(values, others)
         shares = (values + worth * others) / (count + worth)
         variance = float((shares * (1 - shares)).mean())
         if variance > ONE_LEVEL:
             aims.append(Aim((name,), values, math.sqrt(worth * count * variance)))
-    sizes = {name: schema.size(name) for name in schema.names}
-    rows = {name: codes[name][lent] for name in schema.names}
     return Tilt(rows, sizes, start, tuple(aims), count, np.zeros(0), STEPS)
 
 

@@ -69,10 +69,12 @@ class TiltedRows(TableModel):
             weights = weights * inside[self.codes[column]]
         return weights
 
-    def heavier(self, least: float) -> TiltedRows:
-        """The rows that weigh more than this, as a model of their own; itself where all of them do."""
-        kept = self.weights > least
-        if kept.all() or not kept.any():
+    def heaviest(self, part: float) -> TiltedRows:
+        """The rows without the lightest ones, which weigh `part` together at most, as a model of their own."""
+        ordered = np.sort(self.weights)
+        least = ordered[np.searchsorted(np.cumsum(ordered), part)] if ordered.size else 0.0
+        kept = self.weights >= least
+        if kept.all():
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}
         return TiltedRows(self.schema, codes, self.weights[kept] / self.weights[kept].sum(), self.total)

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from stratsynth.checks import whole
@@ -53,18 +54,23 @@ class Here:
     ) -> Sequence[Any]:
         """The solutions, in order."""
         cores = min(len(problems), os.cpu_count() or 1)
-        with self._threads.limit(limits=1, user_api="blas"):
+        with _libraries(len(sys.modules)).limit(limits=1, user_api="blas"):
             if not solver.apart or cores < 2:
                 return together(solver, problems, paths)
             with ThreadPoolExecutor(cores) as pool:
                 solved = list(pool.map(partial(alone, solver), problems))
         return [raised(solution, path) for solution, path in zip(solved, paths, strict=True)]
 
-    @cached_property
-    def _threads(self) -> Any:
-        from threadpoolctl import ThreadpoolController
 
-        return ThreadpoolController()
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is kept for
+    """What this process has loaded for linear algebra, looked for again when the number of its modules has changed.
+
+    To look takes milliseconds, more than a small problem; libraries are loaded with the modules that use them.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 Workers: TypeAlias = "int | str | Solving"

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from stratsynth.adapters.tilted import TiltedLearner
 
 from helpers.priors import CITATION, SCHEMA, distance, last_year, people, shuffled
 from helpers.small import even
@@ -13,6 +14,7 @@ from stratsynth import Budget, Prior, Release, Stratified, StratsynthError, fit,
 from stratsynth.mechanisms import make, prepare
 from stratsynth.models import Mixture
 from stratsynth.noise import SeededEntropy
+from stratsynth.planning.rehearsal import rehearse
 
 BUDGET = Budget(epsilon=0.3, delta=1e-9)
 FAST = {"gem": {"iterations": 5, "components": 16, "hidden": [8], "latent": 4}}
@@ -74,6 +76,13 @@ def test_a_drift_in_one_column_is_followed_and_reported():
     assert release.model.oneway("A") == pytest.approx([0.2, 0.3, 0.5], abs=0.04)
     assert release.model.off["A"] == pytest.approx(0.3, abs=0.05)
     assert release.model.off["C"] < 0.03
+
+
+def test_a_rehearsal_of_columns_counts_the_fit_of_the_prior_s_rows_without_it(monkeypatch):
+    monkeypatch.setattr(TiltedLearner, "fit", None)
+    budget = Budget(1, 1e-9)
+    fits = [rehearse(prepare("independent", SCHEMA, budget, 1_000, prior)).fits for prior in (None, last_year())]
+    assert fits == [0, 1]
 
 
 def test_strata_and_pooled_start_from_their_own_rows():
