@@ -16,16 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.engine.structure import taken_in
+from stratsynth.adapters.shared.chance import farthest
 
 from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.mechanisms.known import Known
-
-SURE = 2.0
-"""By how many standard deviations of its noise an answer must disagree before a public table counts less."""
-
 
 SURER, LAST_SURER = 4.0, 16.0
 """A public table counts as if its noise were at least that of any measured table over this, between rounds and in the
@@ -55,11 +52,11 @@ def believed(
 def _variance(known: Known, measured: Sequence[Measured], total: float) -> float:
     """By how much a cell is off, squared, the mean over all cells: what public facts say, or answers if that is more.
 
-    An answer is compared in the columns that both have. What noise is expected to make of the distance is taken off;
-    where the rest is less than `SURE` standard deviations of it, noise may have made it. Cells that a fit leaves out
-    were paid for too, and judge. A table that foretells an answer worse than even cells would, and is off by more than
-    `FAR` of a mean cell, is infinitely off: it may be as wrong where no answer speaks, and nothing would correct it.
-    One that is certain is never given up.
+    An answer is compared in the columns that both have. Only one that is farther away than `farthest`, by sampling, the
+    table's own errors and noise, says more: a fit makes thousands of comparisons. What noise is expected to make of the
+    distance is taken off then. Cells that a fit leaves out were paid for too, and judge. A table that foretells an
+    answer worse than even cells would, and is off by more than `FAR` of a mean cell, is infinitely off: it may be as
+    wrong where no answer speaks, and nothing would correct it. One that is certain is never given up.
     """
     times = 1.0
     for table in measured:
@@ -69,12 +66,14 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
         away = tuple(axis for axis, name in enumerate(table.clique) if name not in known.clique)
         answer, shares = table.values.sum(axis=away), known.table(common)
         noise = table.sigma**2 * table.values.size / answer.size
-        moved = float(((answer - total * shares) ** 2).sum()) - noise * answer.size
-        if moved > SURE * noise * math.sqrt(2 * answer.size):
+        variance = known.variance(common, total)
+        far = float(((answer - total * shares) ** 2).sum())
+        if far > farthest(shares, total, noise, variance):
+            moved = far - noise * answer.size
             nothing = float(((answer - total / answer.size) ** 2).sum()) - noise * answer.size
             if moved > max(nothing, (FAR * total) ** 2 / answer.size) and not known.certain:
                 return math.inf
-            times = max(times, moved / answer.size / known.variance(common, total))
+            times = max(times, moved / answer.size / variance)
     return times * known.variance(known.clique, total)
 
 

@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import chdtri
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.adapters.shared.known import believed
+from stratsynth.adapters.shared.chance import CHANCE, farthest
+from stratsynth.adapters.shared.known import believed, undisputed
 
 from helpers import small
 from helpers.priors import SCHEMA, last_year, people
@@ -121,6 +123,40 @@ def test_answers_that_disagree_make_a_public_table_count_less():
     assert judged.values.tolist() == [500, 500]
     near = [Measured(("A",), np.array([510, 488]), 5.0)]
     assert believed([even], near, 1_000)[0].sigma == alone.sigma
+
+
+@pytest.mark.parametrize("sigma", [5.0, 30.0])
+def test_chance_alone_takes_no_trust_from_a_public_table_in_thousands_of_comparisons(sigma: float):
+    rng, people, comparisons = np.random.default_rng(0), 2_000, 5_000
+    for shares in ([0.5, 0.5], [0.97, 0.01, 0.02], np.full(40, 1 / 40)):
+        right = Known(("A",), np.array(shares))
+        drawn = rng.multinomial(people, shares, comparisons)
+        noisy = np.rint(drawn + rng.normal(0, sigma, drawn.shape)).astype(np.int64)
+        paid = [Measured(("A",), values, sigma) for values in noisy]
+        assert undisputed([right], paid, people) == [right]
+        assert believed([right], paid, people)[0].sigma == believed([right], [], people)[0].sigma
+        # one answer of people half of whom have another level now is found among them all the same
+        moved = drawn[0] // 2 + np.append(np.zeros(len(shares) - 1, np.int64), people // 2)
+        assert not undisputed([right], [*paid, Measured(("A",), moved, sigma)], people)
+
+
+def test_no_more_than_the_stated_chance_takes_trust_from_a_right_table():
+    rng, people, sigma, many = np.random.default_rng(1), 5_000, 20.0, 300_000
+    for shares in (np.array([0.99, 0.01]), np.array([0.6, 0.2, 0.1, 0.1])):
+        answers = rng.multinomial(people, shares, many) + rng.normal(0, sigma, (many, shares.size))
+        far = ((answers - people * shares) ** 2).sum(axis=1)
+        variance = sigma**2 + people * float((shares * (1 - shares)).mean())
+        assert far.mean() == pytest.approx(shares.size * variance, rel=0.01)
+        limit = farthest(shares, people, sigma**2, variance - sigma**2)
+        assert (far > limit).mean() < 5 * CHANCE
+        assert (far > 0.6 * limit).mean() > 5 * CHANCE  # nor is it so far that nothing is ever beyond it
+
+
+def test_of_noise_alone_the_limit_is_the_chi_square_and_it_exists_where_one_level_has_everybody():
+    assert farthest(np.full(6, 1 / 6), 0.0, 25.0, 0.0) == pytest.approx(25 * chdtri(6, CHANCE))
+    assert farthest(np.array([0.5, 0.5]), 400.0, 0.0, 100.0) == pytest.approx(200 * chdtri(1, CHANCE))
+    for shares in ([1.0, 0.0], [1 - 1e-12, 1e-12, 0.0]):
+        assert 0 < farthest(np.array(shares), 1e12, 1.0, 1.0) < 1_000
 
 
 def test_exact_counts_are_listed_as_unprotected():
