@@ -40,8 +40,13 @@ def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) 
 def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
     """Whether a file, or a release folder, is one that the prior was read from."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
+    release = path.is_dir()
+    if not listed or (release and "release" not in section):
+        notes.unchecked.append(
+            f"{path.name}: the certificate has no hash of a prior that is a frame or a folder of files"
+        )
+        return
     try:
-        release = path.is_dir()
         found = sha256(path / ROWS if release else path)
         kept = read_record(path) if release else {}
     except (OSError, ReleaseError) as error:
@@ -51,10 +56,8 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
         notes.findings.append(f"What certificate.json says of the release that was its prior is not {path.name}'s.")
     elif found in listed:
         notes.checked.append(f"{path.name} is what the prior was read from, by its hash.")
-    elif listed:
-        notes.findings.append(f"{path.name} is not what the prior was read from: its hash is another.")
     else:
-        notes.unchecked.append(f"{path.name}: the prior was a frame or a folder, of which the certificate has no hash")
+        notes.findings.append(f"{path.name} is not what the prior was read from: its hash is another.")
 
 
 def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], notes: Notes) -> None:

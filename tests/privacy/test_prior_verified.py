@@ -110,14 +110,17 @@ def test_other_files_are_told_apart(place: Path, tmp_path: Path):
     assert "names none" in found(place / "plain", prior=other)
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "cannot be compared" in found(place / "release", prior=empty)
+    assert "cannot be compared" in found(place / "second", prior=empty)
+    assert "no hash of a prior that is a frame or a folder" in " ".join(
+        verify(place / "release", prior=empty).unchecked
+    )
     exchanged = tmp_path / "exchanged"
     shutil.copytree(place / "release", exchanged)
     shutil.copy(place / "last.csv", exchanged / "synthetic.parquet")
     assert "exchanged is not what the prior was read from" in found(place / "second", prior=exchanged)
     framed = verify(place / "framed", prior=place / "last.csv")
     assert framed.ok
-    assert "of which the certificate has no hash" in " ".join(framed.unchecked)
+    assert "no hash of a prior that is a frame or a folder" in " ".join(framed.unchecked)
 
 
 def test_the_command_takes_files_of_the_prior(place: Path, monkeypatch, capsys):
