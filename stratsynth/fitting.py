@@ -293,8 +293,11 @@ def request_of(
 
     A database's rows have one account whatever `query` selects of them, so another query is another fit.
     """
+    from stratsynth.priors.stated import section_digest
+
     how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
     given = () if prepared.prior is None else (prepared.prior.digest,)
     given = given if query is None else (*given, "query", query)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
-    return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps)
+    prior = None if prepared.prior is None else section_digest(prepared.prior.stated)
+    return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps, prior)

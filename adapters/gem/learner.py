@@ -82,7 +82,7 @@ class MixtureLearner(Learner[ProductMixture]):
         yield from ()  # nothing has to be fitted before a stratum starts
         return replace(
             self, schema=public.schema, size=public.size, settled=None, tables=[], longest=LAST_IN_STRATUM, faster=1.0,
-            known=model, published=public.known,
+            known=model, published=self.published_in(public),
         )  # fmt: skip
 
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> ProductMixture:

@@ -108,7 +108,7 @@ class GraphicalLearner(Learner[Graphical]):
         base = _started(self.fitted)
         most = max(base.tree.cells, ROOM) + ROOM
         sizes = tuple((name, public.schema.size(name)) for name in public.schema.names)
-        published = held(public.known, sizes, most - ROOM // 2, base.tree.cliques)
+        published = held(self.published_in(public), sizes, most - ROOM // 2, base.tree.cliques)
         learner = GraphicalLearner(
             schema=public.schema, size=public.size, most_cells=most, prior=prior, iterations=self.iterations,
             base=base, published=published,

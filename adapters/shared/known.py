@@ -9,13 +9,14 @@ is of groups' shares, rows are drawn by these shares all the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.engine.structure import taken_in
+from stratsynth.adapters.shared.chance import farthest
 
 from stratsynth.questions import Clique, NoisyTable
 
@@ -23,13 +24,12 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Public
     from stratsynth.mechanisms.known import Known
 
-SURE = 2.0
-"""By how many standard deviations of its noise an answer must disagree before a public table counts less."""
-
-
 SURER, LAST_SURER = 4.0, 16.0
 """A public table counts as if its noise were at least that of any measured table over this, between rounds and in the
 last fit. Where it counts for more, a fit of few steps creeps along it, and does not get to the others."""
+CHANCE = 0.05
+"""How probable it is at most that any of all answers that a right table is compared with takes trust from it: many
+columns and rounds do not make it more. A smaller chance lets wrong tables pass where a stratum has few answers."""
 FAR = 0.1
 """By what part of a mean cell a table may miss an answer, and be better than nothing all the same."""
 
@@ -55,27 +55,59 @@ def believed(
 def _variance(known: Known, measured: Sequence[Measured], total: float) -> float:
     """By how much a cell is off, squared, the mean over all cells: what public facts say, or answers if that is more.
 
-    An answer is compared in the columns that both have. What noise is expected to make of the distance is taken off;
-    where the rest is less than `SURE` standard deviations of it, noise may have made it. Cells that a fit leaves out
-    were paid for too, and judge. A table that foretells an answer worse than even cells would, and is off by more than
-    `FAR` of a mean cell, is infinitely off: it may be as wrong where no answer speaks, and nothing would correct it.
-    One that is certain is never given up.
+    An answer is compared in the columns that both have. Only one that is farther away than `farthest`, by sampling, the
+    table's own errors and noise, says more. What noise is expected to make of the distance is taken off then. Cells
+    that a fit leaves out were paid for too, and judge. A table that foretells an answer worse than even cells would,
+    and is off by more than `FAR` of a mean cell, is infinitely off: it may be as wrong where no answer speaks, and
+    nothing would correct it. One that is certain is never given up.
     """
     times = 1.0
-    for table in measured:
+    compared = [table for table in measured if not set(known.clique).isdisjoint(table.clique)]
+    for table in compared:
         common = tuple(name for name in table.clique if name in known.clique)
-        if not common:
-            continue
         away = tuple(axis for axis, name in enumerate(table.clique) if name not in known.clique)
         answer, shares = table.values.sum(axis=away), known.table(common)
         noise = table.sigma**2 * table.values.size / answer.size
-        moved = float(((answer - total * shares) ** 2).sum()) - noise * answer.size
-        if moved > SURE * noise * math.sqrt(2 * answer.size):
+        variance = known.variance(common, total)
+        far = float(((answer - total * shares) ** 2).sum())
+        if far > farthest(shares, total, noise, variance, CHANCE / len(compared)):
+            moved = far - noise * answer.size
             nothing = float(((answer - total / answer.size) ** 2).sum()) - noise * answer.size
             if moved > max(nothing, (FAR * total) ** 2 / answer.size) and not known.certain:
                 return math.inf
-            times = max(times, moved / answer.size / known.variance(common, total))
+            times = max(times, moved / answer.size / variance)
     return times * known.variance(known.clique, total)
+
+
+def doubts(known: Sequence[Known], measured: Sequence[Measured], total: float) -> dict[frozenset[str], float]:
+    """By how much a share is off beyond what public facts say, squared, by the columns of the table; 0 is left out.
+
+    Of several tables of the same columns it is the most.
+    """
+    found: dict[frozenset[str], float] = {}
+    for one in known:
+        beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2
+        if beyond > 0:
+            found[frozenset(one.clique)] = max(beyond, found.get(frozenset(one.clique), 0.0))
+    return found
+
+
+def doubted(known: Sequence[Known], off: Mapping[frozenset[str], float], names: Sequence[str]) -> tuple[Known, ...]:
+    """A stratum's tables, by what answers about everybody say of the same columns: less sure, or left out.
+
+    A stratum may ask nothing of a column. What everybody's shares are off by, its own are taken to be off by as well.
+
+    Args:
+        known: What public tables say of the stratum.
+        off: What `doubts` found of everybody.
+        names: The columns that everybody's tables have.
+    """
+    beyond = [off.get(frozenset(one.clique).intersection(names), 0.0) for one in known]
+    return tuple(
+        replace(one, error=math.sqrt(one.error**2 + more)) if more else one
+        for one, more in zip(known, beyond, strict=True)
+        if more < math.inf or one.certain
+    )
 
 
 def undisputed(known: Sequence[Known], measured: Sequence[Measured], total: float) -> list[Known]:

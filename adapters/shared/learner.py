@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import LAST_SURER, SURER, believed
+from stratsynth.adapters.shared.known import LAST_SURER, SURER, believed, doubted, doubts
 
 from stratsynth.questions import Clique, Program
 
@@ -38,6 +38,8 @@ class Learner(ABC, Generic[M]):
     """What was measured, in order."""
     published: tuple[Known, ...] = ()
     """What is public already."""
+    _doubts: tuple[int, dict[frozenset[str], float]] | None = field(default=None, init=False, repr=False)
+    """What so many tables say against what is public, once a stratum has asked."""
 
     @property
     def total(self) -> float:
@@ -48,6 +50,14 @@ class Learner(ABC, Generic[M]):
         """All tables that a fit is to meet, between rounds or the last one: public ones, then those measured."""
         public = believed(self.published, self.tables, self.total, LAST_SURER if last else SURER)
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
+
+    def published_in(self, public: Public) -> tuple[Known, ...]:
+        """The published tables of a stratum, by what everybody's answers, which are here, say of such tables."""
+        if not self.published or not public.known:
+            return public.known
+        if self._doubts is None or self._doubts[0] != len(self.tables):
+            self._doubts = len(self.tables), doubts(self.published, self.tables, self.total)
+        return doubted(public.known, self._doubts[1], self.schema.names)
 
     @property
     @abstractmethod

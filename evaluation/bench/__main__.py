@@ -21,7 +21,7 @@ MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "sp
 PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
 ONLY = {
     "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "duckdb", "spark"),
-    "strata": ("independent", "pooled", "aim", "mst"),
+    "strata": ("independent", "pooled", "aim", "mst"), "prior": ("borrowed",),
 }  # fmt: skip
 """The parts that can be measured alone."""
 
@@ -41,7 +41,8 @@ def _parser() -> argparse.ArgumentParser:
         "--only",
         help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
         "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
-        "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone",
+        "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
+        "prior: `borrowed`, for other constants of what groups borrow from the others",
     )
     parser.add_argument(
         "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
@@ -100,7 +101,7 @@ def main() -> int:
 def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
     """The figures of one part."""
     name, only = arguments.name, arguments.only
-    module = import_module(f"stratsynth.evaluation.bench.{only or name if name == 'predict' else name}")
+    module = import_module(f"stratsynth.evaluation.bench.{only or name if name in {'predict', 'prior'} else name}")
     seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
     settings: dict[str, Any] = {
         "census": {"acs": arguments.acs},

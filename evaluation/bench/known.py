@@ -2,10 +2,10 @@
 
 Scores are those of `prior`, on the same tables: with `--acs FILE --prior FILE` one file of NIST's excerpt, whose shares
 and tables are counted in the other; without files the built-in census of 2019, and its year 2018. The published tables
-are SEX x RAC1P and the next four pairs of columns, of everybody in that file, with the standard errors of a sample. The
-wrong ones hold the same figures in the reverse order of their cells. An earlier release is AIM's, of the other file at
-epsilon 1. Every seed fits with and without, and differences
-are paired by seed.
+are SEX x RAC1P and the next four pairs of columns, of everybody in that file, with the standard errors of a sample; for
+what fits groups apart (`pooled`, and `strata`, MST in each), the next four columns by SEX x RAC1P. The wrong ones hold
+the same figures in the reverse order of their cells. An earlier release is AIM's, of the other file at epsilon 1. Every
+seed fits with and without, and differences are paired by seed.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import numpy as np
 import pandas as pd
 from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.evaluation.bench.fit import BY
-from stratsynth.evaluation.bench.prior import COSTS, SCORES, Case, _census, _files, _paired, _shown
+from stratsynth.evaluation.bench.prior import COSTS, GROUPED, SCORES, Case, _census, _files, _paired, _shown
 from stratsynth.evaluation.scores.marginals import coded
 
 if TYPE_CHECKING:
     import stratsynth as ss
 
-KINDS = ("independent", "mst", "aim", "gem")
+KINDS = ("independent", "mst", "aim", "gem", *GROUPED)
 PAIRS = 4
-"""How many pairs of columns are published beside the groups."""
+"""How many pairs of columns are published beside the groups, or how many columns by groups."""
 CITATION = "for a benchmark"
 
 
@@ -39,34 +39,47 @@ def run(
     """Nothing known, shares known, tables known, and wrong tables; `base` is a mechanism, or `all` for each of them."""
     case = _files(acs, prior, None) if acs is not None and prior is not None else _census(rows or 10_000)
     other = next(iter(case.good.values()))
-    cliques = _cliques(case)
-    known: dict[str, dict[str, Any]] = {
-        "shares of groups": {"weights": _weights(case, other)},
-        "tables": {"prior": _tables(case, other, cliques, reverse=False)},
-        "wrong tables": {"prior": _tables(case, other, cliques, reverse=True)},
-    }
     with TemporaryDirectory() as folder:
-        known |= _release(case, other, Path(folder) / "earlier")
-        return _compared(case, known, KINDS if base == "all" else (base,), epsilons, seeds)
+        release, figures = _release(case, other, Path(folder) / "earlier"), []
+        for kind in KINDS if base == "all" else (base,):
+            cliques, apart = _cliques(case, kind), kind in GROUPED
+            known: dict[str, dict[str, Any]] = {
+                **({} if apart else {"shares of groups": {"weights": _weights(case, other)}}),
+                "tables": {"prior": _tables(case, other, cliques, reverse=False)},
+                "wrong tables": {"prior": _tables(case, other, cliques, reverse=True)},
+                **release,
+            }
+            how = _grouped(case, kind) if apart else kind
+            for epsilon in epsilons:
+                figures += _compared(case, kind, how, known, epsilon, seeds)
+    return figures
 
 
 def _compared(
-    case: Case, known: Mapping[str, Mapping[str, Any]], kinds: Sequence[str], epsilons: Sequence[float], seeds: int
-) -> list[Figure]:
-    """Every mechanism at every epsilon, with nothing known and with each of what may be."""
-    figures: list[Figure] = []
-    for kind in kinds:
-        for epsilon in epsilons:
-            plain = [_fitted(case, kind, epsilon, seed) for seed in range(seeds)]
-            figures += _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
-            mean = np.mean([found for found, _ in plain], axis=0)
-            for name, given in known.items():
-                runs = [_fitted(case, kind, epsilon, seed, **given) for seed in range(seeds)]
-                ratios = np.mean([found for found, _ in runs], axis=0) / mean
-                against = [f"{r:.2f} of nothing known, {_paired(runs, plain, i)}" for i, r in enumerate(ratios)]
-                most: Sequence[float | None] = list(COSTS * mean) if name == "wrong tables" else [None] * len(SCORES)
-                figures += _shown(f"{kind}, epsilon {epsilon:g}, {name}", runs, against, most)
+    case: Case, kind: str, how: Any, known: Mapping[str, Mapping[str, Any]], epsilon: float, seeds: int
+) -> list[Figure]:  # fmt: skip
+    """A mechanism with nothing known and with each of what may be."""
+    plain = [_fitted(case, how, epsilon, seed) for seed in range(seeds)]
+    figures = _shown(f"{kind}, epsilon {epsilon:g}, nothing known", plain, [""] * 3, [None] * 3)
+    mean = np.mean([found for found, _ in plain], axis=0)
+    for name, given in known.items():
+        runs = [_fitted(case, how, epsilon, seed, **given) for seed in range(seeds)]
+        ratios = np.mean([found for found, _ in runs], axis=0) / mean
+        against = [f"{r:.2f} of nothing known, {_paired(runs, plain, i)}" for i, r in enumerate(ratios)]
+        most: Sequence[float | None] = list(COSTS * mean) if name == "wrong tables" else [None] * len(SCORES)
+        figures += _shown(f"{kind}, epsilon {epsilon:g}, {name}", runs, against, most)
     return figures
+
+
+def _grouped(case: Case, kind: str) -> Any:
+    """What fits groups apart, by the table's own shares of them."""
+    import stratsynth as ss
+    from stratsynth.mechanisms import make
+
+    weights = _weights(case, case.frame)
+    if kind == "strata":
+        return ss.Stratified(make("mst", {}), list(BY), weights)
+    return make(kind, {"by": list(BY), "weights": weights})
 
 
 def _release(case: Case, frame: pd.DataFrame, folder: Path) -> dict[str, dict[str, Any]]:
@@ -80,8 +93,10 @@ def _release(case: Case, frame: pd.DataFrame, folder: Path) -> dict[str, dict[st
     return {"an earlier release": {"prior": prior}, "an earlier release's rows alone": {"prior": rows}}
 
 
-def _cliques(case: Case) -> list[tuple[str, ...]]:
+def _cliques(case: Case, kind: str) -> list[tuple[str, ...]]:
     rest = [name for name in case.schema.names if name not in BY]
+    if kind in GROUPED:
+        return [(*BY, name) for name in rest[:PAIRS]]
     return [tuple(BY), *((rest[2 * i], rest[2 * i + 1]) for i in range(PAIRS) if 2 * i + 1 < len(rest))]
 
 
@@ -118,10 +133,10 @@ def _tables(case: Case, frame: pd.DataFrame, cliques: Sequence[tuple[str, ...]],
     return ss.Prior.tables(tables)
 
 
-def _fitted(case: Case, kind: str, epsilon: float, seed: int, **given: Any) -> tuple[tuple[float, ...], float]:
+def _fitted(case: Case, how: Any, epsilon: float, seed: int, **given: Any) -> tuple[tuple[float, ...], float]:
     """The scores of one fit's sample."""
     import stratsynth as ss
 
     table = ss.open_table(case.frame, schema=case.schema, declared_size=len(case.frame), public=True)
-    release = ss.fit(kind, table, ss.Budget(epsilon=epsilon, delta=1e-9), seed=seed, **given)
+    release = ss.fit(how, table, ss.Budget(epsilon=epsilon, delta=1e-9), seed=seed, **given)
     return case.scores(coded(release.sample(len(case.frame), seed=seed), case.schema)), 0.0

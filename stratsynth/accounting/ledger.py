@@ -44,6 +44,8 @@ class Request:
     """Called before a new reservation is made, under the lock; raises when it would be for nothing."""
     caps: Mapping[Stratum, float] = field(default_factory=dict)
     """What a record of a stratum with a budget of its own may cost, in the allotment's currency."""
+    prior: str | None = None
+    """The hash of what the certificate will say of the prior, if there is one."""
 
     def account(self, standing: Standing, seed: int) -> FitAccount:
         """The fit's account in memory, once it has reserved."""

@@ -3,7 +3,8 @@
 ledger    the first: cap, delta, neighbours, unit, the fingerprint of the data, and why it was begun beside another
 account   the name under which versions of the data share it
 version   the fingerprint of another version of the data
-reserve   a fit: who asked for what, its whole allotment, and the version that wrote the line
+reserve   a fit: who asked for what, its whole allotment, the hash of what is said of its prior, and the version that
+          wrote the line
 charge    a moment of a fit, its questions by their digest, and what they cost
 answered  the answers to a charge are in the journal, with the digest of that file; written before anybody sees them
 done      the release is where its owner wants it
@@ -62,7 +63,7 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
     elif kind in ("account", "version"):
         _texts(line, "name" if kind == "account" else "data", "at")
     elif kind == "reserve":
-        _texts(line, "run", "identity", "at", "mechanism", *(k for k in ("version", "data") if k in line))
+        _texts(line, "run", "identity", "at", "mechanism", *(k for k in ("version", "data", "prior") if k in line))
         allot = allotment_of(line)
         if not 0 < float(allot.amount) < math.inf or not is_whole(line["seed"]) or line["run"] in currencies:
             raise ValueError(kind)
@@ -134,7 +135,7 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
         "seed": fresh_seed(request), "version": VERSION, "budget": _budget(request.budget),
         "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
-        "data": data,
+        "data": data, **({"prior": request.prior} if request.prior is not None else {}),
     }  # fmt: skip
 
 

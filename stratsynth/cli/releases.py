@@ -63,12 +63,16 @@ def certificate(
 def verify(
     release: ReleaseFolder,
     ledger: Annotated[Path | None, typer.Option(metavar="FILE", help="The ledger that the fit was charged to.")] = None,
+    prior: Annotated[
+        list[Path] | None,
+        typer.Option(metavar="PATH", help="A file the prior was read from, or the release it was; repeat for more."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Work a release's guarantee out again, and check its files. Exit code 0: it holds; 1: it does not."""
     from stratsynth.verifying import verify as verified
 
-    verdict = verified(release, ledger)
+    verdict = verified(release, ledger, prior or ())
     if as_json:
         print_json(verdict.to_dict())
     else:

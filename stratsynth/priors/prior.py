@@ -21,6 +21,7 @@ from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.priors.mapping import Rules, mapped
 from stratsynth.priors.measured import FILES, measured_tables
 from stratsynth.priors.releases import release_of
+from stratsynth.priors.stated import file_hash
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.hashes import check_files, hashes_of
@@ -210,7 +211,7 @@ class Prior(PriorSource):
         self.rules.check_names(schema)
         if self.behind is not None:
             check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
-        rows = None if self.source is None else mapped(self.source, self.rules, schema, self.stated)
+        rows = None if self.source is None else mapped(self.source, self.rules, schema, self._said())
         read = [mapped_table(table, self.rules, schema) for table in self.published]
         stated = dict(self.stated if rows is None else rows.stated)
         if read:
@@ -221,6 +222,10 @@ class Prior(PriorSource):
             stated["measurements"] = len(known) - len(read)
         marks = [(one.clique, one.shares, one.error) for one in known]
         return Found(stated, digest(stated, marks), rows, known, self.origins)
+
+    def _said(self) -> dict[str, Any]:
+        """What is stated of the rows, with the hash of their file."""
+        return {**self.stated, **file_hash(None if self.source is None else self.source.path)}
 
     @cached_property
     def _mapped(self) -> dict[str, Found]:

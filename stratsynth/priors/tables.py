@@ -21,6 +21,7 @@ from stratsynth.files.records import level, records
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
 from stratsynth.priors.releases import release_of
+from stratsynth.priors.stated import file_hash
 from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:
@@ -114,6 +115,7 @@ def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[K
         "error": known.error,
         **({"left_out": dropped} if dropped else {}),
         "sha256": digest(clique, known.shares, known.error),
+        **file_hash(table.data),
     }
 
 

@@ -15,6 +15,7 @@ from stratsynth.accounting.standing import readable, total
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import LedgerError
 from stratsynth.release.stated import TOLERANCE, Stated
+from stratsynth.verifying.prior import check_reserved
 from stratsynth.verifying.verdict import Notes
 
 
@@ -65,6 +66,7 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         f"{ledger.name} is unbroken, and holds the reservation and all {answers(record['charges']):,} charges of this "
         "fit."
     )
+    check_reserved([made[place] for place in same], record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     said = record["ledger"]
     if said["releases"] <= min(same):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from stratsynth.checks import path
 from stratsynth.errors import ReleaseError, UsageError
@@ -13,10 +13,15 @@ from stratsynth.verifying.account import check_account
 from stratsynth.verifying.folder import check_folder
 from stratsynth.verifying.guarantee import check_guarantee
 from stratsynth.verifying.noise import check_noise
+from stratsynth.verifying.prior import check_prior
 from stratsynth.verifying.verdict import NEVER, Notes, Verdict
 
 
-def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | None = None) -> Verdict:
+def verify(
+    release: str | os.PathLike[str],
+    ledger: str | os.PathLike[str] | None = None,
+    prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+) -> Verdict:
     """Work the guarantee of a release out again from its charges, and compare its files with those it lists.
 
     Nothing is written, and no private row is read.
@@ -24,6 +29,7 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
     Args:
         release: A release folder, of this version or one before.
         ledger: The ledger that the fit was charged to, if at hand.
+        prior: Files that the fit's prior was read from, or the folder of the release that it was, if at hand.
 
     Returns:
         The verdict: `.ok`, and `.findings`, sentences on what is wrong. `.checked` and `.unchecked` say what was looked
@@ -31,7 +37,7 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
         `.unchecked` says so.
 
     Raises:
-        UsageError: No such folder, or no such ledger.
+        UsageError: No such folder, no such ledger, or no such file of the prior.
     """
     folder, notes = path("the release", release), Notes()
     account = None if ledger is None else path("the ledger", ledger)
@@ -39,6 +45,11 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
         raise UsageError(f"there is no release folder {folder}.")
     if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same
         raise UsageError(f"there is no ledger {account}.")
+    some = [prior] if isinstance(prior, str | os.PathLike) else prior
+    priors = [path("the prior", each) for each in some]
+    for each in priors:
+        if not os.path.exists(each):  # noqa: PTH110 - the same
+            raise UsageError(f"there is no file or folder {each}.")
     try:
         record = read_record(folder)
         stated = read_stated(record)
@@ -48,6 +59,7 @@ def verify(release: str | os.PathLike[str], ledger: str | os.PathLike[str] | Non
         _guarded(notes, lambda: check_guarantee(record, stated, notes))
         _guarded(notes, lambda: check_noise(record, stated, folder, notes))
         _guarded(notes, lambda: check_folder(folder, record, stated, notes))
+        _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
 

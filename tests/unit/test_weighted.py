@@ -8,9 +8,11 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import chdtri
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.adapters.shared.known import believed
+from stratsynth.adapters.shared.chance import farthest
+from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, undisputed
 
 from helpers import small
 from helpers.priors import SCHEMA, last_year, people
@@ -121,6 +123,58 @@ def test_answers_that_disagree_make_a_public_table_count_less():
     assert judged.values.tolist() == [500, 500]
     near = [Measured(("A",), np.array([510, 488]), 5.0)]
     assert believed([even], near, 1_000)[0].sigma == alone.sigma
+
+
+@pytest.mark.parametrize("sigma", [5.0, 30.0])
+def test_chance_alone_takes_no_trust_from_a_public_table_in_thousands_of_comparisons(sigma: float):
+    rng, people, comparisons = np.random.default_rng(0), 2_000, 5_000
+    for shares in ([0.5, 0.5], [0.97, 0.01, 0.02], np.full(40, 1 / 40)):
+        right = Known(("A",), np.array(shares))
+        drawn = rng.multinomial(people, shares, comparisons)
+        noisy = np.rint(drawn + rng.normal(0, sigma, drawn.shape)).astype(np.int64)
+        paid = [Measured(("A",), values, sigma) for values in noisy]
+        assert undisputed([right], paid, people) == [right]
+        assert believed([right], paid, people)[0].sigma == believed([right], [], people)[0].sigma
+        # one answer of people half of whom have another level now is found among them all the same
+        moved = drawn[0] // 2 + np.append(np.zeros(len(shares) - 1, np.int64), people // 2)
+        assert not undisputed([right], [*paid, Measured(("A",), moved, sigma)], people)
+
+
+@pytest.mark.parametrize("chance", [CHANCE, 1e-4])
+def test_a_right_table_is_farther_than_the_limit_with_the_stated_chance(chance: float):
+    rng, people, sigma, many = np.random.default_rng(1), 5_000, 20.0, 200_000
+    for shares in (np.array([0.99, 0.01]), np.array([0.6, 0.2, 0.1, 0.1])):
+        answers = rng.multinomial(people, shares, many) + rng.normal(0, sigma, (many, shares.size))
+        far = ((answers - people * shares) ** 2).sum(axis=1)
+        variance = sigma**2 + people * float((shares * (1 - shares)).mean())
+        assert far.mean() == pytest.approx(shares.size * variance, rel=0.01)
+        limit = farthest(shares, people, sigma**2, variance - sigma**2, chance)
+        assert (far > limit).mean() == pytest.approx(chance, rel=0.5)
+
+
+def test_of_noise_alone_the_limit_is_the_chi_square_and_it_exists_where_one_level_has_everybody():
+    assert farthest(np.full(6, 1 / 6), 0.0, 25.0, 0.0, 0.01) == pytest.approx(25 * chdtri(6, 0.01))
+    assert farthest(np.array([0.5, 0.5]), 400.0, 0.0, 100.0, 0.01) == pytest.approx(200 * chdtri(1, 0.01))
+    for shares in ([1.0, 0.0], [1 - 1e-12, 1e-12, 0.0]):
+        assert 0 < farthest(np.array(shares), 1e12, 1.0, 1.0, 1e-5) < 1_000
+
+
+def test_strata_doubt_what_answers_about_everybody_contradict():
+    here = np.array([0.5, 0.3, 0.2])
+    everybody = [Known(("A",), here), Known(("B",), np.array([0.5, 0.5])), Known(("C",), here)]
+    paid = [
+        Measured(("A",), np.array([5_020, 2_950, 2_030]), 10.0),  # as published
+        Measured(("B",), np.array([5_500, 4_500]), 10.0),  # off by .05
+        Measured(("C",), np.array([500, 2_500, 7_000]), 10.0),  # worse than even levels
+    ]
+    off = doubts(everybody, paid, 10_000)
+    assert off == {frozenset("B"): pytest.approx(0.05**2, rel=0.02), frozenset("C"): np.inf}
+    inside = [Known(("A",), here), Known(("B", "M"), np.full((2, 2), 0.25), error=0.1), Known(("C",), here)]
+    first, second = doubted(inside, off, ("A", "B", "C"))
+    assert first is inside[0]
+    assert second.clique == ("B", "M")  # M is the strata's own
+    assert second.error == pytest.approx((0.1**2 + 0.05**2) ** 0.5, rel=0.01)
+    assert doubted([Known(("C",), here, certain=True)], off, ("C",))
 
 
 def test_exact_counts_are_listed_as_unprotected():

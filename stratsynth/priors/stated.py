@@ -1,0 +1,38 @@
+"""What ties the section `prior` of a certificate to the files it was read from, and to the ledger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from stratsynth.digest import digest
+from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.files.untrusted import sha256
+
+FILE = "file"
+"""The key of a file's SHA-256: anybody who has the public file can see that it is the one that was read."""
+LATER = ("without_groups",)
+"""Keys that follow from the others and from the strata."""
+
+
+def file_hash(data: object) -> dict[str, str]:
+    """The SHA-256 of a file under its key; nothing for frames, and for folders.
+
+    Raises:
+        UsageError: A file that cannot be read any more.
+    """
+    if not isinstance(data, str | PathLike) or Path(data).is_dir():
+        return {}
+    try:
+        return {FILE: sha256(Path(data))}
+    except (OSError, ValueError, StratsynthError) as error:
+        raise UsageError(f"prior: {Path(data).name} cannot be read any more ({type(error).__name__}).") from None
+
+
+def section_digest(section: Mapping[str, Any]) -> str:
+    """The hash of what a certificate says of a prior, the same in a file of its own order of keys."""
+    said = {key: value for key, value in section.items() if key not in LATER}
+    return digest(json.dumps(said, sort_keys=True))

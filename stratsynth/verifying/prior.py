@@ -1,0 +1,79 @@
+"""Whether a certificate's section `prior` is the one that the fit was made with.
+
+A ledger's reservation holds the hash of that section, and the section those of the files that the prior was read from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from stratsynth.errors import ReleaseError
+from stratsynth.files.untrusted import sha256
+from stratsynth.priors.prior import KEPT, ROWS
+from stratsynth.priors.stated import FILE, section_digest
+from stratsynth.release.certificate import read_record
+from stratsynth.release.hashes import CERTIFICATE
+from stratsynth.release.limits import KEY
+from stratsynth.verifying.verdict import Notes
+
+
+def check_prior(given: Sequence[Path], record: Mapping[str, Any], notes: Notes) -> None:
+    """That a reader is told of the prior where the certificate says what is not protected; and the files at hand."""
+    section = record.get("prior")
+    if section is None:
+        notes.findings += [f"{path.name} was given as its prior, and certificate.json names none." for path in given]
+        return
+    named = [section["citation"], *(table["citation"] for table in section.get("tables", ()))]
+    said = "\n".join(map(str, record.get(KEY, ())))
+    if not all(str(citation) in said for citation in named):
+        notes.findings.append(
+            "certificate.json does not name its prior where it says what is not protected: one of the two was changed."
+        )
+    for path in given:
+        _compare(path, section, notes)
+    if not given:
+        notes.unchecked.append("the prior's files: give them with --prior, to see that they are those that were read")
+
+
+def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
+    """Whether a file, or a release folder, is one that the prior was read from."""
+    listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
+    release = path.is_dir()
+    if not listed or (release and "release" not in section):
+        notes.unchecked.append(
+            f"{path.name}: the certificate has no hash of a prior that is a frame or a folder of files"
+        )
+        return
+    try:
+        found = sha256(path / ROWS if release else path)
+        kept = read_record(path) if release else {}
+    except (OSError, ReleaseError) as error:
+        notes.findings.append(f"{path.name} cannot be compared with the prior: {error}.")
+        return
+    if release and section.get("release") != {key: kept[key] for key in KEPT if key in kept}:
+        notes.findings.append(f"What certificate.json says of the release that was its prior is not {path.name}'s.")
+    elif found in listed:
+        notes.checked.append(f"{path.name} is what the prior was read from, by its hash.")
+    else:
+        notes.findings.append(f"{path.name} is not what the prior was read from: its hash is another.")
+
+
+def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], notes: Notes) -> None:
+    """That the prior is the one that was reserved with.
+
+    Args:
+        lines: The reservations that may be this fit's.
+        record: The certificate.
+        notes: What is found.
+    """
+    section = record.get("prior")
+    wanted = None if section is None else section_digest(section)
+    if wanted not in [line.get("prior") for line in lines]:
+        notes.findings.append(
+            f"{CERTIFICATE} names another prior than the ledger's reservation was made with, or says other things of "
+            "it: one of the two was changed."
+        )
+    elif wanted is not None:
+        notes.checked.append("What is said of the prior is what was reserved with.")
