@@ -42,9 +42,7 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
     if not listed or (release and "release" not in section):
-        notes.unchecked.append(
-            f"{path.name}: the certificate has no hash of a prior that is a frame or a folder of files"
-        )
+        notes.unchecked.append(f"{path}: the certificate has no hash of a prior that is a frame or a folder of files")
         return
     try:
         found = sha256(path / ROWS if release else path)
