@@ -231,6 +231,7 @@ class TiltedLearner(Learner[TiltedRows]):
         moved = rows.weights * ratio[rows.parent]
         share = min(MOST_OF_EVERYBODY, max(LEAST_LENT, self.wrong, self.borrowed))
         learner = TiltedLearner.of(public, size=public.size, share=share, worth=self._worth())
+        learner.published = tuple(known for known in self.published_in(public) if not known.of_rows)
         if moved.sum() > 0:
             learner.base = moved / moved.sum()
         yield from learner.liken()

@@ -18,6 +18,7 @@ from stratsynth.adapters.tilted.rounding import rounded
 from helpers.priors import SCHEMA, last_year
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Public
+from stratsynth.mechanisms.known import Known
 from stratsynth.models import State
 from stratsynth.questions import Work
 from stratsynth.schema import Categorical, Schema
@@ -515,3 +516,13 @@ def test_fits_are_handed_out_as_work_and_nothing_is_asked():
     with pytest.raises(StopIteration):
         program.send(question.solver.solve([question.problem])[0])
     assert at.model.oneway("A") == pytest.approx([0.45, 0.35, 0.2], abs=0.03)
+
+
+def test_a_stratum_leaves_published_tables_that_answers_about_everybody_contradict():
+    public = Public(SCHEMA, 2_000, prior=last_year(1_000).rows(SCHEMA))
+    tables = (Known(("A",), np.array([0.98, 0.01, 0.01])), Known(("B",), np.full(4, 0.25)))
+    at = TiltedLearner.of(public, settled=2_000.0)
+    at.published = tables
+    at.tables += [Measured(("A",), np.array([20, 20, 1_960]), 1.0), Measured(("B",), np.full(4, 500), 1.0)]
+    within = replace(public.within(Stratum.of({"G": "1"}), 0.1), known=tables)
+    assert [known.clique for known in done(at.stratum(within, 20.0)).published] == [("B",)]
