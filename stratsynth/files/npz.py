@@ -26,6 +26,10 @@ MAX_NAMED = 2**35
 """The same for what the names say, which may name one array many times: each of them is looked at."""
 MANY = 10_000
 """More arrays of one type are worth being written as one."""
+MOST_SHAPES = 2**22
+"""The most numbers in the shapes of arrays that were written as one: an array without cells takes nothing in a file,
+and some 250 bytes in memory."""
+MOST_AXES = 32
 _FACTS, _SHAPES = "facts.json", "shapes"
 
 
@@ -52,10 +56,9 @@ def write(path: Path, state: State, mode: int = 0o666, *, joined: bool = False) 
     if len(several) < len(state.arrays):
         contents["members"] = [number[id(array)] for array in state.arrays.values()]
     members = {str(i): array for i, array in enumerate(several.values())}
-    if joined and len(members) > 1 and len({array.dtype for array in several.values()}) == 1:
-        shapes = itertools.chain.from_iterable((array.ndim, *array.shape) for array in several.values())
-        members = {"0": np.concatenate([array.ravel() for array in several.values()]),
-                   _SHAPES: np.fromiter(shapes, np.int64)}  # fmt: skip
+    shapes = [number for array in several.values() for number in (array.ndim, *array.shape)] if joined else []
+    if 1 < len(shapes) <= MOST_SHAPES and len({array.dtype for array in several.values()}) == 1:
+        members = {"0": np.concatenate([array.ravel() for array in several.values()]), _SHAPES: np.array(shapes)}
         numbers = _numbers(contents["names"])
         if numbers is not None:  # texts by the hundred thousand
             contents["names"] = numbers
@@ -121,11 +124,12 @@ def _named(path: Path, members: Mapping[str, NDArray[Any]], names: list[str], nu
 
 def _apart(flat: NDArray[Any], shapes: NDArray[Any]) -> dict[str, NDArray[Any]]:
     """Arrays that were written as one, by number; none of them is a part of another's memory."""
-    if flat.ndim != 1 or shapes.ndim != 1 or shapes.dtype != "i8" or (shapes < 0).any():
-        raise ValueError("shapes that are none")
+    sound = flat.ndim == shapes.ndim == 1 and shapes.dtype == "i8" and shapes.size <= MOST_SHAPES
+    if not sound or (shapes < 0).any():
+        raise ValueError("shapes that are none, or too many")
     found, start, rest = dict[str, Any](), 0, iter(shapes.tolist())
     for size in rest:
-        shape = tuple(itertools.islice(rest, size))
+        shape = tuple(itertools.islice(rest, min(size, MOST_AXES)))
         end = start + math.prod(shape)
         if len(shape) < size or end > flat.size:
             raise ValueError("arrays of another size than was written")

@@ -68,6 +68,16 @@ def test_what_is_written_joined_comes_back_apart(names, outside, tmp_path):
         assert found.arrays[name].base is None  # who is given one has no way to another
 
 
+def test_shapes_of_very_many_arrays_are_as_bounded_as_facts(tmp_path, monkeypatch):
+    """An array without cells takes nothing in a file."""
+    npz.write(tmp_path / "j.npz", State({}, {f"0/{i}": np.zeros(0) for i in range(50)}), joined=True)
+    monkeypatch.setattr(npz, "MOST_SHAPES", 100)
+    assert len(npz.read(tmp_path / "j.npz", outside=True).arrays) == 50
+    monkeypatch.setattr(npz, "MOST_SHAPES", 99)
+    with pytest.raises(ReleaseError, match="damaged"):
+        npz.read(tmp_path / "j.npz", outside=True)
+
+
 def test_joined_arrays_that_have_several_names_are_one(tmp_path):
     arrays = {"0/0": TABLE, "0/1": TABLE + 1, "1/0": TABLE}
     npz.write(tmp_path / "j.npz", State({}, arrays), joined=True)
@@ -82,7 +92,8 @@ def test_joined_arrays_that_have_several_names_are_one(tmp_path):
     [{"shapes": [1, 6, 1, 5]}, {"shapes": [1, 6, 1, 3]}, {"shapes": [1, 6, 2, 2]}, {"shapes": [1, 6, 1, 2, 1, 2]},
      {"shapes": [1, 8, 1, -4]}, {"shapes": [1, 6, -1, 4]}, {"shapes": [[1, 6], [1, 4]]},
      {"shapes": [1.0, 6.0, 1.0, 4.0]},
-     {"shapes": []}, {"0": [[0] * 10]}, {"names": [1]}, {"names": [3, -1]}, {"names": [10**12]}, {"names": [2, True]},
+     {"shapes": []}, {"shapes": [33, *[1] * 32, 10]}, {"0": [[0] * 10]},
+     {"names": [1]}, {"names": [3, -1]}, {"names": [10**12]}, {"names": [2, True]},
      {"names": ["a"]}, {"names": ["a", "a"]}, {"names": "ab"}, {"names": None}],
     ids=str,
 )  # fmt: skip
