@@ -49,21 +49,17 @@ class Independent(Mechanism[TableModel]):
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
         """Ask for all one-way tables at once; with a prior, its rows are weighted anew to meet them."""
-        tables, own = yield from self._columns(public, allot)
+        tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
+        own = Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
         tilted = yield from tilted_to(tables, public, own)
         return own if tilted is None else tilted.model
 
     def rehearsal(self, public: Public, allot: Allotment, rng: Generator) -> Program[TableModel]:
-        """The same questions; a prior's rows are left out."""
-        _, own = yield from self._columns(public, allot)
+        """The same steps, for what is made of this asks in its own; a prior's rows, which ask nothing, are left out."""
+        model = yield from self.steps(replace(public, prior=None), allot, rng)
         if public.prior is not None:
             yield from work(LEFT_OUT, None)
-        return own
-
-    def _columns(self, public: Public, allot: Allotment) -> Program[tuple[tuple[NoisyTable, ...], Product]]:
-        """Noisy one-way tables, and what they say."""
-        tables = (yield from counts(public.asked, rho=allot.rho)) if public.asked else ()
-        return tables, Product.of(public.schema, columns_by(public, tables, records(tables, public.size)))
+        return model
 
 
 @dataclass(frozen=True)
