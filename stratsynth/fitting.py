@@ -299,5 +299,5 @@ def request_of(
     given = () if prepared.prior is None else (prepared.prior.digest,)
     given = given if query is None else (*given, "query", query)
     identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
-    prior = None if prepared.prior is None else section_digest(prepared.prior.stated)
+    prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
     return Request(identity, how.title, budget, whole(allot), seed, ready, prepared.caps, prior)

@@ -22,7 +22,7 @@ from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.checks import is_whole
 from stratsynth.strata import Partition, Stratum, StratumPath
 
-MOST_TIMES = 10**6
+MOST_TIMES = 2**31
 """The most answers that one entry of a list may stand for."""
 POWER = {Currency.ZCDP: 2, Currency.PURE: 1, Currency.SAMPLED: 0, Currency.CLAIMED: 0}
 """How an amount grows with sensitivity at equal noise: rho with its square, epsilon with itself."""

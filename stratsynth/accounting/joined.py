@@ -30,7 +30,8 @@ def joined(charges: Iterable[Charge]) -> list[Charge]:
     groups: dict[tuple[Any, ...], tuple[Charge, list[Any]]] = {}
     for charge in charges:
         _, several = groups.setdefault(_key(charge), (charge, []))
-        several.append(charge.details.get(CANDIDATES))
+        own = charge.details.get(CANDIDATES)
+        several += own if isinstance(own, list) else [own] * charge.times
     return [_one(first, several) for first, several in groups.values()]
 
 
@@ -52,7 +53,7 @@ def _key(charge: Charge) -> tuple[Any, ...]:
 
 def _one(first: Charge, several: list[Any]) -> Charge:
     """The entry of some charges, by the first of them and the candidates of each."""
-    if len(several) == 1:
+    if len(several) == first.times:
         return first
     details = {**first.details, CANDIDATES: several} if CANDIDATES in first.details else first.details
     return replace(first, details=details, times=len(several))

@@ -126,7 +126,7 @@ class Squares:
         self._found: dict[Columns, Interaction] = {}
         self._places: dict[str, tuple[list[list[int]], NDArray[np.intp]]] = {}
         self._weighted: WeakKeyDictionary[Functions, Floats] = WeakKeyDictionary()
-        self._inside: dict[tuple[int, Columns], Interaction] = {}
+        self._inside: dict[tuple[int, Columns], tuple[Floats, float] | None] = {}
         self._merging = [(number, leaf) for number, leaf in enumerate(tables.leaves) if leaf.merged(tuple(tables.by))]
         """The strata of several levels of a column, with their numbers."""
 
@@ -167,6 +167,8 @@ class Squares:
     def forget(self, columns: Columns) -> None:
         """Let go of what was worked out of these columns together, which in thousands of strata is much."""
         self._found.pop(columns, None)
+        for number, _ in self._merging:
+            self._inside.pop((number, columns), None)
 
     def _held(self, columns: Columns) -> bool:
         """Whether some table of everybody holds these columns, or one of each stratum those that vary there."""
@@ -260,15 +262,14 @@ class Squares:
 
     def _alone(self, number: int, columns: Columns) -> Interaction:
         """z(A) of one stratum alone, where A holds a merged column; all other strata have none."""
+        leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
         if (number, columns) not in self._inside:
-            leaves, sizes = self.tables.leaves, self.tables.sizes(self.tables.leaves[number])
-            values = np.zeros((len(leaves), int(np.prod([sizes[name] for name in columns], dtype=int))))
-            variances = np.full(len(leaves), np.inf)
-            copy = _average(leaves[number].tables, columns)
-            if copy is not None:
-                values[number], variances[number] = copy
-            self._inside[number, columns] = Interaction(values, variances, None, np.inf)
-        return self._inside[number, columns]
+            self._inside[number, columns] = _average(leaves[number].tables, columns)
+        values = np.zeros((len(leaves), int(np.prod([sizes[name] for name in columns], dtype=int))))
+        variances, copy = np.full(len(leaves), np.inf), self._inside[number, columns]
+        if copy is not None:
+            values[number], variances[number] = copy
+        return Interaction(values, variances, None, np.inf)
 
 
 class _Part:

@@ -120,6 +120,13 @@ class Prepared:
         inside = {s: self.public.within(s, layout.shares[s], exact=exact).prior for s in layout.strata}
         return tuple(s.label for s, rows in inside.items() if rows is not None and rows.lacking)
 
+    @property
+    def prior_stated(self) -> dict[str, Any] | None:
+        """What the certificate says of the prior, if there is one."""
+        if self.prior is None:
+            return None
+        return {**self.prior.stated, **({"without_groups": list(self.lacking)} if self.lacking else {})}
+
     @cached_property
     def drawn(self) -> Layout | None:
         """The groups by whose shares rows are drawn, strata or not; None where nothing is said of any."""

@@ -41,15 +41,16 @@ def written_once(parts: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], li
 def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What each part has in common with others, refused where together that would be more than a file may say."""
     known, numbers = facts.get("alike", []), [part.get("like") for part in facts["parts"]]
-    items, names = facts.get("items", []), facts.get("itemised", [])
-    sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(names) is list
-    coded = [value for one in known for key, value in one.items() if key in names] if sound else []
+    items, told = facts.get("items", []), facts.get("itemised", [])
+    sound = all(type(one) is dict and one == _lists(one) for one in known) and type(items) is type(told) is list
+    names = frozenset(told) if sound else frozenset()  # looked up for every structure
+    coded = [value for one in known if sound for key, value in one.items() if key in names]
     sound = sound and all(_is_number(number) for value in coded for number in value)
     if not sound or not all(number is None or _is_number(number) for number in numbers):
         raise ReleaseError("model: what its strata have in common is damaged.")
     lengths = [len(json.dumps(item)) for item in items]
     sizes = [
-        len(json.dumps(one)) + sum(lengths[number] for key in set(names) for number in one.get(key, ()))
+        len(json.dumps(one)) + sum(lengths[number] for key, value in one.items() if key in names for number in value)
         for one in known
     ]
     if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:

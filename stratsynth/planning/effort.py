@@ -37,10 +37,11 @@ FEW, MOST_TIMES = 1_500, 20.0
 MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
-ENTRY, STRATUM = 24, 31
-"""Values in JSON, of a certificate's entry of charges, and of what else it says of each stratum."""
-MOST_VALUES = MAX_VALUES
-"""Of a certificate."""
+ENTRY, COLUMN, STRATUM = 20, 2, 31
+"""Values in JSON: of a certificate's entry of charges, of each column in its path, and of what else is said of each
+stratum."""
+MOST_VALUES = MAX_VALUES * 95 // 100
+"""Of a certificate: what is foretold is right within some percent."""
 MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
 
@@ -100,13 +101,20 @@ def check_charges(charges: Sequence[Charge]) -> None:
         Unsupported: A certificate of more than `MOST_VALUES`.
     """
     strata = len({charge.path for charge in charges})
-    listed = ENTRY * entries(charges) + len(charges) + STRATUM * strata
+    listed = certificate_values(charges)
     if listed > MOST_VALUES:
         raise Unsupported(
             f"this fit would be charged {len(charges):,} times in {strata:,} strata, and a certificate that lists so "
             f"many charges is too large to be read again, at more than {MOST_VALUES:,} values: declare fewer strata, "
             "or take a mechanism that asks each of them less, such as pooled or independent."
         )
+
+
+def certificate_values(charges: Sequence[Charge]) -> int:
+    """About how many values the certificate of these charges has, listed as shortly as it can."""
+    deepest = max((sum(len(stratum.items) for stratum in charge.path) for charge in charges), default=0)
+    strata = len({charge.path for charge in charges})
+    return (ENTRY + COLUMN * deepest) * entries(charges) + len(charges) + STRATUM * strata
 
 
 def about(estimate: float) -> str:

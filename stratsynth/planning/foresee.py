@@ -188,12 +188,11 @@ def _prior(prepared: Prepared) -> dict[str, Any] | None:
     found, size = prepared.prior, prepared.public.size
     if found is None:
         return None
-    lacking = {"without_groups": list(prepared.lacking)} if prepared.lacking else {}
     if found.rows is None:
         return dict(found.stated)
     people = found.rows.people
     worth = people if size is None else 1 / (1 / size + 1 / people)
-    return {**found.stated, **lacking, "worth_at_most": round(worth)}
+    return {**(prepared.prior_stated or {}), "worth_at_most": round(worth)}
 
 
 def _row_weight(schema: Schema) -> dict[str, Any] | None:

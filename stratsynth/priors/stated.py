@@ -14,8 +14,6 @@ from stratsynth.files.untrusted import sha256
 
 FILE = "file"
 """The key of a file's SHA-256: anybody who has the public file can see that it is the one that was read."""
-LATER = ("without_groups",)
-"""Keys that follow from the others and from the strata."""
 
 
 def file_hash(data: object) -> dict[str, str]:
@@ -34,5 +32,4 @@ def file_hash(data: object) -> dict[str, str]:
 
 def section_digest(section: Mapping[str, Any]) -> str:
     """The hash of what a certificate says of a prior, the same in a file of its own order of keys."""
-    said = {key: value for key, value in section.items() if key not in LATER}
-    return digest(json.dumps(said, sort_keys=True))
+    return digest(json.dumps(section, sort_keys=True))

@@ -134,10 +134,7 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
 
 def _prior(prepared: Prepared) -> dict[str, Any]:
     """What the fit started from, and the strata of which it had no rows; nothing without a prior."""
-    if prepared.prior is None:
-        return {}
-    lacking = {"without_groups": list(prepared.lacking)} if prepared.lacking else {}
-    return {"prior": {**prepared.prior.stated, **lacking}}
+    return {} if prepared.prior_stated is None else {"prior": prepared.prior_stated}
 
 
 def _unit(table: PrivateTable) -> Any:

@@ -41,6 +41,9 @@ def _compare(path: Path, section: Mapping[str, Any], notes: Notes) -> None:
     """Whether a file, or a release folder, is one that the prior was read from."""
     listed = {part.get(FILE) for part in (section, *section.get("tables", ()))} - {None}
     release = path.is_dir()
+    if release and "release" not in section and FILE in section:
+        notes.findings.append(f"{path} is a folder, and the prior was read from a file.")
+        return
     if not listed or (release and "release" not in section):
         notes.unchecked.append(f"{path}: the certificate has no hash of a prior that is a frame or a folder of files")
         return

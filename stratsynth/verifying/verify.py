@@ -20,7 +20,7 @@ from stratsynth.verifying.verdict import NEVER, Notes, Verdict
 def verify(
     release: str | os.PathLike[str],
     ledger: str | os.PathLike[str] | None = None,
-    prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    prior: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None = None,
 ) -> Verdict:
     """Work the guarantee of a release out again from its charges, and compare its files with those it lists.
 
@@ -45,7 +45,7 @@ def verify(
         raise UsageError(f"there is no release folder {folder}.")
     if account is not None and not os.path.isfile(account):  # noqa: PTH113 - the same
         raise UsageError(f"there is no ledger {account}.")
-    some = [prior] if isinstance(prior, str | os.PathLike) else prior
+    some = [prior] if isinstance(prior, str | os.PathLike) else prior or ()
     priors = [path("the prior", each) for each in some]
     for each in priors:
         if not os.path.exists(each):  # noqa: PTH110 - the same

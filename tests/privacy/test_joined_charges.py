@@ -63,6 +63,13 @@ def test_one_that_stands_alone_is_written_as_ever_and_each_of_several_keeps_its_
     assert spending.spent() == 0
 
 
+def test_what_is_joined_already_is_joined_again_with_all_its_answers():
+    two, three = ([choice(candidates=n) for n in range(1, number + 1)] for number in (2, 3))
+    again = joined([*joined(two), *joined(three), choice(candidates=9)])
+    assert [(c.times, c.details["candidates"]) for c in again] == [(6, [1, 2, 1, 2, 3, 9])]
+    assert joined(again) == again
+
+
 @pytest.mark.parametrize(
     "wrong",
     [{"times": 0}, {"times": -2}, {"times": 1}, {"times": 2.0}, {"times": True}, {"times": 3}, {"times": 10**9},

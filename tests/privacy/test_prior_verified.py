@@ -91,6 +91,12 @@ def test_a_prior_that_was_put_in_or_taken_out_is_found_by_the_ledger(place: Path
     assert "names another prior than the ledger" in found(out, ledger=place / "release.ledger")
 
 
+def test_groups_that_the_prior_is_said_to_lack_are_found_by_the_ledger(place: Path, release: Path):
+    edited(release, lambda record: record["prior"].update(without_groups=["1"]))
+    assert "names another prior than the ledger" in found(release, ledger=place / "release.ledger")
+    assert verify(release, prior=None).ok
+
+
 def test_a_citation_changed_in_one_place_is_found_without_a_ledger(release: Path):
     edited(release, lambda record: record["prior"].update(citation="the census"))
     assert "does not name its prior where it says what is not protected" in found(release)
@@ -111,9 +117,7 @@ def test_other_files_are_told_apart(place: Path, tmp_path: Path):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "cannot be compared" in found(place / "second", prior=empty)
-    assert "no hash of a prior that is a frame or a folder" in " ".join(
-        verify(place / "release", prior=empty).unchecked
-    )
+    assert "empty is a folder, and the prior was read from a file" in found(place / "release", prior=empty)
     exchanged = tmp_path / "exchanged"
     shutil.copytree(place / "release", exchanged)
     shutil.copy(place / "last.csv", exchanged / "synthetic.parquet")
