@@ -37,9 +37,9 @@ FEW, MOST_TIMES = 1_500, 20.0
 MOST_TIMES as long."""
 LONG = 3600
 """Seconds from which a fit says, before it reserves, how long it will take."""
-ENTRY, COLUMN, STRATUM = 20, 2, 31
-"""Values in JSON: of a certificate's entry of charges, of each column in its path, and of what else is said of each
-stratum."""
+ENTRY, STRATUM, COLUMN = 20, 25, (2, 3)
+"""Values in JSON: of a certificate's entry of charges, of what else is said of each stratum, and more in both for each
+column of strata."""
 MOST_VALUES = MAX_VALUES * 95 // 100
 """Of a certificate: what is foretold is right within some percent."""
 MOST_DAYS = 100
@@ -114,7 +114,8 @@ def certificate_values(charges: Sequence[Charge]) -> int:
     """About how many values the certificate of these charges has, listed as shortly as it can."""
     deepest = max((sum(len(stratum.items) for stratum in charge.path) for charge in charges), default=0)
     strata = len({charge.path for charge in charges})
-    return (ENTRY + COLUMN * deepest) * entries(charges) + len(charges) + STRATUM * strata
+    entry, stratum = (least + more * deepest for least, more in zip((ENTRY, STRATUM), COLUMN, strict=True))
+    return entry * entries(charges) + len(charges) + stratum * strata
 
 
 def about(estimate: float) -> str:

@@ -66,7 +66,7 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         f"{ledger.name} is unbroken, and holds the reservation and all {answers(record['charges']):,} charges of this "
         "fit."
     )
-    check_reserved([made[place] for place in same], record, notes)
+    check_reserved(_own(same, made, lines, record["ledger"]["releases"]), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     said = record["ledger"]
     if said["releases"] <= min(same):
@@ -97,6 +97,25 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
         )
     elif found:
         notes.checked.append(f"The cut-off tails of the noise take {found:.3g} of delta, of {kept:.3g} kept for them.")
+
+
+def _own(
+    same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
+) -> list[Mapping[str, Any]]:
+    """Of the reservations that have a release's charges those that may be its own.
+
+    A certificate says how many there were when its fit reserved, so it is the last of these; or an earlier one, if the
+    fit went on after an interruption, when the last was there already.
+    """
+    if not 0 < releases <= len(made):
+        return [made[place] for place in same]
+    last = made[releases - 1]
+    since = lines[next(i for i, line in enumerate(lines) if line is last) + 1 :]
+    went_on = {line[key] for line in since if line["kind"] != "reserve" for key in ("run", "identity") if key in line}
+    return [
+        made[place] for place in same
+        if made[place] is last or (place < releases and went_on & {made[place]["run"], made[place]["identity"]})
+    ]  # fmt: skip
 
 
 def _is_it(

@@ -71,10 +71,16 @@ def check_reserved(lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any]
     """
     section = record.get("prior")
     wanted = None if section is None else section_digest(section)
-    if wanted not in [line.get("prior") for line in lines]:
+    reserved = {line.get("prior") for line in lines}
+    if wanted not in reserved:
         notes.findings.append(
             f"{CERTIFICATE} names another prior than the ledger's reservation was made with, or says other things of "
             "it: one of the two was changed."
+        )
+    elif len(reserved) > 1:
+        notes.unchecked.append(
+            "that the prior is this fit's: it went on after an interruption, as others of its charges may have, which "
+            "were reserved with other priors"
         )
     elif wanted is not None:
         notes.checked.append("What is said of the prior is what was reserved with.")

@@ -119,7 +119,7 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
 
 
 def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first(tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 90)
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 85)
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
@@ -133,7 +133,7 @@ def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first
 
 
 def test_choices_at_one_price_are_one_entry_and_a_value_for_each_number_of_candidates(monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 20 + 31 + 25)
+    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 20 + 25 + 25)
     alike = [
         Charge((), "choose", 0.01, dict.fromkeys(PRICED, 1.0), {"epsilon": 0.1, "candidates": n}) for n in range(26)
     ]
@@ -157,4 +157,4 @@ def test_values_of_a_certificate_are_foretold_about_right(how, by):
     spent = [Charge.from_dict(c, Currency.ZCDP) for c in release.certificate["charges"]]
     content = json.dumps({**release.certificate, "charges": [c.to_dict() for c in joined(spent)]})
     values = sum(content.count(mark) for mark in ",:[{")
-    assert values - 700 <= effort.certificate_values(spent) <= 1.02 * values
+    assert values - 700 <= effort.certificate_values(spent) <= 1.1 * values

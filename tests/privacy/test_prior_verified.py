@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from stratsynth.adapters.independent import Product
 
 from helpers.priors import CITATION, SCHEMA, people
 from helpers.releases import copied, edited, record_of
@@ -89,6 +90,59 @@ def test_a_prior_that_was_put_in_or_taken_out_is_found_by_the_ledger(place: Path
     out = copied(place / "release", tmp_path / "out")
     edited(out, lambda record: record.pop("prior"))
     assert "names another prior than the ledger" in found(out, ledger=place / "release.ledger")
+
+
+def several(folder: Path, monkeypatch=None) -> dict[str, Path]:
+    """Fits with the same charges on one ledger: from one year, from another, and from nothing.
+
+    With `monkeypatch` the first is interrupted, and goes on when the others are done.
+    """
+    priors = {str(year): Prior.public(people(ROWS, year), citation=f"year {year}") for year in (1, 2)}
+    private = open_table(people(ROWS, 3), schema=SCHEMA, declared_size=ROWS, ledger=folder / "all.ledger")
+    if monkeypatch is not None:
+        with monkeypatch.context() as patch:
+            patch.setattr(Product, "of", Once(Product.of))
+            with pytest.raises(KeyboardInterrupt):
+                fit("independent", private, BUDGET, prior=priors["1"])
+    for name in ("1", "2", "none") if monkeypatch is None else ("2", "none", "1"):
+        fit("independent", private, BUDGET, prior=priors.get(name)).save(folder / name, rows=100, seed=0)
+    return {name: folder / name for name in ("1", "2", "none")}
+
+
+class Once:
+    """What is interrupted the second time: the rehearsal passes, and the fit has paid."""
+
+    def __init__(self, real):
+        self.real, self.calls = real, 0
+
+    def __call__(self, *given):
+        self.calls += 1
+        if self.calls > 1:
+            raise KeyboardInterrupt
+        return self.real(*given)
+
+
+def test_among_fits_with_the_same_charges_the_prior_is_of_the_release_s_own(tmp_path: Path):
+    for folder in several(tmp_path).values():
+        verdict = verify(folder, tmp_path / "all.ledger")
+        assert verdict.ok
+        assert ("is what was reserved with" in " ".join(verdict.checked)) == (folder.name != "none")
+    other = record_of(tmp_path / "2")["prior"]
+    for change in (lambda record: record.update(prior=other), lambda record: record.pop("prior")):
+        forged = copied(tmp_path / "1", tmp_path / "forged")
+        edited(forged, change)
+        assert "names another prior than the ledger" in found(forged, ledger=tmp_path / "all.ledger")
+        shutil.rmtree(forged)
+
+
+def test_of_a_fit_that_went_on_among_such_fits_the_prior_is_not_checked(tmp_path: Path, monkeypatch):
+    folders = several(tmp_path, monkeypatch)
+    assert [record_of(folders[name])["ledger"]["releases"] for name in ("1", "2", "none")] == [3, 2, 3]
+    verdict = verify(folders["1"], tmp_path / "all.ledger")
+    assert verdict.ok
+    assert "reserved with other priors" in " ".join(verdict.unchecked)
+    edited(folders["2"], lambda record: record.pop("prior"))  # "none" was reserved later, and never went on
+    assert "names another prior than the ledger" in found(folders["2"], ledger=tmp_path / "all.ledger")
 
 
 def test_groups_that_the_prior_is_said_to_lack_are_found_by_the_ledger(place: Path, release: Path):
