@@ -72,8 +72,8 @@ class TiltedRows(TableModel):
     def heaviest(self, part: float) -> TiltedRows:
         """The rows without the lightest ones, which weigh `part` together at most, as a model of their own."""
         ordered = np.sort(self.weights)
-        least = ordered[np.searchsorted(np.cumsum(ordered), part)] if ordered.size else 0.0
-        kept = self.weights >= least
+        first = int(np.searchsorted(np.cumsum(ordered), part))
+        kept = self.weights >= (ordered[first] if first < ordered.size else 0.0)
         if kept.all():
             return self
         codes = {name: code[kept] for name, code in self.codes.items()}

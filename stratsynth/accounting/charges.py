@@ -97,7 +97,7 @@ class Charge:
         """The charge that `to_dict` wrote, in the currency of its fit; ValueError where its numbers contradict."""
         named = {"path", "kind", currency.unit, "sensitivity", "times", "each"}
         times, amount = record.get("times", 1), record[currency.unit]
-        if times != 1 or "each" in record:
+        if "times" in record or "each" in record:
             if not is_whole(times) or not 2 <= times <= MOST_TIMES or times * record["each"] != amount:
                 raise ValueError("a charge of several answers does not cost as many times what each does")
             amount = record["each"]

@@ -211,7 +211,10 @@ class Prior(PriorSource):
         self.rules.check_names(schema)
         if self.behind is not None:
             check_files(*self.behind, [ROWS, *FILES])  # again: files may have been exchanged since
-        rows = None if self.source is None else mapped(self.source, self.rules, schema, self._said())
+        said = self._said()
+        rows = None if self.source is None else mapped(self.source, self.rules, schema, said)
+        if self._said() != said:
+            raise UsageError("prior: its file has changed while it was read. Try again when nobody writes to it.")
         read = [mapped_table(table, self.rules, schema) for table in self.published]
         stated = dict(self.stated if rows is None else rows.stated)
         if read:

@@ -199,7 +199,7 @@ def read_certificate(folder: Path) -> dict[str, Any]:
     added = record if len(record["charges"]) <= ADDED else {**record, "charges": []}
     try:
         wrong = next(contradictions(read_stated(added), record["prices"]), None)
-    except ValueError as error:
+    except (ValueError, OverflowError) as error:  # a charge may be as large as a float can be
         raise ReleaseError(f"{folder}: {CERTIFICATE} is damaged: {error}.") from None
     if wrong is not None:
         raise ReleaseError(

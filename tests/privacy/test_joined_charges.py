@@ -139,6 +139,26 @@ def test_one_answer_fewer_or_cheaper_than_the_ledger_holds_is_found(place, tmp_p
     assert any("holds no fit" in finding for finding in verdict.findings)
 
 
+@pytest.mark.parametrize("times", [1, True, 1.0])
+def test_one_answer_is_not_written_as_several(times):
+    with pytest.raises(ValueError, match="as many times"):
+        Charge.from_dict({**choice().to_dict(), "times": times}, Currency.ZCDP)
+
+
+def test_a_charge_as_large_as_a_float_can_be_damages_the_certificate(place, tmp_path):
+    release = copied(place / "release", tmp_path / "release")
+
+    def change(record):
+        for entry in record["charges"]:
+            entry.update(rho=1e308 * entry.get("times", 1) if "times" not in entry else entry["times"] * 1e307)
+            if "times" in entry:
+                entry["each"] = 1e307
+
+    edited(release, change)
+    with pytest.raises(ReleaseError, match=r"damaged|contradicts"):
+        ss.Release.load(release)
+
+
 def test_a_total_that_is_not_as_many_times_the_price_damages_the_certificate(place, tmp_path):
     release = copied(place / "release", tmp_path / "release")
 

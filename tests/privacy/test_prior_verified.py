@@ -11,6 +11,7 @@ from helpers.priors import CITATION, SCHEMA, people
 from helpers.releases import copied, edited, record_of
 from stratsynth import Budget, Prior, PublishedTable, cli, fit, open_table, verify
 from stratsynth.errors import UsageError
+from stratsynth.priors.mapping import mapped
 
 BUDGET = Budget(epsilon=1, delta=1e-9)
 ROWS = 500
@@ -190,6 +191,19 @@ def test_the_command_takes_files_of_the_prior(place: Path, monkeypatch, capsys):
     assert "there is no file or folder nothing.csv" in capsys.readouterr().err
     with pytest.raises(UsageError, match="the prior"):
         verify("release", prior=[3])  # type: ignore[list-item]
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, monkeypatch):
+    path = tmp_path / "last.csv"
+    people(ROWS, 1).to_csv(path, index=False)
+
+    def swapped(*given):
+        people(ROWS, 2).to_csv(path, index=False)
+        return mapped(*given)
+
+    monkeypatch.setattr("stratsynth.priors.prior.mapped", swapped)
+    with pytest.raises(UsageError, match="has changed while it was read"):
+        Prior.public(path, citation=CITATION).found(SCHEMA)
 
 
 def test_a_fit_with_another_file_of_the_same_rows_is_another_fit(place: Path, tmp_path: Path):
