@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.workload import cells_of
 
-from stratsynth.questions import Clique, Distance, Program, Solver, choose, counts, work
+from stratsynth.questions import Clique, Distance, Program, choose, counts, work
 from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
@@ -107,11 +108,7 @@ def usual_questions(
         asked = [max(scores, key=lambda score: score.weight)]  # which costs the same, without a word on all of them
         yield from counts([scores[int(rng.integers(len(scores)))].clique], rho=MEASURE * price)
         left -= Fraction(price)
-        yield from work(PRETENDED, None)
-
-
-PRETENDED = Solver[None, None](list)
-"""Stands for a fit in a plan, which counts fits and needs none of their results."""
+        yield from work(LEFT_OUT, None)
 
 
 def down(amount: Fraction) -> float:

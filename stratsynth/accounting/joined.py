@@ -1,8 +1,8 @@
 """Lists of very many charges: those of one stratum that are priced alike are one entry.
 
-MST makes 26 charges in each stratum, 22 of them choices at one price. In tens of thousands of strata a certificate of
-single charges would be larger than anybody reads of a file from somebody else; the joined list is a ninth of it, and
-adds up to the same.
+MST makes as many choices in each stratum as its tree has edges, all at one price. In tens of thousands of strata a
+certificate of single charges would be larger than anybody reads of a file from somebody else. The joined list adds up
+to the same.
 """
 
 from __future__ import annotations

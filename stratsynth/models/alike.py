@@ -1,8 +1,8 @@
 """What the models of strata have in common, such as the structure of a graph, is written once.
 
 A stratum's facts are kept beside a number, `like`, of the structure that it shares: the lists among its facts. In
-these, lists of lists, such as a graph's cliques, are written as numbers of the distinct inner lists, `items`: trees
-over 25 columns have 300 pairs to choose from, and tens of thousands of strata would write 22 of them each.
+these, lists of lists, such as a graph's cliques, are written as numbers of the distinct inner lists, `items`: the trees
+of all strata are made of the same pairs of columns.
 """
 
 from __future__ import annotations
