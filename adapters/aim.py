@@ -29,7 +29,6 @@ from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated
-
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public, once

@@ -18,6 +18,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden
@@ -29,7 +30,6 @@ from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
 from stratsynth.adapters.tilted import against
-
 from stratsynth.checks import number, one_of, whole
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public

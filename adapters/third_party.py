@@ -15,9 +15,9 @@ from importlib import metadata
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.adapters.external import External, Synthesizer
 
 from stratsynth.accounting.zcdp import rho_of
+from stratsynth.adapters.external import External, Synthesizer
 from stratsynth.errors import UsageError, nearest
 
 if TYPE_CHECKING:

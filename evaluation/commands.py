@@ -125,10 +125,9 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """INTERNAL: how good a release is, for whom, compared with what. Reads the private table, and charges nothing."""
+    from stratsynth.errors import UsageError
     from stratsynth.evaluation.evaluations import card, output
     from stratsynth.evaluation.evaluations.evaluate import evaluate as evaluated
-
-    from stratsynth.errors import UsageError
     from stratsynth.recipes.given import rows_of
 
     output.refuse_output(out)
@@ -229,7 +228,6 @@ def lens(
     from stratsynth.evaluation.evaluations import output
     from stratsynth.evaluation.lens import page
     from stratsynth.evaluation.lens.scores import lens as looked
-
     from stratsynth.recipes.given import rows_of
 
     output.refuse_output(out)

@@ -16,10 +16,10 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 
-from stratsynth.evaluation.comparisons.keys import KINDS
 from typer.testing import CliRunner
 
 from stratsynth.cli.app import app
+from stratsynth.evaluation.comparisons.keys import KINDS
 from stratsynth.mechanisms.registry import load
 from stratsynth.priors import prior
 from stratsynth.recipes.sections import BudgetSection, DataSection, ReleaseSection, StrataSection

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+
 from stratsynth.adapters.engine.forest import NEVER, Floats
 from stratsynth.adapters.engine.solve import Solution
 from stratsynth.adapters.engine.structure import Clique, junction_tree

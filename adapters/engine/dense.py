@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+
 from stratsynth.adapters.engine.forest import Floats, Forest, Maps
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 

@@ -15,6 +15,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 
 NEVER = -1e9

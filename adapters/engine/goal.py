@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine.forest import NEVER, Floats, Forest, Indices
 from stratsynth.adapters.engine.structure import Clique
 

@@ -15,6 +15,7 @@ from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine.forest import Floats
 from stratsynth.adapters.engine.structure import Clique, JunctionTree
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.engine.reduced import marginals_of
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.engine.model import Graphical
 from stratsynth.adapters.engine.solve import Measured, Problem, solve
 from stratsynth.adapters.engine.structure import Clique
 from stratsynth.adapters.engine.zeros import forbidden
-
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.parts import level_numbers

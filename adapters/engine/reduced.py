@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.engine.dense import laid_out
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals

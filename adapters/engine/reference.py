@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+
 from stratsynth.adapters.engine.forest import Floats
 from stratsynth.adapters.engine.solve import Problem, Solution, total
-
 from stratsynth.errors import Unsupported
 
 LEAST = 1e-300

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine.forest import Floats
 from stratsynth.adapters.engine.structure import JunctionTree
 

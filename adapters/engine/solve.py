@@ -17,12 +17,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine.dense import is_large, laid_out
 from stratsynth.adapters.engine.forest import Floats, Indices
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.reduced import extended, reduced
 from stratsynth.adapters.engine.structure import Clique, JunctionTree, check_size, junction_tree
-
 from stratsynth.questions import NoisyTable, Solver
 
 CHECK = 25

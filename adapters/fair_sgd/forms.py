@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import RESIDUAL, largest_norm
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
-
 from stratsynth.questions.networks import layers, outputs
 
 if TYPE_CHECKING:

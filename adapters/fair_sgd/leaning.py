@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from stratsynth.adapters.fair_sgd.task import Task
 
+    from stratsynth.adapters.fair_sgd.task import Task
     from stratsynth.questions import NoisySum
 
     Floats = NDArray[np.float64]

@@ -19,7 +19,6 @@ from stratsynth.adapters.fair_sgd.training import Learned, train
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.settings import check_interactions, check_names, check_tables
-
 from stratsynth.checks import number, one_of, whole
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.fair_sgd.forms import OneLayer, Straight
 from stratsynth.adapters.predictors.descent import GRID, Region
 from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
 from stratsynth.adapters.shared.poisson import sampling_of
-
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Mitigated
 from stratsynth.questions.queries import check_query
@@ -18,9 +18,9 @@ from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.fair_sgd.leaning import Lean
     from stratsynth.adapters.fair_sgd.mechanism import FairSGD
-
     from stratsynth.mechanisms import Public
     from stratsynth.questions.mitigation import Statistic
     from stratsynth.schema import Schema

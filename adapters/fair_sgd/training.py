@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.fair_sgd.leaning import Leaning
 from stratsynth.adapters.predictors.descent import Descent
-
 from stratsynth.questions import Program, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from stratsynth.adapters.fair_sgd.task import Task
 
     from stratsynth.accounting.budget import Allotment
+    from stratsynth.adapters.fair_sgd.task import Task
 
     Floats = NDArray[np.float64]
 

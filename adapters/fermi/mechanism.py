@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
 from stratsynth.adapters.networks.blueprint import NAMED, Network
 from stratsynth.adapters.predictors.designed import Designed
 from stratsynth.adapters.shared.settings import check_interactions, check_names, check_tables
-
-from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once

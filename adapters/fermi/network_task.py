@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.fermi.task import Task
 from stratsynth.adapters.networks import Blueprint, Module, per_row
 from stratsynth.adapters.networks.blueprint import weights_of
-
 from stratsynth.errors import Unsupported
 from stratsynth.questions import PerRow, PerRowGradients
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.adapters.predictors.designed import Designed
 
     Floats = NDArray[np.float64]

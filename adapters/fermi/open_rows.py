@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import largest_norm
 from stratsynth.adapters.predictors.designed import softmax
-
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.design import features
 from stratsynth.questions import AttributeGradients, NoisySum, Program, public_rows, total
@@ -25,9 +25,9 @@ from stratsynth.questions import AttributeGradients, NoisySum, Program, public_r
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
-    from stratsynth.adapters.fermi.task import Task
 
     from stratsynth.accounting.budget import Allotment
+    from stratsynth.adapters.fermi.task import Task
 
     Floats = NDArray[np.float64]
 

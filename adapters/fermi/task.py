@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
 from stratsynth.adapters.shared.poisson import sampling_of
-
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, FairGradients, PerRowGradients, PublicRows
 from stratsynth.schema.weight import ONE
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.adapters.fermi.mechanism import DPFermi
     from stratsynth.adapters.predictors.designed import Designed
-
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 

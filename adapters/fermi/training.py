@@ -21,17 +21,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.fermi import ermi
 from stratsynth.adapters.fermi.open_rows import OpenRows, Sum
-
 from stratsynth.questions import NoisySum, Program, total
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
-    from stratsynth.adapters.fermi.task import Task
 
     from stratsynth.accounting.budget import Allotment
+    from stratsynth.adapters.fermi.task import Task
 
     Floats = NDArray[np.float64]
 

@@ -20,7 +20,6 @@ from stratsynth.adapters.engine.zeros import forbidden
 from stratsynth.adapters.fixed.split import POWERS, split
 from stratsynth.adapters.shared.fit_inputs import held_together, records
 from stratsynth.adapters.shared.known import believed
-
 from stratsynth.checks import is_list, is_texts, number, one_of, said, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public

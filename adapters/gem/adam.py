@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+
 from stratsynth.adapters.gem.layout import Reals
 
 MEAN, SQUARE, TINY = 0.9, 0.999, 1e-8

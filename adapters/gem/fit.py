@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.adam import Adam
 from stratsynth.adapters.gem.layout import Layout, Reals, joint
 from stratsynth.adapters.gem.network import Source
-
 from stratsynth.questions import Solver
 
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.gem.fit import TRAINER, Training, one_thread
 from stratsynth.adapters.gem.layout import Reals
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Source
 from stratsynth.adapters.shared.learner import Learner
-
 from stratsynth.questions import Clique, NoisyTable, Program, work
 
 if TYPE_CHECKING:

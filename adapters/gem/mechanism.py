@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.learner import MixtureLearner, start
@@ -35,7 +36,6 @@ from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated, tilted_to
-
 from stratsynth.checks import is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, once

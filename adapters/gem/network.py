@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+
 from stratsynth.adapters.gem.layout import Layout, Reals
 
 if TYPE_CHECKING:

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.means.scales import Scale, scales
 from stratsynth.adapters.means.sums import (
     Payment,
@@ -34,7 +35,6 @@ from stratsynth.adapters.means.sums import (
     sizes_of,
     spreads,
 )
-
 from stratsynth.checks import number, one_of
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns

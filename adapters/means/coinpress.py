@@ -24,6 +24,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.means.scales import Scale, scales
 from stratsynth.adapters.means.sums import (
     Payment,
@@ -37,8 +39,6 @@ from stratsynth.adapters.means.sums import (
     sizes_of,
     spreads,
 )
-
-from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import flag, is_list, number, one_of
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public

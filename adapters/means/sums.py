@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from stratsynth.adapters.means.scales import Scale, check_numbers
 
+from stratsynth.adapters.means.scales import Scale, check_numbers
 from stratsynth.checks import is_texts, number, one_of
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Estimate, Figures

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
 from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
 from stratsynth.adapters.predictors.designed import Scored, design_facts, design_of
-
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, State
 from stratsynth.questions import Coded

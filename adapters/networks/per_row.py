@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
 
+from stratsynth.adapters.networks.blueprint import Blueprint, parameters_of, torch_of, weights_of
 from stratsynth.questions import PerRow
 
 if TYPE_CHECKING:

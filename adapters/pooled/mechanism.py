@@ -22,11 +22,10 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
+from stratsynth.accounting.budget import Currency
 from stratsynth.adapters.pooled.specialised import Specialised
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
-
-from stratsynth.accounting.budget import Currency
 from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
@@ -39,9 +38,9 @@ from stratsynth.weights import Weights
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from stratsynth.adapters.shared.learner import Learner
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.adapters.shared.learner import Learner
 
 FAST = 60
 """With share = "auto", everybody's model gets 1 - rounds / FAST of the budget: where it pays many rounds, everybody

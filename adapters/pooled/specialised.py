@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.rounds import adapt, usual_questions
-
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Counts, Program, Question, Work

@@ -12,8 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pandas as pd
-from stratsynth.adapters.shared.designs import check_columns
 
+from stratsynth.adapters.shared.designs import check_columns
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.layout import Layout, lay_out
 from stratsynth.strata import crossing
@@ -22,7 +22,6 @@ from stratsynth.weights import Resolved, Weights
 
 if TYPE_CHECKING:
     from stratsynth.adapters.predictors.mechanism import GroupRegression
-
     from stratsynth.mechanisms import Public
     from stratsynth.strata import Stratum
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
 from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.network import Network
@@ -26,7 +27,6 @@ from stratsynth.adapters.predictors.regression import Regression
 from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
 from stratsynth.adapters.shared.settings import check_interactions, check_tables, check_target
-
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
 from stratsynth.errors import UsageError
 from stratsynth.layout.layout import Layout

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from stratsynth.adapters.predictors.designed import Scored, design_facts, design_of
 
+from stratsynth.adapters.predictors.designed import Scored, design_facts, design_of
 from stratsynth.errors import ReleaseError
 from stratsynth.models import Codes, State
 from stratsynth.questions import Coded

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import GRID, Descent
 from stratsynth.adapters.predictors.network import Network
-
 from stratsynth.questions import NetworkGradients, NetworkLosses
 from stratsynth.questions.networks import outputs
 from stratsynth.questions.queries import check_query
@@ -23,9 +23,9 @@ from stratsynth.questions.queries import check_query
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.adapters.predictors.tailored import Tailored
     from stratsynth.adapters.predictors.task import Task
-
     from stratsynth.questions import Coded
 
     Floats = NDArray[np.float64]

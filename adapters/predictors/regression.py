@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 import numpy as np
+
 from stratsynth.adapters.predictors.designed import Designed, design_facts, design_of, softmax
 from stratsynth.adapters.predictors.moments import Estimated
-
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, State
 from stratsynth.questions import Coded, Design

@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
 from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
-
 from stratsynth.questions import Moments, NoisySum, Program, Query, split, total
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
     from stratsynth.adapters.predictors.descent import Descent
     from stratsynth.adapters.predictors.task import Task
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
 from stratsynth.adapters.shared.designs import design_of, several_levels, target_of, two_levels
-
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Curvature, Gradients, Losses
 from stratsynth.schema import Numeric
@@ -21,12 +21,12 @@ from stratsynth.strata import within
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from stratsynth.accounting.budget import Neighbours
     from stratsynth.adapters.predictors.families import Families
     from stratsynth.adapters.predictors.mechanism import GroupRegression
     from stratsynth.adapters.predictors.objective import Objective
     from stratsynth.adapters.predictors.tailored import Tailored
-
-    from stratsynth.accounting.budget import Neighbours
     from stratsynth.mechanisms import Public
     from stratsynth.questions.gradients import Link
     from stratsynth.schema import Column, Schema

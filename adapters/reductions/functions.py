@@ -17,6 +17,7 @@ from stratsynth.questions.composite import Kind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.smoothing import Smoothing
 
     Floats = NDArray[np.float64]

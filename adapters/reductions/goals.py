@@ -17,13 +17,14 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
 from stratsynth.adapters.reductions.functions import Function, GeometricMean, HarmonicMean, Largest, Spread
 from stratsynth.adapters.reductions.rates import BY_LABEL, OF_PROBABILITIES, Loss, Sizes
-
 from stratsynth.questions import Term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.smoothing import Smoothing
 
     Floats = NDArray[np.float64]

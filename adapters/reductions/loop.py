@@ -19,13 +19,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.adapters.reductions.oracles import DescentOracle, ExponentialOracle, Oracle, net, shifted, thresholds
-
 from stratsynth.questions import Program, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.goals import Goal
     from stratsynth.adapters.reductions.rates import Sizes
     from stratsynth.adapters.reductions.task import Task

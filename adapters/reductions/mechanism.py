@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
+
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.goals import (
     BOUNDED,
@@ -35,7 +36,6 @@ from stratsynth.adapters.reductions.smoothing import SMOOTHINGS, Kind, Smoothing
 from stratsynth.adapters.reductions.stated import stated
 from stratsynth.adapters.reductions.task import Task, task_of
 from stratsynth.adapters.shared.settings import check_names, check_tables
-
 from stratsynth.checks import flag, number, one_of, whole
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once

@@ -10,10 +10,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
 from stratsynth.adapters.reductions.smoothing import onto_simplex
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.goals import Goal
 
     Floats = NDArray[np.float64]

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.adapters.predictors.descent import GRID, Descent, Region
 
 from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.adapters.predictors.descent import GRID, Descent, Region
 from stratsynth.questions import Choose, Composite, Program, Term, choose, total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.rates import Sizes
     from stratsynth.adapters.reductions.task import Task
 

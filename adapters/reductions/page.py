@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
-
 from stratsynth.report.cells import count, figure, share
 from stratsynth.report.cells import words as text
 from stratsynth.report.page import Column, Figure, Section, Table

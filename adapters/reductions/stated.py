@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.adapters.reductions.goals import Goal, Part
     from stratsynth.adapters.reductions.loop import Found
     from stratsynth.adapters.reductions.rates import Sizes

@@ -9,18 +9,18 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
 from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
 from stratsynth.adapters.shared.designs import check_columns, design_of, target_of, two_levels
-
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, Confusions, Gradients, GroupLosses
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from stratsynth.adapters.reductions.mechanism import Reductions
 
+    from stratsynth.adapters.reductions.mechanism import Reductions
     from stratsynth.mechanisms import Public
     from stratsynth.questions.grouped import Measure
     from stratsynth.schema import Schema

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from stratsynth.adapters.engine.structure import model_cells
 from stratsynth.adapters.engine.zeros import Forbidden
-
 from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:

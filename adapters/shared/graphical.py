@@ -17,12 +17,10 @@ from stratsynth.adapters.engine.zeros import Forbidden, forbidden
 from stratsynth.adapters.shared.fit_inputs import held_together
 from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
-
 from stratsynth.questions import Clique, Program, work
 
 if TYPE_CHECKING:
     from stratsynth.adapters.engine.forest import Floats
-
     from stratsynth.mechanisms import Public
     from stratsynth.schema import Schema
 

@@ -14,10 +14,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.engine.structure import taken_in
 from stratsynth.adapters.shared.chance import farthest
-
 from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.fit_inputs import records
 from stratsynth.adapters.shared.known import LAST_SURER, SURER, believed, doubted, doubts
-
 from stratsynth.questions import Clique, Program
 
 if TYPE_CHECKING:

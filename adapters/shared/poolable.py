@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from stratsynth.adapters.shared.learner import Learner, M
 from stratsynth.adapters.shared.rounds import MEASURE, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import cells_of
-
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.questions import Clique, Program
 from stratsynth.questions.counts import table_sigma

@@ -13,18 +13,18 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.shared.workload import cells_of
-
 from stratsynth.questions import Clique, Distance, Program, choose, counts, work
 from stratsynth.questions.counts import table_sigma
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from stratsynth.adapters.shared.learner import Learner
 
     from stratsynth.accounting.budget import Neighbours
+    from stratsynth.adapters.shared.learner import Learner
     from stratsynth.schema import Schema
 
 MEASURE = 0.9

@@ -10,11 +10,11 @@ import numpy as np
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
+
 from stratsynth.adapters.networks import Module
 from stratsynth.adapters.predictors import Regression
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.sklearn.grouped import Grouped, each, named, numbered
-
 from stratsynth.checks import is_list
 from stratsynth.schema import Categorical
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import validate_data
+
 from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, named
-
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:

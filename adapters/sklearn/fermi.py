@@ -10,7 +10,6 @@ from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.networks.blueprint import Network
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
-
 from stratsynth.errors import UsageError
 
 SETTINGS = (

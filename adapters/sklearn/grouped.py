@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
-from stratsynth.adapters.predictors import Regression
-from stratsynth.adapters.predictors.network import Network
 
 from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.adapters.predictors import Regression
+from stratsynth.adapters.predictors.network import Network
 from stratsynth.checks import is_list
 from stratsynth.data.table import open_table
 from stratsynth.errors import UsageError

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
+
 from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
 from stratsynth.adapters.sklearn.classified import Classified
 from stratsynth.adapters.sklearn.grouped import GROUP, TARGET

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.learner import TiltedLearner, drawn
-
 from stratsynth.questions import Clique, NoisyTable, Program
 
 if TYPE_CHECKING:

@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.adapters.tilted.blocks import Layout, laid_out, places
 
+from stratsynth.adapters.tilted.blocks import Layout, laid_out, places
 from stratsynth.questions import Clique, Solver
 
 if TYPE_CHECKING:

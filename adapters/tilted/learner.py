@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.shared.known import believed
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.tilted.blocks import columns_counted
 from stratsynth.adapters.tilted.fit import TILTER, Aim, Tilt
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.model import TiltedRows
-
 from stratsynth.models.rules import broken
 from stratsynth.questions import Clique, Program, work
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from stratsynth.adapters.engine import Measured
 
+    from stratsynth.adapters.engine import Measured
     from stratsynth.mechanisms import Public
     from stratsynth.models import Codes, TableModel
     from stratsynth.schema import Schema

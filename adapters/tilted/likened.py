@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.adapters.tilted.blocks import columns_counted
 from stratsynth.adapters.tilted.fit import Aim, Tilt
 

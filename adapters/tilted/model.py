@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+
 from stratsynth.adapters.tilted.blocks import counted
 from stratsynth.adapters.tilted.rounding import rounded
-
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Codes, State, TableModel, Where
 

@@ -11,14 +11,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.audit.broken import Breakage, everybody
-from stratsynth.evaluation.audit.claims import ASSUMED, seen
-from stratsynth.evaluation.audit.desk import Desk, plenty
-from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
+from stratsynth.evaluation.audit.broken import Breakage, everybody
+from stratsynth.evaluation.audit.claims import ASSUMED, seen
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
 from stratsynth.questions.attribute import reach
 from stratsynth.questions.total import GRID

@@ -9,13 +9,13 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.audit.desk import Desk
-from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
-from stratsynth.evaluation.audit.report import Audit, Control
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
+from stratsynth.evaluation.audit.desk import Desk
+from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
+from stratsynth.evaluation.audit.report import Audit, Control
 from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
 from stratsynth.questions.handler import Exact, Setting
 from stratsynth.schema import Categorical, Numeric, Schema
@@ -24,6 +24,7 @@ from stratsynth.testing.moved import exact_answers
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.evaluation.audit.broken import Breakage
 
 RHO = 1 / 8

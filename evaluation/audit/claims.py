@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.audit.estimators import errors, upper
-from stratsynth.evaluation.audit.harness import LIKELY, Point, Rates
 
 from stratsynth.accounting.budget import Budget, Currency
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.estimators import errors, upper
+from stratsynth.evaluation.audit.harness import LIKELY, Point, Rates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
-
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
 from stratsynth.driver.private import PrivateAnswers
+from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
 from stratsynth.noise import SystemEntropy
 
 if TYPE_CHECKING:

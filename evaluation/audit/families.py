@@ -6,14 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.evaluation.audit.attribute import attribute_steps
 from stratsynth.evaluation.audit.choices import choices, enumerated
 from stratsynth.evaluation.audit.report import Report
 from stratsynth.evaluation.audit.sampled import sampled_steps
 from stratsynth.evaluation.audit.tables import move, tables
 from stratsynth.evaluation.audit.totals import gaussian_total, laplace_total
-
-from stratsynth.accounting.budget import Neighbours
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.audit.harness import Experiment

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
+
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
 from stratsynth.evaluation.audit.estimators import Errors, epsilon_of_errors, errors, mu_of, root_of_rho, upper
 from stratsynth.evaluation.audit.report import NEEDED, Audit, Control

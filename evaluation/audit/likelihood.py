@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.audit.choices import log_law
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.choices import log_law
 from stratsynth.questions import Answer, Choose, Counts, NoisyTable, Total
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from stratsynth.evaluation.audit.desk import Desk
 
     from stratsynth.driver.lockstep import Asked
+    from stratsynth.evaluation.audit.desk import Desk
     from stratsynth.questions.handler import Exact
     from stratsynth.schema import Schema
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+
+from stratsynth.accounting.budget import Budget, Currency
+from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.broken import Breakage, Quieter
 from stratsynth.evaluation.audit.claims import claimed, seen, tuned
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point, Rates, normal
 from stratsynth.evaluation.audit.pair import Build, Pair, recorded
 from stratsynth.evaluation.audit.report import Audit, Report
-
-from stratsynth.accounting.budget import Budget, Currency
-from stratsynth.accounting.zcdp import epsilon_of
-from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make
 from stratsynth.stratified import Groupwise, Stratified
 from stratsynth.testing import World, check_contract, worlds

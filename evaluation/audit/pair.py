@@ -9,15 +9,15 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.audit.claims import ASSUMED
-from stratsynth.evaluation.audit.desk import Desk, plenty
-from stratsynth.evaluation.audit.likelihood import Transcript, divergence
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.claims import ASSUMED
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.likelihood import Transcript, divergence
 from stratsynth.mechanisms import Mechanism
 from stratsynth.questions import Choose
 from stratsynth.testing import World, worlds
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.random import Generator
     from numpy.typing import NDArray
-    from stratsynth.evaluation.audit.broken import Breakage
 
+    from stratsynth.evaluation.audit.broken import Breakage
     from stratsynth.questions.handler import Rows
 
 Build = Callable[[World], Mechanism[Any]]

@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from stratsynth.accounting.budget import Currency
+from stratsynth.driver.lockstep import Asked
 from stratsynth.evaluation.audit.broken import Breakage, everybody
 from stratsynth.evaluation.audit.claims import ASSUMED, seen
 from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.evaluation.audit.totals import CLIP, SCHEMA, WIDTH, columns, targets
-
-from stratsynth.accounting.budget import Currency
-from stratsynth.driver.lockstep import Asked
 from stratsynth.questions import Total
 
 if TYPE_CHECKING:

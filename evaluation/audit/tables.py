@@ -12,14 +12,14 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
-from stratsynth.evaluation.audit.desk import Desk
-from stratsynth.evaluation.audit.estimators import jittered
-from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.rows import MemoryRows
+from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
+from stratsynth.evaluation.audit.desk import Desk
+from stratsynth.evaluation.audit.estimators import jittered
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Clique, NoisyTable, Program, counts, split
 from stratsynth.schema import Categorical, Schema
 from stratsynth.strata import crossing

@@ -10,13 +10,13 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
-from stratsynth.evaluation.audit.desk import Desk, plenty
-from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import MemoryRows
+from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
+from stratsynth.evaluation.audit.desk import Desk, plenty
+from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Columns, Total
 from stratsynth.schema import Numeric, Schema
 

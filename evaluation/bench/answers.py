@@ -8,12 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from stratsynth.evaluation.bench.coverage import COLUMNS, coverage, mechanisms
-from stratsynth.evaluation.bench.figures import Figure, limited
-
 import stratsynth as ss
 from stratsynth import census
 from stratsynth.answers import Query
+from stratsynth.evaluation.bench.coverage import COLUMNS, coverage, mechanisms
+from stratsynth.evaluation.bench.figures import Figure, limited
 from stratsynth.mechanisms import make
 
 

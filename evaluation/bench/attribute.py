@@ -6,13 +6,13 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+import stratsynth as ss
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.evaluation.bench.fermi import STEPS, sized_like_adult
 from stratsynth.evaluation.bench.figures import Figure, seconds, timed
 from stratsynth.evaluation.fermi import data
 from stratsynth.evaluation.fermi.reproduce import DELTA
-
-import stratsynth as ss
-from stratsynth.accounting.budget import Neighbours
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

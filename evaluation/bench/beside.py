@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.bench import rivals
-from stratsynth.evaluation.bench.figures import Figure
 
 import stratsynth as ss
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.bench import rivals
+from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

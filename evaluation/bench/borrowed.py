@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.evaluation.bench.prior import SCORES, _census, _files, _fitted, _paired, _shown
 
 if TYPE_CHECKING:

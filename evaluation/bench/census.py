@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from stratsynth.evaluation.bench.figures import Figure, fresh, limited
 
+from stratsynth.evaluation.bench.figures import Figure, fresh, limited
 from stratsynth.schema import Nested
 
 if TYPE_CHECKING:
@@ -99,11 +99,10 @@ def _simplex(counts: Array, n: int) -> Array:
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """One fit, and its errors."""
-    from stratsynth.evaluation.bench.figures import peak_megabytes
-    from stratsynth.evaluation.scores.marginals import coded, mean_l1, some_cliques
-
     import stratsynth as ss
     from stratsynth.census import acs
+    from stratsynth.evaluation.bench.figures import peak_megabytes
+    from stratsynth.evaluation.scores.marginals import coded, mean_l1, some_cliques
     from stratsynth.mechanisms import make
     from stratsynth.strata.groups import Groups
     from stratsynth.stratified import stratify

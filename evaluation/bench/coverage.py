@@ -17,9 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure
-from stratsynth.evaluation.scores.coverage import real_values
-from stratsynth.evaluation.scores.marginals import coded
 
 import stratsynth as ss
 from stratsynth import census
@@ -27,6 +24,9 @@ from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.bench.figures import Figure
+from stratsynth.evaluation.scores.coverage import real_values
+from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

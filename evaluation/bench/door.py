@@ -7,10 +7,10 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, started, timed
 
 from stratsynth import census
 from stratsynth.driver.rows import MemoryRows
+from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, started, timed
 from stratsynth.noise import gaussian, laplace
 from stratsynth.schema import Categorical, Schema
 

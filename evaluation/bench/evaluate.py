@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from math import comb
 
-from stratsynth.evaluation.bench.figures import Figure, limited, peak_megabytes, seconds, timed
-
 from stratsynth import census
+from stratsynth.evaluation.bench.figures import Figure, limited, peak_megabytes, seconds, timed
 
 ROWS = 100_000
 COLUMNS = 20

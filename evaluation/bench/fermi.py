@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+import stratsynth as ss
 from stratsynth.evaluation.bench.figures import Figure, Timing, limited, seconds, timed
 from stratsynth.evaluation.fermi import data
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.curve import Seen, summary, tradeoff
 from stratsynth.evaluation.fermi.optimum import minimisers
 from stratsynth.evaluation.fermi.reproduce import ALIKE, DELTA, against_baseline, curve
-
-import stratsynth as ss
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

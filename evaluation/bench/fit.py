@@ -24,9 +24,8 @@ BY = ("SEX", "RAC1P")
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """Fit the wanted mechanism and measure it."""
-    from stratsynth.evaluation.bench.figures import peak_megabytes
-
     import stratsynth as ss
+    from stratsynth.evaluation.bench.figures import peak_megabytes
     from stratsynth.mechanisms import make
     from stratsynth.noise import SeededEntropy
 

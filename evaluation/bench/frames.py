@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure, limited
-from stratsynth.evaluation.scores.raw import farthest, raw_values
 
 import stratsynth as ss
 from stratsynth.data.draft import drafted
 from stratsynth.data.sources import open_source
+from stratsynth.evaluation.bench.figures import Figure, limited
+from stratsynth.evaluation.scores.raw import farthest, raw_values
 
 if TYPE_CHECKING:
     import pandas as pd

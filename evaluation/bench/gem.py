@@ -60,10 +60,9 @@ def _once(fit: dict[str, Any]) -> Timing:
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """Fit the wanted mechanism and measure it."""
+    import stratsynth as ss
     from stratsynth.evaluation.bench.figures import peak_megabytes
     from stratsynth.evaluation.scores.marginals import coded, mean_l1
-
-    import stratsynth as ss
     from stratsynth.mechanisms import make
 
     frame, schema = data(wanted["acs"])
@@ -131,6 +130,7 @@ def _spelled(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
 
 def _places(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     import pandas as pd
+
     from stratsynth.evaluation.scores.marginals import coded
 
     return pd.DataFrame({column: codes.astype(float) + 1 for column, codes in coded(frame, schema).items()})

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
 from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.evaluation.bench.fit import BY
 from stratsynth.evaluation.bench.prior import COSTS, GROUPED, SCORES, Case, _census, _files, _paired, _shown

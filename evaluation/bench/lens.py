@@ -7,6 +7,8 @@ import time
 from pathlib import Path
 
 import numpy as np
+
+import stratsynth as ss
 from stratsynth.evaluation.bench.figures import Figure, limited, seconds, timed
 from stratsynth.evaluation.bench.predict import simulated
 from stratsynth.evaluation.lens import tables
@@ -18,8 +20,6 @@ from stratsynth.evaluation.lens.people import People
 from stratsynth.evaluation.lens.scores import lens
 from stratsynth.evaluation.lens.step import Step, decompose
 from stratsynth.evaluation.lens.training import Training, descend
-
-import stratsynth as ss
 from stratsynth.mechanisms import make
 from stratsynth.schema.rules import Rule
 

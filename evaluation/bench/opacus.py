@@ -18,18 +18,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+import stratsynth as ss
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.bench import opacus_rival
 from stratsynth.evaluation.bench.fermi import ROWS, STEPS, sized_like_adult
 from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, timed
 from stratsynth.evaluation.fermi.columns import multiplier
-
-import stratsynth as ss
-from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from stratsynth.evaluation.fermi.data import Problem
 
     Floats = NDArray[np.float64]

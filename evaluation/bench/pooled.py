@@ -14,15 +14,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, limited
 from stratsynth.evaluation.bench.fit import data
 from stratsynth.evaluation.scores.marginals import coded, mean_l1, members, some_cliques
-
 from stratsynth.models.intervals import NORMAL_95
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.tables import Codes
-
     from stratsynth.schema import Schema
 
 EPSILONS = (0.1, 0.3, 1.0, 3.0, 10.0)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+
+import stratsynth as ss
 from stratsynth.evaluation.bench import beside
 from stratsynth.evaluation.bench.figures import Figure, limited, seconds, started, timed
 from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
-
-import stratsynth as ss
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, limited
 from stratsynth.evaluation.bench.fit import BY
 from stratsynth.evaluation.bench.pooled import scores
 from stratsynth.evaluation.scores.marginals import coded
-
 from stratsynth.models.intervals import NORMAL_95
 
 if TYPE_CHECKING:
@@ -83,8 +83,8 @@ class Case:
 
 def _files(acs: str, prior: str, wrong: str | None) -> Case:
     import pandas as pd
-    from stratsynth.evaluation.bench.acs import excerpt
 
+    from stratsynth.evaluation.bench.acs import excerpt
     from stratsynth.schema import Categorical, Schema
 
     files = [pd.read_csv(Path(f), dtype=str, keep_default_na=False) for f in (acs, prior, *([wrong] if wrong else []))]

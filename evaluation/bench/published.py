@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure, limited
-from stratsynth.evaluation.scores.coverage import real_values
-from stratsynth.evaluation.scores.marginals import coded
 
 import stratsynth as ss
 from stratsynth import census
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
+from stratsynth.evaluation.bench.figures import Figure, limited
+from stratsynth.evaluation.scores.coverage import real_values
+from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def published(acs: str | None, seeds: int) -> list[Figure]:
         schema, frame, said = census.schema(), census.make(ROWS), SIMULATED
     else:
         import pandas as pd
+
         from stratsynth.evaluation.bench.acs import excerpt
 
         schema, said = excerpt(), EXCERPT

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, limited, seconds, started
 from stratsynth.evaluation.reductions import cases, curves, frank_wolfe
 from stratsynth.evaluation.reductions.odds import Case, Outcome, methods, not_private, simulated

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, fresh, limited, peak_megabytes
 
 ROWS = (1_000_000, 3_000_000, 10_000_000)

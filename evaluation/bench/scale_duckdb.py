@@ -27,9 +27,8 @@ BY = ("SEX", "RAC1P")
 
 def compared(rows: Sequence[int]) -> list[Figure]:
     """Make the databases, fit and count each, and delete them."""
-    from stratsynth.evaluation.bench.scale import make
-
     from stratsynth.data.duckdb_source import library
+    from stratsynth.evaluation.bench.scale import make
 
     duckdb, found = library(), list[Figure]()
     with tempfile.TemporaryDirectory() as folder:
@@ -66,10 +65,9 @@ def scores(parquet: Path, database: Path) -> Iterator[Figure]:
 
 def main(wanted: dict[str, Any]) -> dict[str, Any]:
     """The error of marginals, in this process; of the same people it is 0."""
-    from stratsynth.evaluation import streamed_workload_error
-
     from stratsynth import census
     from stratsynth.data.duckdb_source import database
+    from stratsynth.evaluation import streamed_workload_error
 
     before, start = time.process_time(), time.perf_counter()
     real = database(wanted["real"], table="people")

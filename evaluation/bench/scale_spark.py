@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure
 
 MASTER = "local-cluster[2,1,1024]"
@@ -25,11 +26,10 @@ MASTER = "local-cluster[2,1,1024]"
 
 def compared(rows: Sequence[int]) -> list[Figure]:
     """Make the files, count each with every engine, and delete them."""
-    from stratsynth.evaluation.bench.scale import BY, make
-
     from stratsynth import Numeric, Schema, census
     from stratsynth.data.spark import Spark
     from stratsynth.data.spark_source import SparkSource
+    from stratsynth.evaluation.bench.scale import BY, make
     from stratsynth.strata import crossing
 
     schema = census.schema()

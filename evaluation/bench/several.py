@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.bench.figures import Figure
 
 import stratsynth as ss
 from stratsynth import census
 from stratsynth.answers import combine
+from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.mechanisms import make
 
 COLUMNS = ("AGEP", "SEX", "TEN", "PUBCOV")

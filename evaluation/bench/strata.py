@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, fresh, limited, peak_megabytes
 
 if TYPE_CHECKING:

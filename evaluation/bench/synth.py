@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from stratsynth.evaluation.bench.figures import Figure, Timing, fresh, limited, seconds, timed
 
 PLAIN = {"mechanism": "mst", "settings": {}, "stratified": False, "epsilon": 1.0, "seeded": False}
@@ -88,9 +89,8 @@ def stratified(acs: str | None) -> list[Figure]:
 
 def sampling(acs: str | None) -> list[Figure]:
     """A million rows from a fitted model, decoded."""
-    from stratsynth.evaluation.bench.fit import data
-
     import stratsynth as ss
+    from stratsynth.evaluation.bench.fit import data
     from stratsynth.mechanisms import make
 
     frame, schema, _ = data(acs, None)

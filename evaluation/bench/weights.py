@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.bench.acs import pums
-from stratsynth.evaluation.bench.figures import Figure
 
 import stratsynth as ss
 from stratsynth import census
+from stratsynth.evaluation.bench.acs import pums
+from stratsynth.evaluation.bench.figures import Figure
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.weight import RowWeight
 

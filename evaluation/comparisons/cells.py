@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.evaluation.comparisons.paired import BASELINE, DIRECT, setting_name
 from stratsynth.evaluation.comparisons.scoring import Scoring
@@ -27,8 +29,6 @@ from stratsynth.evaluation.scores.disparity import LARGEST, mean_disparity
 from stratsynth.evaluation.scores.parity import ALL, PARITY, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, EncodedRows, Pair, joined
-
-from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.files.whole import new_file
 from stratsynth.fitting import fitted
 from stratsynth.recipes.given import rows_of

@@ -24,6 +24,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.accounting.ledger_file import FileLedger
+from stratsynth.accounting.standing import Outlook, afford_all
+from stratsynth.checks import whole
+from stratsynth.data.draft import refuse_release_folder
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.digest import digest
+from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.evaluation.comparisons import compare_text, pool
 from stratsynth.evaluation.comparisons.cells import PUBLIC, load_frame, save_frame
 from stratsynth.evaluation.comparisons.competitors import described, inner_name
@@ -36,14 +43,6 @@ from stratsynth.evaluation.comparisons.scoring import plain
 from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined
-
-from stratsynth.accounting.ledger_file import FileLedger
-from stratsynth.accounting.standing import Outlook, afford_all
-from stratsynth.checks import whole
-from stratsynth.data.draft import refuse_release_folder
-from stratsynth.data.fingerprint import fingerprint
-from stratsynth.digest import digest
-from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.whole import new_file, new_folder, write_text
 from stratsynth.fitting import requested
 from stratsynth.noise import SystemEntropy

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.comparisons.findings import word
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
-
 from stratsynth.files.whole import read_json
 from stratsynth.progress import bar, wanted
 

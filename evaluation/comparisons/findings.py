@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.report.figures import listing
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY
-
 from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Figure, Section
 

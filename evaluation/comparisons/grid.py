@@ -24,6 +24,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from stratsynth.accounting.budget import Budget
+from stratsynth.errors import RecipeError, Unsupported, WeightsError
 from stratsynth.evaluation.comparisons.competitors import (
     FROM_PRIOR,
     Competitor,
@@ -39,9 +41,6 @@ from stratsynth.evaluation.comparisons.competitors import (
 from stratsynth.evaluation.comparisons.keys import check_keys
 from stratsynth.evaluation.comparisons.paired import DIRECT, VANILLA, Setting, setting_name
 from stratsynth.evaluation.comparisons.scoring import Scoring, read_scoring
-
-from stratsynth.accounting.budget import Budget
-from stratsynth.errors import RecipeError, Unsupported, WeightsError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe

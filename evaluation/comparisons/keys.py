@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from stratsynth.evaluation.comparisons.competitors import MECHANISMS
-from stratsynth.evaluation.learning.learners import EVERY
-
 from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, nearest
+from stratsynth.evaluation.comparisons.competitors import MECHANISMS
+from stratsynth.evaluation.learning.learners import EVERY
 
 METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
            "mean_disparity")  # fmt: skip

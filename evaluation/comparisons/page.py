@@ -13,7 +13,6 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.figures import Panel, heat, panels, ranked
 from stratsynth.evaluation.report.groups import GroupErrors, card, series_of, smallest_groups, with_people, worst_first
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
-
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Figure, Page, Section, render
 from stratsynth.report.strip import Scale, legend

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.comparisons.paired import BASELINE, better, mean_interval, setting_name
-from stratsynth.evaluation.scores.parity import PARITY
-from stratsynth.evaluation.tables import EVERYBODY
 
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError, nearest
+from stratsynth.evaluation.comparisons.paired import BASELINE, better, mean_interval, setting_name
+from stratsynth.evaluation.scores.parity import PARITY
+from stratsynth.evaluation.tables import EVERYBODY
 from stratsynth.report.drawing import COLOURS, check_path, new_figure, save, stamp
 
 if TYPE_CHECKING:

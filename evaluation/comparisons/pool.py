@@ -13,10 +13,9 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import replace
 from pathlib import Path
 
+from stratsynth.errors import StratsynthError
 from stratsynth.evaluation.comparisons.cells import CellRunner
 from stratsynth.evaluation.comparisons.grid import Cell, Grid
-
-from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Mechanism
 
 _RUNNERS: list[CellRunner] = []

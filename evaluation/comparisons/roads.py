@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.comparisons.paired import (
     BASELINE,
     COVERAGE,
@@ -26,7 +27,6 @@ from stratsynth.evaluation.comparisons.paired import (
 )
 from stratsynth.evaluation.learning.learners import CONSTANT
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
-
 from stratsynth.report.numbers import listed, several
 
 if TYPE_CHECKING:

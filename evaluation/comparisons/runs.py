@@ -6,10 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.report.groups import SERIES, GroupErrors, Score, group_name
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, NOT_ESTIMABLE, OK, SMALL
-
-from stratsynth.errors import UsageError
 from stratsynth.report.numbers import listed
 
 if TYPE_CHECKING:

@@ -7,13 +7,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from stratsynth.errors import RecipeError, UsageError, nearest
 from stratsynth.evaluation.comparisons.keys import KINDS, METRICS
 from stratsynth.evaluation.evaluations.evaluate import CLIQUES
 from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import RESERVED, groups_of
-
-from stratsynth.errors import RecipeError, UsageError, nearest
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 

@@ -6,12 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK, STAMP
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 GROUPS = 30

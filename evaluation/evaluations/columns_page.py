@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
-from stratsynth.evaluation.tables import STAMP
 
+from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, percent, several
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Mark, Scale, legend, strip
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 COLUMNS, LEVELS = 40, 12

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.report.groups import group_name
-
 from stratsynth.report.cells import count, share, words
 from stratsynth.report.numbers import Numbers
 from stratsynth.report.page import Column, Figure, Section, Table

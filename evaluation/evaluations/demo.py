@@ -16,6 +16,7 @@ from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 STRATIFIED = """\
@@ -52,12 +53,11 @@ NAMES = ("vanilla", "stratified", "pooled")
 
 def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     """Write data, schema, shares and three recipes; plan; fit all; show each group's errors."""
+    from stratsynth import census
+    from stratsynth.cli.progress import fit_with_progress
     from stratsynth.evaluation.evaluations.output import write
     from stratsynth.evaluation.evaluations.page import ONE_RUN, everybody_and_groups
     from stratsynth.evaluation.report.groups import smallest_groups
-
-    from stratsynth import census
-    from stratsynth.cli.progress import fit_with_progress
     from stratsynth.planning import plan
     from stratsynth.planning.text import describe
     from stratsynth.recipes.recipe import Recipe
@@ -107,9 +107,8 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
 
 def _evaluated(folder: Path, people: pd.DataFrame) -> Evaluation:
     """The scores of the pooled release beside the others, without correlations and propensity, which take long."""
-    from stratsynth.evaluation.evaluations.evaluate import evaluate
-
     from stratsynth import census
+    from stratsynth.evaluation.evaluations.evaluate import evaluate
 
     *others, pooled = (folder / name / "synthetic.parquet" for name in NAMES)
     beside = dict(zip(NAMES, others, strict=False))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.evaluations.beside import area_scores, compared_scores
 from stratsynth.evaluation.evaluations.shown import evaluation_html, evaluation_text
 from stratsynth.evaluation.learning.downstream import downstream
@@ -34,8 +35,6 @@ from stratsynth.evaluation.tables import (
     named,
     weighed,
 )  # fmt: skip
-
-from stratsynth.errors import UsageError
 from stratsynth.progress import steps
 from stratsynth.release import Release
 from stratsynth.schema import Schema

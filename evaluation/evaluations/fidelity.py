@@ -5,17 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
+
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
-
 from stratsynth.report.numbers import Numbers
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 MOST = 12

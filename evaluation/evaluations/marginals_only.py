@@ -13,7 +13,6 @@ from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.scores.streamed import streamed_workload_error
 from stratsynth.evaluation.tables import GROUP, STAMP, By, as_schema, groups_of
-
 from stratsynth.report.cells import figure, words
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Column, Figure, Page, Section, Table, render

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from stratsynth.evaluation.tables import STAMP
-
 from stratsynth.data.draft import refuse_release_folder
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.tables import STAMP
 from stratsynth.files.whole import new_folder, write_text
 
 if TYPE_CHECKING:

@@ -26,12 +26,12 @@ from stratsynth.evaluation.report.groups import (
 from stratsynth.evaluation.scores.baseline import RELEASE
 from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK
-
 from stratsynth.report.numbers import several, short
 from stratsynth.report.page import Figure, Page, Section, render
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 WORST = 10

@@ -7,15 +7,16 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from stratsynth.data.draft import refuse_release_folder
 from stratsynth.evaluation.evaluations.page import everybody_and_groups
 from stratsynth.evaluation.report.groups import worst_first
 from stratsynth.evaluation.tables import STAMP
-
-from stratsynth.data.draft import refuse_release_folder
 from stratsynth.report.drawing import COLOURS, check_path, new_figure, save, stamp
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 NAME = 44

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.data.sources import open_source
+from stratsynth.errors import Unsupported, UsageError
 from stratsynth.evaluation.learning.direct import in_terms
 from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
 from stratsynth.evaluation.learning.tasks import Task, task
@@ -24,9 +27,6 @@ from stratsynth.evaluation.tables import (
     named,
     weighed,
 )  # fmt: skip
-
-from stratsynth.data.sources import open_source
-from stratsynth.errors import Unsupported, UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

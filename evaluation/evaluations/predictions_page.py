@@ -13,12 +13,12 @@ from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.rates import differences, errors_by_group
 from stratsynth.evaluation.report.text import aligned, shown
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
-
 from stratsynth.report.numbers import several
 from stratsynth.report.page import Figure, Page, Section, render
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.predictions import PredictionScores
 
 GROUPS = 30

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
-
 from stratsynth.display import panel
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, STAMP
 
 if TYPE_CHECKING:
     from stratsynth.evaluation.evaluations.evaluate import Evaluation

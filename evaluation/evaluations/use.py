@@ -8,11 +8,11 @@ from stratsynth.evaluation.learning.downstream import REAL, SUBSAMPLE, SYNTHETIC
 from stratsynth.evaluation.report.figures import listing
 from stratsynth.evaluation.report.rates import differences, errors_by_group
 from stratsynth.evaluation.tables import EVERYBODY
-
 from stratsynth.report.page import Figure, Section
 
 if TYPE_CHECKING:
     import pandas as pd
+
     from stratsynth.evaluation.evaluations.evaluate import Evaluation
 
 SCORES = {

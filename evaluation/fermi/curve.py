@@ -7,11 +7,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.fermi.columns import Column, fitted
 from stratsynth.evaluation.fermi.postprocessed import PART, corrected, derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import violations
-
-from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path

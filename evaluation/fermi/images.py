@@ -14,10 +14,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.fermi.columns import Column, fitted
 from stratsynth.evaluation.fermi.data import Problem
 from stratsynth.evaluation.fermi.violations import violations
-
 from stratsynth.schema import Categorical, Numeric, Schema
 
 if TYPE_CHECKING:

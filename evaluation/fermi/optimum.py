@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.fermi.columns import sized
 
 from stratsynth.driver.design import features
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.fermi.columns import sized
 
 if TYPE_CHECKING:
     import pandas as pd

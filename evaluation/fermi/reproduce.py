@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.evaluation.fermi import data
 from stratsynth.evaluation.fermi.curve import BASELINE, METHOD, Seen, picture, summary, tradeoff
 from stratsynth.evaluation.fermi.optimum import minimisers
 from stratsynth.evaluation.fermi.violations import gaps
-
-from stratsynth.accounting.sampled import epsilon_sampled
-from stratsynth.errors import StratsynthError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
-from stratsynth.evaluation.tables import FEW, Array, EncodedRows, group_numbers, groups_of
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
+from stratsynth.evaluation.tables import FEW, Array, EncodedRows, group_numbers, groups_of
 from stratsynth.models.predictor import Predictor, Shown
 from stratsynth.schema import Numeric
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import pandas as pd
-    from stratsynth.evaluation.learning.tasks import Task
 
+    from stratsynth.evaluation.learning.tasks import Task
     from stratsynth.schema import Schema
 
 

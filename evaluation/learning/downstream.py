@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.learning.learners import CONSTANT, EVERY, LEARNERS, fitted
 from stratsynth.evaluation.learning.rates import RESAMPLES, Grouped
 from stratsynth.evaluation.learning.tasks import Task, task
 from stratsynth.evaluation.tables import FEW, By, EncodedRows, as_schema, group_numbers, groups_of, joined, named
-
-from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, EncodedRows
 
 from stratsynth.errors import UsageError, nearest
+from stratsynth.evaluation.tables import FEW, Array, EncodedRows
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:

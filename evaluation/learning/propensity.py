@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.learning.learners import inputs, single_threaded
 from stratsynth.evaluation.scores.intervals import interval
 from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined
-
-from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import NOT_ESTIMABLE, OK, Array, joined, statuses, tidy
 
+from stratsynth.evaluation.tables import NOT_ESTIMABLE, OK, Array, joined, statuses, tidy
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.strata import Stratum
 

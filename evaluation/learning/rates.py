@@ -30,6 +30,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.learning.ranking import areas
 from stratsynth.evaluation.tables import (
     FEW,
@@ -47,8 +49,6 @@ from stratsynth.evaluation.tables import (
     statuses,
     tidy,
 )  # fmt: skip
-
-from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 

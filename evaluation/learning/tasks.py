@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from stratsynth.evaluation.tables import Array, EncodedRows, chosen
 
 from stratsynth.errors import UsageError, nearest
+from stratsynth.evaluation.tables import Array, EncodedRows, chosen
 from stratsynth.schema import Categorical, Numeric, Schema
 
 _SHARED = (("AGEP",), ("SCHL", "EDU"), ("MAR", "MSP"), ("RELP", "RELSHIPP"), ("SEX",), ("RAC1P",))

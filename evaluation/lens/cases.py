@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.fermi import data
-from stratsynth.evaluation.lens.people import People
-from stratsynth.evaluation.lens.simulate import WORLDS, as_table, make_people
-from stratsynth.evaluation.tables import EncodedRows, group_numbers
 
 from stratsynth import census
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.design import features
+from stratsynth.evaluation.fermi import data
+from stratsynth.evaluation.lens.people import People
+from stratsynth.evaluation.lens.simulate import WORLDS, as_table, make_people
+from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.questions import Coded
 
 if TYPE_CHECKING:

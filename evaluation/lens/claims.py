@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
+
 from stratsynth.evaluation.tables import FEW
 
 if TYPE_CHECKING:

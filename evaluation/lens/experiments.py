@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.data.table import open_table
 from stratsynth.evaluation.lens.losses import Linear, Logistic, Loss, Tanh
 from stratsynth.evaluation.lens.output import fitted, perturbed, spread
 from stratsynth.evaluation.lens.predictors import losses, unclipped
@@ -15,9 +18,6 @@ from stratsynth.evaluation.lens.step import Step, decompose
 from stratsynth.evaluation.lens.training import Training, descend, risks
 from stratsynth.evaluation.lens.twins import fit_internal
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
-
-from stratsynth.accounting.budget import Budget
-from stratsynth.data.table import open_table
 from stratsynth.mechanisms import make, prepare
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.evaluation.lens.cases import Case
     from stratsynth.evaluation.lens.people import People
 

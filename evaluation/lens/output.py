@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from stratsynth.evaluation.lens.losses import Loss
     from stratsynth.evaluation.lens.people import People
 

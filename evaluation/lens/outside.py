@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from stratsynth.evaluation.tables import EncodedRows
 
 from stratsynth.data.sources import open_source
+from stratsynth.evaluation.tables import EncodedRows
 from stratsynth.schema import Categorical, Numeric, Schema, values
 from stratsynth.schema.codec import encode_categorical, encode_numeric
 from stratsynth.schema.text import MISSING

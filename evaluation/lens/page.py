@@ -11,7 +11,6 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.tables import GROUP, OK, STAMP
-
 from stratsynth.report.cells import count, drawn, figure
 from stratsynth.report.cells import words as text_cell
 from stratsynth.report.numbers import Numbers, several, short
@@ -20,8 +19,8 @@ from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 if TYPE_CHECKING:
     import pandas as pd
-    from stratsynth.evaluation.lens.scores import LensScores
 
+    from stratsynth.evaluation.lens.scores import LensScores
     from stratsynth.schema import Schema
 
 CAUSES = {"total variation": tables.CAUSES, "excessive risk": predictors.CAUSES}

@@ -14,8 +14,8 @@ from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from stratsynth.evaluation.tables import EncodedRows
 
+    from stratsynth.evaluation.tables import EncodedRows
     from stratsynth.models import Model
 
     Floats = NDArray[np.float64]

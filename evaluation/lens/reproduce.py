@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.lens.claims import gaps, last_of, words
 
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.evaluation.lens.claims import gaps, last_of, words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.lens import predictors, tables
-from stratsynth.evaluation.lens.outside import as_written
-from stratsynth.evaluation.lens.twins import fit_internal
-from stratsynth.evaluation.tables import FEW, STAMP, EncodedRows, group_numbers, groups_of, joined, statuses, tidy
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.checks import whole
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.evaluation.lens import predictors, tables
+from stratsynth.evaluation.lens.outside import as_written
+from stratsynth.evaluation.lens.twins import fit_internal
+from stratsynth.evaluation.tables import FEW, STAMP, EncodedRows, group_numbers, groups_of, joined, statuses, tidy
 from stratsynth.mechanisms import describe
 from stratsynth.models import Returns, TableModel
 from stratsynth.recipes.recipe import Recipe

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.lens.people import People
 
+from stratsynth.evaluation.lens.people import People
 from stratsynth.schema import Categorical, Numeric, Schema
 
 if TYPE_CHECKING:

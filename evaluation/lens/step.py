@@ -21,11 +21,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
 from stratsynth.evaluation.lens.losses import cut
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
+
     from stratsynth.evaluation.lens.losses import Loss
     from stratsynth.evaluation.lens.people import People
 

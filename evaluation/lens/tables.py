@@ -31,9 +31,9 @@ from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.lens.twins import Fitted
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
-
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
 from stratsynth.models.rules import draw_allowed

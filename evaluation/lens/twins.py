@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.audit.broken import Quieter
 
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.units import whole
@@ -18,6 +17,7 @@ from stratsynth.driver.handlers import declared, handler
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import Measurement, PrivateAnswers
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.broken import Quieter
 from stratsynth.mechanisms import Prepared
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Answer, NoisySum, NoisyTable, Raw

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.means.mixtures import BUDGET, rows_of
 from stratsynth.evaluation.means.simulate import PublicRows
 from stratsynth.evaluation.means.trials import compare
-
-from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
 
 if TYPE_CHECKING:

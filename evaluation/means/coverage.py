@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.means.mixtures import BUDGET, SETTINGS, draw
 from stratsynth.evaluation.means.simulate import simulate
 from stratsynth.evaluation.means.trials import stratified
-
 from stratsynth.mechanisms import make
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.means.simulate import PublicRows
-from stratsynth.evaluation.means.trials import Scores, Truth, compare
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.evaluation.means.simulate import PublicRows
+from stratsynth.evaluation.means.trials import Scores, Truth, compare
 from stratsynth.schema import Categorical, Numeric, Schema
 
 if TYPE_CHECKING:

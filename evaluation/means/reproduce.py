@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-from stratsynth.evaluation.bench.figures import Figure, limited, show
-from stratsynth.evaluation.means import columns, coverage, mixtures, theory
 
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.evaluation.bench.figures import Figure, limited, show
+from stratsynth.evaluation.means import columns, coverage, mixtures, theory
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -29,9 +29,8 @@ def show_means(
     path: Path, out: Path | None, *, plot: Path | None, internal: bool, level: float
 ) -> tuple[pd.DataFrame, str]:
     """The table to show, with a column `true` if it is internal, and where the release is."""
-    from stratsynth.evaluation.means.pictures import check_picture, means_picture
-
     from stratsynth.data.draft import refuse_release_folder
+    from stratsynth.evaluation.means.pictures import check_picture, means_picture
     from stratsynth.models import Returns
     from stratsynth.recipes.recipe import Recipe
 

@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from stratsynth.evaluation.means.simulate import PublicRows, simulate
 
 from stratsynth.accounting.budget import Budget
+from stratsynth.evaluation.means.simulate import PublicRows, simulate
 from stratsynth.mechanisms import make
 from stratsynth.models import Estimate
 from stratsynth.models.intervals import sampled_shares_covariance

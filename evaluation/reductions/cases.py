@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.reductions.odds import Case
 
 import stratsynth as ss
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.reductions.odds import Case
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-from stratsynth.evaluation.reductions import cases, curves, frank_wolfe, studies
-from stratsynth.evaluation.reductions.odds import SLACK, Case, methods, not_private, simulated
 
 from stratsynth.checks import whole
 from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.evaluation.reductions import cases, curves, frank_wolfe, studies
+from stratsynth.evaluation.reductions.odds import SLACK, Case, methods, not_private, simulated
 
 if TYPE_CHECKING:
     import pandas as pd

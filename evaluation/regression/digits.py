@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.regression.trials import METHODS
 
 import stratsynth as ss
+from stratsynth.evaluation.regression.trials import METHODS
 from stratsynth.mechanisms import make
 from stratsynth.noise import SeededEntropy
 

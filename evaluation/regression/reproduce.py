@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.evaluation.regression import digits
 from stratsynth.evaluation.regression.simulate import People, Steps, make_people
 from stratsynth.evaluation.regression.trials import Trial, outcomes
-
-from stratsynth.errors import StratsynthError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.regression.simulate import People, Steps, Way, descend
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 
 from markupsafe import Markup
-from stratsynth.evaluation.tables import STAMP
 
+from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.cells import count, drawn, figure, shaded
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short

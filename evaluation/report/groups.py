@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
-
 from stratsynth.report.cells import count, drawn, figure
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, listed, several, short

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from stratsynth.evaluation.report.figures import listing
 from stratsynth.evaluation.report.groups import GroupErrors, card, group_errors
-
 from stratsynth.report.page import Figure
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.intervals import absolute
-from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, level_values
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.scores.intervals import absolute
+from stratsynth.evaluation.tables import FEW, Array, By, Pair, joined, level_values
 from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:

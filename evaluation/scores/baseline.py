@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.workload import workload_frame, workload_of
-from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, joined, named
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.scores.workload import workload_frame, workload_of
+from stratsynth.evaluation.tables import FEW, By, EncodedRows, Pair, joined, named
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

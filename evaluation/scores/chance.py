@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.scores.baseline import subsample
 from stratsynth.evaluation.tables import FAR_OFF, NOT_ESTIMABLE, OK, SMALL, EncodedRows
-
 from stratsynth.models.intervals import NORMAL_95
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined, share
 
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined, share
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule, Schema
 

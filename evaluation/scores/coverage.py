@@ -10,19 +10,19 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.marginals import coded
 
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
 from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
+from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.models.intervals import wilson
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-    from stratsynth.evaluation.tables import Codes
 
+    from stratsynth.evaluation.tables import Codes
     from stratsynth.release import Release
     from stratsynth.schema import Schema
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.parity_terms import mean_terms
-from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.scores.parity_terms import mean_terms
+from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.schema import Numeric, Schema
 

@@ -13,9 +13,9 @@ from math import comb
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import Array, Codes, EncodedRows, Pair
 
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.evaluation.tables import Array, Codes, EncodedRows, Pair
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

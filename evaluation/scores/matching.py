@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, share, statuses, tidy
 
+from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, chosen, share, statuses, tidy
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Schema
 

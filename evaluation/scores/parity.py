@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import absolute, interval
 from stratsynth.evaluation.scores.marginals import Workload
 from stratsynth.evaluation.scores.parity_terms import Terms, marginal_terms, mean_terms
 from stratsynth.evaluation.scores.workload import workload_of
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, SMALL, Array, By, Pair, joined, share
-
-from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from stratsynth.evaluation.scores.marginals import Workload
 from stratsynth.evaluation.tables import Array, Pair
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables import FEW, Array, EncodedRows, as_schema, stamped, statuses
 
+from stratsynth.evaluation.tables import FEW, Array, EncodedRows, as_schema, stamped, statuses
 from stratsynth.schema import Numeric, Schema
 
 if TYPE_CHECKING:

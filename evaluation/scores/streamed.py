@@ -13,14 +13,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.scores.marginals import all_cliques
-from stratsynth.evaluation.tables import FEW, Array, By, as_schema, groups_of
-from stratsynth.evaluation.tables.frames import judged, statuses, tidy
 
 from stratsynth.data.backends import backend, check_engine
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import StratsynthError
+from stratsynth.evaluation.scores.marginals import all_cliques
+from stratsynth.evaluation.tables import FEW, Array, By, as_schema, groups_of
+from stratsynth.evaluation.tables.frames import judged, statuses, tidy
 from stratsynth.files.scratch import Scratch
 from stratsynth.progress import steps
 from stratsynth.questions.counts import check_cells

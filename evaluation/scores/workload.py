@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.scores.intervals import interval
 from stratsynth.evaluation.scores.marginals import Workload, all_cliques, workload
 from stratsynth.evaluation.tables import FEW, By, Pair, judged
-
-from stratsynth.errors import UsageError
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:

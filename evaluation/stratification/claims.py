@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
 from stratsynth.evaluation.comparisons.paired import mean_interval
 from stratsynth.evaluation.comparisons.roads import roads
 from stratsynth.evaluation.scores.parity import PARITY

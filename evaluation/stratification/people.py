@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from stratsynth.evaluation.bench import acs
 
 from stratsynth import census
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.bench import acs
 from stratsynth.schema import Categorical
 from stratsynth.strata import crossing
 

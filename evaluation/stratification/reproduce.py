@@ -16,6 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
+
+from stratsynth.checks import whole
+from stratsynth.errors import StratsynthError
 from stratsynth.evaluation.comparisons.compare import compare
 from stratsynth.evaluation.comparisons.paired import mean_interval
 from stratsynth.evaluation.comparisons.roads import roads
@@ -23,9 +26,6 @@ from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.stratification import authors, grids, people
 from stratsynth.evaluation.stratification.claims import POOLED, Figures, words
 from stratsynth.evaluation.stratification.grids import DELTA
-
-from stratsynth.checks import whole
-from stratsynth.errors import StratsynthError
 from stratsynth.files.whole import write_text
 from stratsynth.report.numbers import listed, several
 

@@ -17,8 +17,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from stratsynth.evaluation.tables.encoded import Array
 
+from stratsynth.evaluation.tables.encoded import Array
 from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:

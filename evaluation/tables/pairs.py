@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from stratsynth.evaluation.tables.encoded import Array, EncodedRows, as_schema, chosen
-from stratsynth.evaluation.tables.frames import FEW, RESERVED, statuses, tidy
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.tables.encoded import Array, EncodedRows, as_schema, chosen
+from stratsynth.evaluation.tables.frames import FEW, RESERVED, statuses, tidy
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, crossing
 

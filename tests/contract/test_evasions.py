@@ -16,10 +16,10 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters.independent import Product
 
 from helpers import network
 from helpers.toys import Toy
+from stratsynth.adapters.independent import Product
 from stratsynth.models import Model, Predictor, Returns, State
 from stratsynth.questions import Choose, Counts, Solver, counts, work
 from stratsynth.questions.counts import CountsHandler

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stratsynth.adapters import FairSGD
-from stratsynth.adapters.fair_sgd import leaning
 
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
+from stratsynth.adapters import FairSGD
+from stratsynth.adapters.fair_sgd import leaning
 from stratsynth.driver import bent, mitigation, networks
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract

@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stratsynth.adapters import DPFermi
-from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified
+from stratsynth.adapters import DPFermi
 from stratsynth.driver import fairness, rows
+from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors.tailored import ask
-from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import PRICED, Budget, Neighbours
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.tailored import ask
 from stratsynth.driver import clipping, models, networks
+from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.testing import World, check_contract, worlds
 

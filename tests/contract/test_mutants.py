@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
-from stratsynth.adapters.independent import Product
 
 from helpers.handlers import answered_by
 from helpers.toys import Toy, by_hand
 from stratsynth import Groups, Stratified, Weights
+from stratsynth.adapters import Independent
+from stratsynth.adapters.independent import Product
 from stratsynth.data.load import load_rows
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.models import combine

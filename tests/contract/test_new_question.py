@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
 from helpers import small
@@ -18,6 +17,7 @@ from helpers.noisy_maximum import Largest, LargestHandler, Maximum, largest
 from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.toys import Toy
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.adapters.independent import Product
 from stratsynth.driver.handlers import HANDLERS
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.fitting import fitted

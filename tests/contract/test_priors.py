@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.audit import audit_mechanism
 
 from stratsynth import Prior, PublishedTable, Stratified, StratsynthError
+from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import Mechanism, installed, load, make
 from stratsynth.stratified import makes_strata
 from stratsynth.testing import World, check_contract, worlds

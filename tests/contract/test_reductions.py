@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from stratsynth.adapters import Reductions
-from stratsynth.adapters.reductions import loop
-from stratsynth.adapters.reductions.oracles import DescentOracle
-from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import PRICED, Budget
+from stratsynth.adapters import Reductions
+from stratsynth.adapters.reductions import loop
+from stratsynth.adapters.reductions.oracles import DescentOracle
 from stratsynth.driver import confusions, grouped, sums
+from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions, GroupLosses
 from stratsynth.testing import World, check_contract, worlds

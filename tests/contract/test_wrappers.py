@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import AIM, MST, External, Independent
 
 import stratsynth as ss
 from helpers import small
@@ -14,6 +13,7 @@ from helpers.ledgers import kinds, without_account
 from helpers.small import SCHEMA, SIZE
 from helpers.toys import Toy, by_hand
 from stratsynth import Stratified, Weights
+from stratsynth.adapters import AIM, MST, External, Independent
 from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, prepare
 from stratsynth.noise import SeededEntropy

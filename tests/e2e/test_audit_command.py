@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from stratsynth.evaluation import audit
 
 from helpers.command import complaint, python, stratsynth
 from stratsynth import cli
+from stratsynth.evaluation import audit
 
 
 def test_a_mechanism_is_audited_alone_and_stratified(tmp_path):

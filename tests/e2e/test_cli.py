@@ -9,7 +9,6 @@ from pathlib import Path
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import recompute, small
@@ -17,6 +16,7 @@ from helpers.accounts import scaled
 from helpers.command import complaint, python, stratsynth
 from helpers.pages import Page
 from stratsynth import cli
+from stratsynth.adapters import Independent
 
 CHECKER = Path(__file__).parents[3] / "shared" / "tools" / "check_release.py"
 HEAVY = {"numpy", "pandas", "pyarrow", "scipy", "sklearn", "matplotlib", "mbi", "jax", "networkx", "jinja2"}

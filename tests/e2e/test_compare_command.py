@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from stratsynth.evaluation.comparisons import cells
 
 from helpers import small
 from helpers.command import STRATSYNTH, complaint, stratsynth
 from stratsynth import cli, evaluation
 from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.evaluation.comparisons import cells
 
 COMPARE = """
 [compare]

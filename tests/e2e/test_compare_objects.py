@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, External, Pooled
 
 from helpers import small
 from stratsynth import Weights, cli, evaluation
+from stratsynth.adapters import MST, External, Pooled
 from stratsynth.errors import MechanismError, RecipeError, UsageError
 
 COMPARE = """

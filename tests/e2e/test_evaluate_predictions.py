@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.evaluation import evaluate_predictions, prediction_rates
 
 import stratsynth as ss
 from helpers.command import complaint, stratsynth
 from helpers.pages import Page
 from helpers.regressing import SCHEMA, people
+from stratsynth.adapters import GroupRegression
 from stratsynth.errors import UsageError
+from stratsynth.evaluation import evaluate_predictions, prediction_rates
 
 
 @pytest.fixture(scope="module")

@@ -4,11 +4,11 @@ import csv
 import json
 
 import pytest
-from stratsynth.adapters import MST
 
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.releases import saved
+from stratsynth.adapters import MST
 
 
 @pytest.fixture(scope="module")

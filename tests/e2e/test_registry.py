@@ -5,13 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
-from stratsynth.adapters import AIM, Independent
-from stratsynth.adapters.means import ClippedMean
 
 from helpers import small
 from helpers.releases import edited, record_of, saved
 from stratsynth import Budget, Release, cli
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.adapters import AIM, Independent
+from stratsynth.adapters.means import ClippedMean
 from stratsynth.noise import SeededEntropy
 
 SCHEMA_FILE = Path(__file__).parents[3] / "shared" / "data" / "deployments_registry_schema.yaml"

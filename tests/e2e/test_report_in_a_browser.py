@@ -4,13 +4,13 @@ import math
 
 import pandas as pd
 import pytest
+
+from helpers import browser, small
+from stratsynth import Categorical, Schema, Stratified, census, fit
 from stratsynth.adapters import CoinPress
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.page import evaluation_page
-
-from helpers import browser, small
-from stratsynth import Categorical, Schema, Stratified, census, fit
 from stratsynth.release.page.frame import release_page
 
 pytestmark = browser.needed

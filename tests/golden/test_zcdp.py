@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.accounts import scaled
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
+from stratsynth.adapters import Independent
 
 GOLDENS = json.loads(Path(__file__).with_name("goldens.json").read_text(encoding="utf-8"))
 PRICES = GOLDENS["prices_of_(1,1e-9)_zcdp"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.crash import Ladder, digest
+from stratsynth.adapters import Independent
 from stratsynth.errors import LedgerError
 
 BUDGET = ss.Budget(1, 1e-9)

@@ -1,9 +1,9 @@
 """A small world to fit in: three columns, a hundred people, four groups, and the files of a recipe."""
 
 import pandas as pd
-from stratsynth.adapters import Independent
 
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import Independent
 from stratsynth.noise import SeededEntropy
 from stratsynth.strata import crossing
 

@@ -7,13 +7,13 @@ import time
 import pandas as pd
 import pyarrow as pa
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.accounts import Account, charge
 from stratsynth import Budget
 from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, UsageError
 
 BUDGET = Budget(1, 1e-9)

@@ -6,8 +6,6 @@ import subprocess
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import DPFermi
-from stratsynth.adapters.sklearn import FermiClassifier
 
 from helpers.attribute import BUDGET, SCHEMA
 from helpers.command import complaint, stratsynth
@@ -17,6 +15,8 @@ from helpers.small import edit
 from stratsynth import Stratified, Weights, fit, open_table, verify
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.adapters import DPFermi
+from stratsynth.adapters.sklearn import FermiClassifier
 from stratsynth.fitting import fitted
 from stratsynth.release.page.summary import summary
 from stratsynth.testing.content import content

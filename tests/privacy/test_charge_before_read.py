@@ -6,7 +6,6 @@ import weakref
 
 import pyarrow as pa
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth.data.backends as loading
 from helpers import small
@@ -14,6 +13,7 @@ from helpers.accounts import reserve, scaled
 from helpers.ledgers import without_account
 from stratsynth import Budget, fit
 from stratsynth.accounting.ledger import ProcessLedger
+from stratsynth.adapters import Independent
 from stratsynth.data.backends import Memory
 from stratsynth.data.sources import open_source
 from stratsynth.data.table import PrivateTable

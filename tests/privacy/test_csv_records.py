@@ -6,11 +6,11 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.command import stratsynth
+from stratsynth.adapters import Independent
 from stratsynth.data import csvlines
 from stratsynth.data.draft import check, draft
 from stratsynth.data.load import load_rows

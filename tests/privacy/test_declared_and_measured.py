@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, ClippedMean, Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.command import stratsynth
 from helpers.small import BUDGET, SCHEMA, people
 from stratsynth import Categorical, Numeric, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import MST, ClippedMean, Independent
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.certificate import read_certificate
 from stratsynth.release.notices import measured_line

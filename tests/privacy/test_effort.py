@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import AIM, MST, Independent
 
 from helpers.small import BUDGET, SCHEMA, write_recipe
 from stratsynth import Categorical, Schema, Stratified, Weights, census, fit, open_table
 from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import joined
+from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from stratsynth.adapters import DPFermi
 
 from helpers.ledgers import lines_of
 from helpers.priced import RATE, STEPS
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, fit, open_table
+from stratsynth.adapters import DPFermi
 from stratsynth.errors import BudgetRefused
 from stratsynth.fitting import fitted
 

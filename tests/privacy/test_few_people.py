@@ -4,11 +4,11 @@ import warnings
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers.command import stratsynth
 from stratsynth import Budget, Categorical, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import Independent
 from stratsynth.errors import FewPeopleWarning
 from stratsynth.noise import SeededEntropy
 from stratsynth.strata.groups import Groups

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
+from stratsynth.adapters import Independent
 from stratsynth.data.table import open_table
 from stratsynth.driver.handlers import handler
 from stratsynth.fitting import fit

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import MST
 
 import stratsynth as ss
 from helpers import recompute, small
@@ -18,6 +17,7 @@ from stratsynth.accounting import joined as joining
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, Spending
 from stratsynth.accounting.joined import answers, entries, joined
+from stratsynth.adapters import MST
 from stratsynth.errors import ReleaseError
 from stratsynth.strata import Stratum
 

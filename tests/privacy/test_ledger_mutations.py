@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import chained, lines_of
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileLedger, read_ledger
+from stratsynth.adapters import Independent
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Public
 from stratsynth.recipes.recipe import Recipe

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stratsynth.adapters import External, Independent
-from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
 from helpers.crash import Ladder
@@ -15,6 +13,8 @@ from helpers.ledgers import BUDGET, Watched, interrupted, kinds, ladder, lines_o
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger import Request
 from stratsynth.accounting.ledger_file import FileAccount, FileLedger, read_ledger
+from stratsynth.adapters import External, Independent
+from stratsynth.adapters.independent import Product
 from stratsynth.data.csv_source import CsvSource
 from stratsynth.driver.answering import Answerer
 from stratsynth.errors import BudgetRefused, LedgerError, StratsynthError

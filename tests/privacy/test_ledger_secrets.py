@@ -3,13 +3,12 @@
 import os
 import stat
 
-from stratsynth.adapters import Independent
-
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import BUDGET, interrupted, lines_of, recipe_on_a_ledger
 from helpers.search import found_below
 from stratsynth import cli
+from stratsynth.adapters import Independent
 
 # What is in the ledger's files
 

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.evaluation.tables.encoded import EncodedRows
 
 import stratsynth as ss
 from helpers import small
@@ -26,6 +25,7 @@ from stratsynth.driver.answering import Answerer, Reader
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
+from stratsynth.evaluation.tables.encoded import EncodedRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions.handler import Exact
 from stratsynth.schema import Schema

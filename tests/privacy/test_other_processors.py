@@ -8,13 +8,13 @@ import contextlib
 
 import numpy as np
 import pytest
-from stratsynth.adapters import AIM, GEM, MST, Pooled
 
 import stratsynth as ss
 from helpers.byhand import frame_of, schema_of
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Budget, Stratified, Weights
 from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.adapters import AIM, GEM, MST, Pooled
 from stratsynth.errors import BudgetRefused
 from stratsynth.fitting import fitted
 from stratsynth.questions import Columns, Design, Distance, Gradients, Independence, Losses
@@ -155,7 +155,6 @@ CHANGES = {
 def test_a_choice_among_other_candidates_is_not_answered_by_the_old_number(change, place, monkeypatch):
     """The answer in the journal is a number of the list that was asked about."""
     from stratsynth.adapters import mst
-
     from stratsynth.questions import choose
 
     assert stopped(MST(), place, 3)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import MST
 
 from helpers.byhand import ByHand, frame_of, rows_of, schema_of
 from helpers.small import BUDGET, even
 from stratsynth import Neighbours, Stratified, fit, open_table
 from stratsynth.accounting.budget import PRICED
+from stratsynth.adapters import MST
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again, exactly
 from stratsynth.driver.rows import MemoryRows

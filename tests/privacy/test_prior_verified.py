@@ -5,11 +5,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from stratsynth.adapters.independent import Product
 
 from helpers.priors import CITATION, SCHEMA, people
 from helpers.releases import copied, edited, record_of
 from stratsynth import Budget, Prior, PublishedTable, cli, fit, open_table, verify
+from stratsynth.adapters.independent import Product
 from stratsynth.errors import UsageError
 from stratsynth.priors.mapping import mapped
 

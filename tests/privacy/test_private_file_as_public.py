@@ -6,10 +6,10 @@ import shutil
 import pandas as pd
 import pyarrow as pa
 import pytest
-from stratsynth.adapters import MST, Independent
 
 from helpers.small import BUDGET, SCHEMA, people, shares_frame
 from stratsynth import Stratified, Weights, fit, open_table
+from stratsynth.adapters import MST, Independent
 from stratsynth.errors import WeightsError
 
 BY = ["SEX", "GROUP"]

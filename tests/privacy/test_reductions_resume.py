@@ -1,10 +1,10 @@
 """An interrupted fit of reductions goes on where it stopped: nothing is charged or drawn twice."""
 
 import pytest
-from stratsynth.adapters import Reductions
 
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, fit, open_table
+from stratsynth.adapters import Reductions
 from stratsynth.fitting import fitted
 
 WAYS = {

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import AIM, MST, ClippedMean, Independent
 
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA, edit, people, shares_frame, write_recipe
 from stratsynth import Budget, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import AIM, MST, ClippedMean, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError, WeightsError
 from stratsynth.planning import plan
 from stratsynth.recipes.recipe import Recipe

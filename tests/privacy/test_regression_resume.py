@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from stratsynth.adapters import GroupRegression
 
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, fit, open_table
+from stratsynth.adapters import GroupRegression
 from stratsynth.fitting import fitted
 
 WAYS = {

@@ -15,13 +15,13 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.command import stratsynth
 from helpers.releases import copied, edited, record_of, saved, tied_again, write_record
 from stratsynth import Categorical, Release, Schema, cli
+from stratsynth.adapters import Independent
 from stratsynth.cli.terminal import printable
 from stratsynth.errors import ReleaseError, SchemaError
 from stratsynth.files import npz

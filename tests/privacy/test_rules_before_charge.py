@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, MST, Independent
 
 from helpers.small import BUDGET, SCHEMA, people
 from stratsynth import Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.errors import SchemaError, UsageError, WeightsError
 from stratsynth.models.rules import broken
 from stratsynth.planning import plan

@@ -5,10 +5,10 @@ import decimal
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, Independent
 
 import stratsynth as ss
 from helpers import small
+from stratsynth.adapters import MST, Independent
 from stratsynth.driver import sums
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, ClippedMean, Independent
 
 import stratsynth as ss
 from helpers import small
@@ -17,6 +16,7 @@ from helpers.toys import Toy
 from stratsynth import Budget, Schema, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.charges import Spending
+from stratsynth.adapters import MST, ClippedMean, Independent
 from stratsynth.data.load import load_rows
 from stratsynth.errors import BudgetRefused
 from stratsynth.mechanisms import Public, prepare

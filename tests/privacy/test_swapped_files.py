@@ -5,11 +5,11 @@ import os
 import shutil
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import kinds
+from stratsynth.adapters import Independent
 from stratsynth.data.backends import Memory
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source

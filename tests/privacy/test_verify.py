@@ -12,8 +12,6 @@ import pytest
 from dp_accounting import GaussianDpEvent, NeighboringRelation
 from dp_accounting.pld import PLDAccountant
 from dp_accounting.rdp import RdpAccountant
-from stratsynth.adapters import AIM, MST, External, Independent
-from stratsynth.adapters.means import ClippedMean, CoinPress
 
 import stratsynth as ss
 from helpers import recompute, small
@@ -23,6 +21,8 @@ from helpers.releases import copied, edited, record_of, rewritten, saved, tied_a
 from helpers.toys import Toy
 from stratsynth import Budget, Stratified, StratumBudgets, cli
 from stratsynth.accounting.budget import Neighbours
+from stratsynth.adapters import AIM, MST, External, Independent
+from stratsynth.adapters.means import ClippedMean, CoinPress
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, total

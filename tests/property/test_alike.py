@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, GEM, MST, ClippedMean, CoinPress, Independent, Pooled
 
 import stratsynth as ss
+from stratsynth.adapters import AIM, GEM, MST, ClippedMean, CoinPress, Independent, Pooled
 from stratsynth.driver.lockstep import run
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import prepare

@@ -5,13 +5,13 @@ import math
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, Measured, Problem, Solution, junction_tree, solve
 from stratsynth.adapters.engine.dense import Dense
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.structure import model_cells, taken_in
-
-from stratsynth import Categorical, Schema
 from stratsynth.testing.record import same
 
 NAMES = "abcdef"

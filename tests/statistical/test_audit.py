@@ -5,6 +5,8 @@ off by four standard deviations; the numbers of runs leave all other bounds five
 """
 
 import pytest
+
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.evaluation.audit import audit_primitives
 from stratsynth.evaluation.audit.attribute import attribute_steps
 from stratsynth.evaluation.audit.choices import choices, enumerated
@@ -13,8 +15,6 @@ from stratsynth.evaluation.audit.report import NEEDED
 from stratsynth.evaluation.audit.sampled import sampled_steps
 from stratsynth.evaluation.audit.tables import move, tables
 from stratsynth.evaluation.audit.totals import gaussian_total, laplace_total
-
-from stratsynth.accounting.budget import Neighbours
 
 TIGHT = 0.6
 FAMILIES = {

@@ -5,12 +5,12 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from stratsynth.adapters import Independent
-from stratsynth.evaluation.audit import audit_mechanism
 
 from helpers.toys import Toy
 from stratsynth.accounting.budget import Budget, Neighbours
+from stratsynth.adapters import Independent
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.models import Model, State
 from stratsynth.questions import Choose, Columns, Counts, Distance, Total, choose, counts, total
 

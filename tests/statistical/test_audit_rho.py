@@ -6,13 +6,13 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy import stats
+
+from stratsynth.accounting.budget import Budget
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.evaluation.audit import estimators as est
 from stratsynth.evaluation.audit.claims import WITHOUT_CHOICES, claimed
 from stratsynth.evaluation.audit.mechanism import QUICK
 from stratsynth.evaluation.audit.pair import Pair, recorded
-
-from stratsynth.accounting.budget import Budget
 from stratsynth.mechanisms import make
 
 BUDGET = Budget(3, 1e-6)

@@ -6,17 +6,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
-from stratsynth.evaluation.audit.mechanism import audit_mechanism
-from stratsynth.evaluation.means import mixtures
-from stratsynth.evaluation.means.coverage import coverage
-from stratsynth.evaluation.means.simulate import PublicRows, simulate
-from stratsynth.evaluation.means.trials import stratified, truth_of
 
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
 from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.mechanism import audit_mechanism
+from stratsynth.evaluation.means import mixtures
+from stratsynth.evaluation.means.coverage import coverage
+from stratsynth.evaluation.means.simulate import PublicRows, simulate
+from stratsynth.evaluation.means.trials import stratified, truth_of
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns
 from stratsynth.questions.total import GRID

@@ -5,11 +5,11 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters.independent import Independent
-from stratsynth.adapters.mst import MST
 
 from helpers.small import even
 from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
+from stratsynth.adapters.independent import Independent
+from stratsynth.adapters.mst import MST
 from stratsynth.noise import SeededEntropy
 
 LEVELS = {"group": 3, "age": 8, "school": 5, "work": 4, "money": 6}

@@ -5,13 +5,13 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
-from stratsynth.adapters import MST
-from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
 from helpers import small
 from helpers.toys import Toy
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
+from stratsynth.adapters import MST
+from stratsynth.adapters.independent import Product
 from stratsynth.questions import Choose, Counts, Distance, choose, counts
 from stratsynth.release.page.summary import summary
 from stratsynth.testing import check_contract

@@ -5,7 +5,6 @@ import json
 import re
 
 import pytest
-from stratsynth.adapters import ClippedMean, Independent
 
 import stratsynth as ss
 from helpers import small
@@ -14,6 +13,7 @@ from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.standing import largest, rule, total
 from stratsynth.accounting.units import whole
+from stratsynth.adapters import ClippedMean, Independent
 from stratsynth.errors import BudgetRefused
 
 D = 1e-9

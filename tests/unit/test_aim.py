@@ -6,16 +6,16 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-import stratsynth.adapters.shared.graphical as graphical_module
-from stratsynth.adapters import AIM
-from stratsynth.adapters.aim import FIRST
-from stratsynth.adapters.engine import solve
-from stratsynth.adapters.shared.rounds import MEASURE, NOISE_SIZE, usual_rounds
 
+import stratsynth.adapters.shared.graphical as graphical_module
 from helpers import small
 from helpers.byhand import LEVELS, ByHand, allotted, frame_of, paid, rows_of, schema_of
 from helpers.small import BUDGET, even
 from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table, plan
+from stratsynth.adapters import AIM
+from stratsynth.adapters.aim import FIRST
+from stratsynth.adapters.engine import solve
+from stratsynth.adapters.shared.rounds import MEASURE, NOISE_SIZE, usual_rounds
 from stratsynth.digest import digest
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make

@@ -6,8 +6,8 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters.shared.workload import Workload, closure
 
+from stratsynth.adapters.shared.workload import Workload, closure
 from stratsynth.errors import Unsupported, UsageError
 
 COLUMNS = ("a", "b", "c", "d")

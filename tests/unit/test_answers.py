@@ -7,12 +7,10 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from stratsynth.adapters import MST, Fixed, Independent, Pooled
-from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
-from stratsynth.evaluation.scores.marginals import coded
 
 from helpers import small
 from stratsynth import Budget, Groups, Stratified, Weights, fit
+from stratsynth.adapters import MST, Fixed, Independent, Pooled
 from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
 from stratsynth.answers.intervals import Quotient
@@ -20,6 +18,8 @@ from stratsynth.answers.squares import Squares
 from stratsynth.answers.tables import Leaf, Noisy, Tables
 from stratsynth.answers.told import HIDDEN
 from stratsynth.errors import ReleaseError, SchemaError, Unsupported, UsageError
+from stratsynth.evaluation.scores.coverage import interval_coverage, real_values
+from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.measurements import COLUMNS

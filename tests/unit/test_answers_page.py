@@ -6,10 +6,10 @@ import re
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import CoinPress, Fixed
 
 from helpers import browser, small
 from stratsynth import Budget, Categorical, Schema, fit, open_table
+from stratsynth.adapters import CoinPress, Fixed
 from stratsynth.release.page.frame import release_page
 
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+
 from stratsynth.evaluation.audit import estimators as est
 from stratsynth.evaluation.audit.estimators import Errors
 from stratsynth.evaluation.audit.harness import Point

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+
+from stratsynth.accounting.budget import Currency
 from stratsynth.evaluation.audit.broken import Quieter, everybody, twice_the_clip, whole_rho_for_each_table
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Fault, Point, normal, quieter
 from stratsynth.evaluation.audit.report import Report
-
-from stratsynth.accounting.budget import Currency
 from stratsynth.questions import Choose, Columns, Counts, Peak, Total, Work
 
 MU = 0.5

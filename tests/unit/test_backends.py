@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from stratsynth.adapters import AIM, MST, ClippedMean, CoinPress, External, Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
+from stratsynth.adapters import AIM, MST, ClippedMean, CoinPress, External, Independent
 from stratsynth.data.backends import Backend, Memory
 from stratsynth.driver.handlers import served
 from stratsynth.errors import Unsupported, UsageError

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+
 import stratsynth.evaluation
+from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.evaluation import baseline_errors, baselines, workload_error
 from stratsynth.evaluation.tables import EncodedRows
-
-from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),

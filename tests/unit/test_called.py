@@ -1,9 +1,9 @@
 """A release may have a title and a publisher: in its certificate, its report, its citation and on the terminal."""
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
+from stratsynth.adapters import Independent
 from stratsynth.errors import UsageError
 from stratsynth.release.page.summary import summary
 

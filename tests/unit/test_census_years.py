@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-from stratsynth.evaluation.scores.marginals import coded
 
 from stratsynth import census
 from stratsynth.census.model import tables
 from stratsynth.census.population import _AGE, _DRAWN
 from stratsynth.census.years import STILL, YEAR
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.scores.marginals import coded
 from stratsynth.models.rules import broken
 
 ROWS = 60_000

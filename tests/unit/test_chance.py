@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
+
+from stratsynth import Categorical, Schema
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.scores import chance as chances
 from stratsynth.evaluation.scores.baseline import subsample
 from stratsynth.evaluation.scores.chance import averaged, chance
 from stratsynth.evaluation.scores.workload import workload_frame, workload_of
 from stratsynth.evaluation.tables import EncodedRows, Pair
-
-from stratsynth import Categorical, Schema
 
 SCHEMA = Schema({"G": Categorical(levels=("a", "b")), "X": Categorical(levels=tuple("0123456789"))})
 

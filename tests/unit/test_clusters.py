@@ -8,7 +8,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from stratsynth.adapters import MST
 
 import stratsynth as ss
 from helpers import network, small
@@ -16,6 +15,7 @@ from helpers.command import complaint, stratsynth
 from helpers.ledgers import kinds, without_account
 from helpers.small import SCHEMA, SIZE
 from helpers.solvers import Task, dying, dying_once, picky, squares, threads
+from stratsynth.adapters import MST
 from stratsynth.driver import clusters, solving
 from stratsynth.driver.elsewhere import Elsewhere
 from stratsynth.errors import MechanismError, StratsynthError, UsageError

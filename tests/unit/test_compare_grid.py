@@ -3,15 +3,15 @@
 from dataclasses import dataclass, replace
 
 import pytest
-from stratsynth.adapters import MST, Independent
-from stratsynth.adapters.fermi import DPFermi
-from stratsynth.adapters.pooled import Pooled
-from stratsynth.evaluation.comparisons.grid import Cell, Grid
 
 from helpers import small
 from helpers.toys import Toy
 from stratsynth import Stratified, Weighted
+from stratsynth.adapters import MST, Independent
+from stratsynth.adapters.fermi import DPFermi
+from stratsynth.adapters.pooled import Pooled
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum, crossing
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
 from stratsynth.evaluation.comparisons.paired import ENOUGH, better, holm, mean_interval, paired
 
 A, B = ("mst", "vanilla"), ("mst", "SEX")

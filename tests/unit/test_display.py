@@ -6,13 +6,13 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, Independent
-from stratsynth.evaluation import evaluate
-from stratsynth.evaluation.tables import Pair
 
 import stratsynth as ss
 from helpers import small
 from stratsynth import display, progress
+from stratsynth.adapters import MST, Independent
+from stratsynth.evaluation import evaluate
+from stratsynth.evaluation.tables import Pair
 from stratsynth.noise import SeededEntropy
 
 BUDGET = ss.Budget(1, 1e-9)

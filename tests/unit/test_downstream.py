@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+
+from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.evaluation import Task, downstream
 from stratsynth.evaluation.bench.acs import excerpt as acs
 from stratsynth.evaluation.learning.learners import fitted, inputs
 from stratsynth.evaluation.learning.tasks import task
 from stratsynth.evaluation.tables import EncodedRows
-
-from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
 
 import strategies
 import stratsynth as ss
@@ -19,6 +18,7 @@ from helpers import small
 from helpers.command import complaint, python, stratsynth
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
+from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
 from stratsynth.data import duckdb_source, load
 from stratsynth.data.duckdb_source import DuckDBSource
 from stratsynth.data.fingerprint import fingerprint

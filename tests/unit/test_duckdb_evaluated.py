@@ -6,7 +6,17 @@ import shutil
 
 import pandas as pd
 import pytest
+
+import stratsynth as ss
+from helpers import regressing, small
+from helpers.command import complaint, stratsynth
+from helpers.ledgers import kinds
+from stratsynth import census
 from stratsynth.adapters import GroupRegression
+from stratsynth.data import duckdb_source
+from stratsynth.data.draft import check
+from stratsynth.data.sources import open_source
+from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError
 from stratsynth.evaluation import (
     evaluate,
     evaluate_predictions,
@@ -16,16 +26,6 @@ from stratsynth.evaluation import (
 )
 from stratsynth.evaluation.bench import scale, scale_duckdb
 from stratsynth.evaluation.tables import EncodedRows
-
-import stratsynth as ss
-from helpers import regressing, small
-from helpers.command import complaint, stratsynth
-from helpers.ledgers import kinds
-from stratsynth import census
-from stratsynth.data import duckdb_source
-from stratsynth.data.draft import check
-from stratsynth.data.sources import open_source
-from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight
 

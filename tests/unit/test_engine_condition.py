@@ -3,12 +3,12 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
+
+from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.condition import condition
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.solve import Solution
-
-from stratsynth import Categorical, Schema
 
 SIZES = (("a", 3), ("b", 2), ("c", 4), ("d", 2))
 CLIQUES = (("a", "b"), ("b", "c"), ("c", "d"))

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
 from stratsynth.adapters.engine import junction_tree
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.marginals import Marginals

@@ -9,10 +9,10 @@ import sys
 
 import numpy as np
 import pytest
-from stratsynth.adapters.engine import Graphical, Measured, Problem, solve
-from stratsynth.adapters.engine.solve import engine
 
 from stratsynth import Categorical, Schema
+from stratsynth.adapters.engine import Graphical, Measured, Problem, solve
+from stratsynth.adapters.engine.solve import engine
 from stratsynth.errors import Unsupported
 from stratsynth.testing.record import same
 

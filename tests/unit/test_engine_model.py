@@ -9,13 +9,13 @@ import random
 import numpy as np
 import pytest
 from scipy import stats
+
+from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.engine.forest import NEVER
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.model import Asked
 from stratsynth.adapters.engine.sampling import draw
-
-from stratsynth import Categorical, Schema
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import State, TableModel, files
 from stratsynth.testing.record import same

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from stratsynth.adapters.engine import Problem, solve
 from stratsynth.adapters.engine.marginals import Marginals
 from stratsynth.adapters.engine.moved import moved

@@ -10,12 +10,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from scipy.optimize import nnls
+
+from stratsynth import Categorical, Schema
 from stratsynth.adapters.engine import Graphical, Measured, Problem, dense, junction_tree, solve
 from stratsynth.adapters.engine.forest import NEVER, Forest
 from stratsynth.adapters.engine.goal import Goal
 from stratsynth.adapters.engine.solve import engine
-
-from stratsynth import Categorical, Schema
 from stratsynth.models import files
 from stratsynth.questions import NoisyTable
 from stratsynth.testing.record import same

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+
 from stratsynth.adapters.engine import Measured, Problem, junction_tree, solve
 from stratsynth.adapters.engine.structure import check_size
-
 from stratsynth.errors import Unsupported
 
 

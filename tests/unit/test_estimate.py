@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import ClippedMean, CoinPress, Independent
 
 from helpers.exactly import exactly
 from helpers.pages import Page
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import ClippedMean, CoinPress, Independent
 from stratsynth.errors import MechanismError, ReleaseError, UsageError
 from stratsynth.models import Estimate, Figures, State, files
 from stratsynth.models.intervals import sampled_shares_covariance

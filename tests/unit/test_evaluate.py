@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+
+from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.evaluation import evaluate, workload_error
 from stratsynth.evaluation.evaluations.card import disparity_card, text
 from stratsynth.evaluation.evaluations.output import NOTICE, document, write
-
-from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.schema import Rule
 
 SCHEMA = Schema(

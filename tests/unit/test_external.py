@@ -5,14 +5,14 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import External, third_party
-from stratsynth.adapters.external import Drawn
 
 from helpers import small
 from helpers.ledgers import kinds, refused
 from helpers.ledgers import table as on_a_ledger
 from stratsynth import Budget, Release, Stratified, Weights, fit
 from stratsynth.accounting.prices import STEPS
+from stratsynth.adapters import External, third_party
+from stratsynth.adapters.external import Drawn
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.models import State

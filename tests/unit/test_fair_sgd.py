@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from stratsynth.adapters import FairSGD
-from stratsynth.adapters.fair_sgd.leaning import Leaning
-from stratsynth.adapters.predictors.network import Network
 
 from helpers.priced import RATE, STEPS
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget, Neighbours, fit, open_table
+from stratsynth.adapters import FairSGD
+from stratsynth.adapters.fair_sgd.leaning import Leaning
+from stratsynth.adapters.predictors.network import Network
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import Public

@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
+
+import stratsynth as ss
 from stratsynth.adapters.fermi.ermi import ermi
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.fermi import data, pareto, picture, summary, tradeoff, violations
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.optimum import Objective, minimisers
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
 from stratsynth.evaluation.fermi.reproduce import claims, main, papers_noise, reproduce, words
 from stratsynth.evaluation.fermi.violations import gaps
-
-import stratsynth as ss
-from stratsynth.errors import UsageError
 from stratsynth.mechanisms import make
 
 FEW = {"iterations": 60, "sampling": 0.5}

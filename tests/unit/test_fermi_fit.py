@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from dp_accounting.pld import PLDAccountant
 from sklearn.linear_model import LogisticRegression
-from stratsynth.adapters import DPFermi
-from stratsynth.adapters.fermi import ermi
-from stratsynth.adapters.shared.poisson import UNDECLARED
 
 import stratsynth as ss
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.adapters import DPFermi
+from stratsynth.adapters.fermi import ermi
+from stratsynth.adapters.shared.poisson import UNDECLARED
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run

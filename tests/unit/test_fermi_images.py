@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+
 from stratsynth.evaluation.fermi import images
 from stratsynth.evaluation.fermi.reproduce import main
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from stratsynth.adapters.fermi import ermi
 
 RNG = np.random.default_rng(5)

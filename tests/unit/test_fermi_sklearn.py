@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from stratsynth.adapters.sklearn import EveryFoldSpends, FermiClassifier, cross_validate
 
+from stratsynth.adapters.sklearn import EveryFoldSpends, FermiClassifier, cross_validate
 from stratsynth.errors import Unsupported, UsageError
 
 SPEND = {"epsilon": 3.0, "delta": 1e-6}

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
+
+from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.evaluation import correlations, inconsistencies, levels_lost, matches, principal_components, propensity
 from stratsynth.evaluation.scores.associations import cramers_v, tau_b
 from stratsynth.evaluation.tables import EncodedRows
-
-from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule
 
@@ -114,6 +114,7 @@ def test_rows_of_one_kind_cannot_be_told_apart_and_rows_of_two_can():
 
 def test_the_area_under_the_curve_is_scikit_learns():
     from sklearn.metrics import roc_auc_score
+
     from stratsynth.evaluation.learning.propensity import _auc
     from stratsynth.evaluation.tables import Pair
 

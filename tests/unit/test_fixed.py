@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from stratsynth.adapters import Fixed
-from stratsynth.adapters.fixed.split import split
 
 from helpers import small
 from stratsynth import Budget, Stratified, fit
+from stratsynth.adapters import Fixed
+from stratsynth.adapters.fixed.split import split
 from stratsynth.errors import SchemaError, Unsupported, UsageError
 
 

@@ -7,14 +7,14 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import GEM
-from stratsynth.adapters.gem import ProductMixture
-from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
 
 from helpers.byhand import LEVELS, ByHand, allotted, frame_of, paid, rows_of, schema_of
 from helpers.command import stratsynth
 from helpers.small import BUDGET, edit, even, write_recipe
 from stratsynth import Neighbours, Release, Stratified, Weights, fit, open_table, plan
+from stratsynth.adapters import GEM
+from stratsynth.adapters.gem import ProductMixture
+from stratsynth.adapters.gem.mechanism import FIRST, MEASURE
 from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.models import files

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.adam import Adam
 from stratsynth.adapters.gem.fit import Goal, Training, train

@@ -1,7 +1,6 @@
 import math
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
@@ -9,6 +8,7 @@ from helpers.accounts import BUDGET, reserve
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import ProcessLedger
 from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, StratsynthError
 
 

@@ -3,13 +3,13 @@
 import json
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.ledgers import BUDGET, chained, forged, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
+from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.fitting import requested
 from stratsynth.release.page.summary import summary

@@ -3,13 +3,13 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers.ledgers import BUDGET, interrupted, ladder, table
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.standing import afford, afford_all
 from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, StratsynthError, UsageError
 from stratsynth.fitting import requested
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.lens import cases, claims, experiments, reproduce
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.lens import cases, claims, experiments, reproduce
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+
 from stratsynth.evaluation.lens.losses import Linear, Logistic, Tanh
 from stratsynth.evaluation.lens.output import fitted, perturbed, spread
 from stratsynth.evaluation.lens.people import People

@@ -5,16 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.lens import predictors, tables
-from stratsynth.evaluation.lens.outside import as_written
-from stratsynth.evaluation.lens.scores import lens
-from stratsynth.evaluation.lens.twins import fit_internal
-from stratsynth.evaluation.tables import EncodedRows
 
 from helpers.regressing import SCHEMA as PREDICTED
 from helpers.regressing import people
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, Weights, census, open_table
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.evaluation.lens import predictors, tables
+from stratsynth.evaluation.lens.outside import as_written
+from stratsynth.evaluation.lens.scores import lens
+from stratsynth.evaluation.lens.twins import fit_internal
+from stratsynth.evaluation.tables import EncodedRows
 from stratsynth.mechanisms import make, prepare
 from stratsynth.models.rules import broken
 from stratsynth.schema.rules import Rule

@@ -5,11 +5,11 @@ import re
 from pathlib import Path
 
 import pytest
-from stratsynth.adapters import MST, Pooled
 
 from helpers import small
 from helpers.pages import Page
 from stratsynth import cli
+from stratsynth.adapters import MST, Pooled
 from stratsynth.fitting import fit
 from stratsynth.release import Release
 from stratsynth.release.limits import ALWAYS, OF_THIS, limits, sentences

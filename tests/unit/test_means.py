@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import ClippedMean, CoinPress
-from stratsynth.adapters.means.clipped import half_width
-from stratsynth.adapters.means.coinpress import clip_at, narrowed, noise_of, tail_bound
 
 from helpers.exactly import exactly
 from stratsynth import Budget, Categorical, Neighbours, Numeric, Schema, Stratified, Weights, fit, open_table
 from stratsynth.accounting.budget import PRICED
+from stratsynth.adapters import ClippedMean, CoinPress
+from stratsynth.adapters.means.clipped import half_width
+from stratsynth.adapters.means.coinpress import clip_at, narrowed, noise_of, tail_bound
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.models import Returns

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import ClippedMean, CoinPress
 
 from helpers.exactly import exactly
 from stratsynth import (
@@ -21,6 +20,7 @@ from stratsynth import (
     open_table,
     plan,
 )
+from stratsynth.adapters import ClippedMean, CoinPress
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public
 from stratsynth.models import Returns, files

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters.engine import Graphical, junction_tree
-from stratsynth.adapters.independent import Independent, Product
 
 from helpers.small import BUDGET, SCHEMA, people, stratified, table
 from stratsynth import Categorical, Schema, fit
+from stratsynth.adapters.engine import Graphical, junction_tree
+from stratsynth.adapters.independent import Independent, Product
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.models import Estimate, Figures, Mixture, alike, combine, files
 from stratsynth.models.mixture import allot

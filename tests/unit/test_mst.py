@@ -8,17 +8,17 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-import stratsynth.adapters.mst as mst_module
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters.mst import MST
 
+import stratsynth.adapters.mst as mst_module
 from helpers.byhand import ByHand, frame_of, schema_of
 from helpers.recompute import total_rho
 from helpers.small import BUDGET, even
 from stratsynth import Budget, Neighbours, Release, Stratified, fit, open_table
 from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.adapters.mst import MST
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy

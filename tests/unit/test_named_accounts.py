@@ -4,7 +4,6 @@ import json
 import os
 
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
@@ -12,6 +11,7 @@ from helpers.ledgers import BUDGET, interrupted, kinds, ladder, lines_of, recipe
 from stratsynth import cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.registry import Registry
+from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
 from stratsynth.fitting import requested
 from stratsynth.release.page.summary import summary

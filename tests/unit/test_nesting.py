@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, GroupRegression, Pooled
 
 import stratsynth as ss
+from stratsynth.adapters import MST, GroupRegression, Pooled
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.mechanisms import prepare
 from stratsynth.mechanisms.nesting import EVENLY, SHARED

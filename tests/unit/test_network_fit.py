@@ -3,14 +3,14 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors import Network
 
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Spending
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors import Network
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import prepare
 from stratsynth.models import ByGroup

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors import Network
 
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, Release, fit, open_table
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors import Network
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.npz import State
 from stratsynth.models import Returns

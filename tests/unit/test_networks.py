@@ -2,16 +2,16 @@
 
 import numpy as np
 import pytest
-from stratsynth.adapters import DPFermi
-from stratsynth.adapters.fermi.network_task import NetworkTask
-from stratsynth.adapters.networks import Blueprint, Module, per_row
-from stratsynth.adapters.sklearn import FermiClassifier
 
 import stratsynth as ss
 from helpers.ledgers import lines_of
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import fitting
+from stratsynth.adapters import DPFermi
+from stratsynth.adapters.fermi.network_task import NetworkTask
+from stratsynth.adapters.networks import Blueprint, Module, per_row
+from stratsynth.adapters.sklearn import FermiClassifier
 from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
 from stratsynth.files.npz import State
 from stratsynth.questions.perrow import BATCH

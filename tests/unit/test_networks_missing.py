@@ -4,12 +4,12 @@ import sys
 
 import numpy as np
 import pytest
-from stratsynth.adapters import DPFermi
-from stratsynth.adapters.networks import Blueprint, Module
-from stratsynth.adapters.sklearn import FermiClassifier
 
 import stratsynth as ss
 from helpers.regressing import SCHEMA, people
+from stratsynth.adapters import DPFermi
+from stratsynth.adapters.networks import Blueprint, Module
+from stratsynth.adapters.sklearn import FermiClassifier
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation import mean_disparity, parity_error
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError
+from stratsynth.evaluation import mean_disparity, parity_error
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),

@@ -9,16 +9,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
-from stratsynth.adapters.shared.poisson import sampling_of
-from stratsynth.evaluation.audit import audit_mechanism
-from stratsynth.evaluation.bench.weights import simulated
 
 import stratsynth as ss
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
+from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
+from stratsynth.adapters.shared.poisson import sampling_of
 from stratsynth.cli.schemas import describe_check
 from stratsynth.cli.work import fit_recipe
 from stratsynth.data.draft import check
@@ -36,6 +34,8 @@ from stratsynth.errors import (
     UsageError,
     WeightsError,
 )
+from stratsynth.evaluation.audit import audit_mechanism
+from stratsynth.evaluation.bench.weights import simulated
 from stratsynth.files.scratch import Scratch
 from stratsynth.mechanisms import Public
 from stratsynth.noise import SeededEntropy, SystemEntropy

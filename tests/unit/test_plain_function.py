@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import External
 
 from helpers import small
 from stratsynth import Budget, Stratified, Weights, fit, open_table
+from stratsynth.adapters import External
 from stratsynth.errors import MechanismError, Unsupported
 
 BUDGET = Budget(1, 1e-9)

@@ -5,10 +5,10 @@ import math
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers.command import complaint, stratsynth
+from stratsynth.adapters import Independent
 from stratsynth.planning import plan
 from stratsynth.planning.stratum import NOISE_SIZE
 from stratsynth.planning.text import describe

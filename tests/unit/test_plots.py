@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
-from stratsynth.evaluation import evaluate, plot_tradeoff
 
 import stratsynth as ss
 from helpers import small
+from stratsynth.adapters import Independent
 from stratsynth.errors import StratsynthError
+from stratsynth.evaluation import evaluate, plot_tradeoff
 from stratsynth.release.plots import shares
 
 

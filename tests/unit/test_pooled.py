@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from stratsynth.adapters import AIM, MST, Independent, Pooled
-from stratsynth.adapters.pooled.mechanism import SHARES
 
 import stratsynth as ss
 from helpers import recompute
 from helpers.small import BUDGET
 from stratsynth import Budget, Groups, StratumBudgets, Weights, census
+from stratsynth.adapters import AIM, MST, Independent, Pooled
+from stratsynth.adapters.pooled.mechanism import SHARES
 from stratsynth.errors import StratsynthError
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy

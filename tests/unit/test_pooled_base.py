@@ -3,15 +3,15 @@
 from dataclasses import dataclass
 
 import pytest
+
+import stratsynth as ss
+from helpers import recompute
+from stratsynth import Budget, Weights, census
 from stratsynth.adapters import Pooled
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.independent import Product
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.adapters.shared.poolable import Poolable
-
-import stratsynth as ss
-from helpers import recompute
-from stratsynth import Budget, Weights, census
 from stratsynth.errors import Unsupported
 from stratsynth.models import Returns
 from stratsynth.noise import SeededEntropy

@@ -5,14 +5,14 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from stratsynth.adapters import GEM, Pooled
-from stratsynth.adapters.gem import ProductMixture
-from stratsynth.adapters.shared.poolable import MOST_CELLS
 
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.byhand import frame_of, schema_of
 from stratsynth import Budget, Groups, Release, Weights, cli
+from stratsynth.adapters import GEM, Pooled
+from stratsynth.adapters.gem import ProductMixture
+from stratsynth.adapters.shared.poolable import MOST_CELLS
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy

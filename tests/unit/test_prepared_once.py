@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import AIM, GEM, MST, Pooled
-from stratsynth.adapters.shared import workload
 
 import stratsynth as ss
 from stratsynth import Budget, Categorical, Schema, Weights
+from stratsynth.adapters import AIM, GEM, MST, Pooled
+from stratsynth.adapters.shared import workload
 from stratsynth.data.held import FrameSource
 from stratsynth.errors import UsageError
 from stratsynth.fitting import fitted

@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters.tilted import TiltedLearner
 
 from helpers.priors import CITATION, SCHEMA, distance, last_year, people, shuffled
 from helpers.small import even
 from stratsynth import Budget, Prior, Release, Stratified, StratsynthError, fit, open_table, plan
+from stratsynth.adapters.tilted import TiltedLearner
 from stratsynth.mechanisms import make, prepare
 from stratsynth.models import Mixture
 from stratsynth.noise import SeededEntropy

@@ -6,8 +6,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stratsynth.adapters.shared.known import believed
-from stratsynth.adapters.tilted import TiltedLearner
 
 from helpers.priors import SCHEMA, people
 from helpers.small import even
@@ -23,6 +21,8 @@ from stratsynth import (
     open_table,
     verify,
 )
+from stratsynth.adapters.shared.known import believed
+from stratsynth.adapters.tilted import TiltedLearner
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.schema.rules import Rule

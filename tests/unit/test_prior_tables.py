@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters.pooled import Pooled
 
 from helpers import small
 from helpers.priors import CITATION, SCHEMA, distance, last_year, people
@@ -25,6 +24,7 @@ from stratsynth import (
     plan,
     verify,
 )
+from stratsynth.adapters.pooled import Pooled
 from stratsynth.mechanisms import make, prepare
 from stratsynth.mechanisms.known import Known
 from stratsynth.noise import SeededEntropy

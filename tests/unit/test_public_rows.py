@@ -6,8 +6,6 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import MST, DPFermi, Independent
-from stratsynth.adapters.predictors import Regression
 
 from helpers.attribute import BUDGET, OPEN, SCHEMA
 from helpers.regressing import SCHEMA as PROTECTED
@@ -19,6 +17,8 @@ from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.prices import prices
 from stratsynth.accounting.sampled import epsilon_sampled
+from stratsynth.adapters import MST, DPFermi, Independent
+from stratsynth.adapters.predictors import Regression
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.handlers import handler

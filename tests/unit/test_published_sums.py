@@ -9,10 +9,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import ClippedMean, CoinPress, FairSGD, GroupRegression, Independent
 
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, fit, open_table, verify
+from stratsynth.adapters import ClippedMean, CoinPress, FairSGD, GroupRegression, Independent
 from stratsynth.answers import Query
 from stratsynth.driver import private
 from stratsynth.errors import ReleaseError, UsageError

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import f1_score, roc_auc_score
-from stratsynth.evaluation import prediction_rates
-from stratsynth.evaluation.learning.ranking import area
 
 from stratsynth import Categorical, Schema, StratsynthError
+from stratsynth.evaluation import prediction_rates
+from stratsynth.evaluation.learning.ranking import area
 
 SCHEMA = Schema({"G": Categorical(levels=("a", "b", "c", "d"))})
 

@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.evaluation import prediction_rates
 
 from stratsynth import Categorical, Schema, StratsynthError
+from stratsynth.evaluation import prediction_rates
 
 SCHEMA = Schema({"G": Categorical(levels=("a", "b", "c")), "H": Categorical(levels=("0", "1"))})
 

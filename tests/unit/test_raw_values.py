@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+
+from stratsynth import Categorical, Numeric, Schema
 from stratsynth.evaluation import evaluate, raw_values, workload_error
 from stratsynth.evaluation.evaluations.card import text
 from stratsynth.evaluation.scores.raw import farthest, sentence
-
-from stratsynth import Categorical, Numeric, Schema
 
 SCHEMA = Schema(
     {

@@ -1,11 +1,11 @@
 """Recipes: what is wrong is found and named before anything is read or spent."""
 
 import pytest
-from stratsynth.adapters import AIM, MST, Independent
-from stratsynth.adapters.pooled import Pooled
 
 from helpers import small
 from stratsynth import Groups, Stratified
+from stratsynth.adapters import AIM, MST, Independent
+from stratsynth.adapters.pooled import Pooled
 from stratsynth.errors import UsageError
 from stratsynth.recipes.recipe import Recipe
 

@@ -5,14 +5,14 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import Reductions
-from stratsynth.adapters.reductions.oracles import Cost, DescentOracle, ExponentialOracle, shifted, thresholds
-from stratsynth.adapters.reductions.rates import Sizes
 
 from helpers.reducing import BUDGET, FEW, SCHEMA, asked_by, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Schema, Stratified, fit, open_table
 from stratsynth.accounting.charges import Spending
+from stratsynth.adapters import Reductions
+from stratsynth.adapters.reductions.oracles import Cost, DescentOracle, ExponentialOracle, shifted, thresholds
+from stratsynth.adapters.reductions.rates import Sizes
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import BudgetRefused, UsageError

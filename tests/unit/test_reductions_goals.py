@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions.functions import GeometricMean, HarmonicMean, Largest, Spread
 from stratsynth.adapters.reductions.goals import CONSTRAINTS, OBJECTIVES, Goal, Part, measured_by, penalty

@@ -5,11 +5,11 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import Reductions
 
 from helpers.reducing import BUDGET, FEW, SCHEMA, asked_by, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, Stratified, fit, open_table
+from stratsynth.adapters import Reductions
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import plan
 

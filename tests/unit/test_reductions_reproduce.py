@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+
 from stratsynth.adapters.reductions.mixing import mixed
 from stratsynth.evaluation.bench import reductions as bench
 from stratsynth.evaluation.reductions import curves, frank_wolfe, odds, reproduce, studies

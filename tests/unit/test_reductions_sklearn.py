@@ -10,9 +10,9 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
+
 from stratsynth.adapters.sklearn import ReductionsClassifier, cross_validate
 from stratsynth.adapters.sklearn.moments import constraints_from
-
 from stratsynth.errors import UsageError
 
 SPEND = {"epsilon": 3.0, "delta": 1e-6}

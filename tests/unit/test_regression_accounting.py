@@ -3,13 +3,13 @@
 import math
 
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors.accounting import UNSOUND, cost, divided
 
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Spending
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.accounting import UNSOUND, cost, divided
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import plan
 from stratsynth.questions import Total

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors.descent import Descent, Region
-from stratsynth.adapters.predictors.moments import NoisyMoments
-from stratsynth.adapters.predictors.objective import Objective
 
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors.descent import Descent, Region
+from stratsynth.adapters.predictors.moments import NoisyMoments
+from stratsynth.adapters.predictors.objective import Objective
 from stratsynth.models import ByGroup
 from stratsynth.questions import Gradients, Losses
 

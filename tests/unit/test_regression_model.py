@@ -3,12 +3,12 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.adapters import GroupRegression
-from stratsynth.adapters.predictors import Regression
-from stratsynth.adapters.predictors.moments import Estimated
 
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget, Categorical, Numeric, Release, Schema, fit, open_table
+from stratsynth.adapters import GroupRegression
+from stratsynth.adapters.predictors import Regression
+from stratsynth.adapters.predictors.moments import Estimated
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.files.npz import State
 from stratsynth.mechanisms import prepare

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from stratsynth.adapters import GroupRegression
 
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget, Categorical, Schema, fit, open_table
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.accounting.charges import Spending
+from stratsynth.adapters import GroupRegression
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import prepare
 from stratsynth.release.page.words import strata

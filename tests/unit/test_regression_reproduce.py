@@ -3,13 +3,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+
+from stratsynth.errors import UsageError
 from stratsynth.evaluation.bench import beside, predict
 from stratsynth.evaluation.regression import digits
 from stratsynth.evaluation.regression.reproduce import main
 from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
 from stratsynth.evaluation.regression.trials import METHODS, errors, way
-
-from stratsynth.errors import UsageError
 
 SIZES = (400, 100)
 

@@ -11,8 +11,8 @@ from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils.estimator_checks import parametrize_with_checks
-from stratsynth.adapters.sklearn import EveryFoldSpends, GroupClassifier, GroupRegressor, cross_validate, grouped
 
+from stratsynth.adapters.sklearn import EveryFoldSpends, GroupClassifier, GroupRegressor, cross_validate, grouped
 from stratsynth.errors import BudgetRefused, UsageError
 from stratsynth.schema import Numeric
 

@@ -8,11 +8,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from stratsynth.adapters import Independent
 
 from helpers import recompute, small
 from helpers.accounts import scaled
 from stratsynth import Release, Stratified, fit
+from stratsynth.adapters import Independent
 from stratsynth.errors import ReleaseError, StratsynthError, UsageError
 from stratsynth.noise import SeededEntropy
 

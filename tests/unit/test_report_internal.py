@@ -5,15 +5,15 @@ import math
 
 import pandas as pd
 import pytest
+
+from helpers.pages import Page
+from stratsynth import Categorical, Schema, census
+from stratsynth.errors import UsageError
 from stratsynth.evaluation import evaluate
 from stratsynth.evaluation.comparisons.page import comparison_page
 from stratsynth.evaluation.evaluations.output import write
 from stratsynth.evaluation.evaluations.page import evaluation_page, in_a_paragraph
 from stratsynth.evaluation.report.groups import GroupErrors, Score, series_of, smallest_groups, verdict
-
-from helpers.pages import Page
-from stratsynth import Categorical, Schema, census
-from stratsynth.errors import UsageError
 
 COLUMNS = ("AGEP", "SEX", "RAC1P", "ESR", "DIS")
 SCHEMA = census.schema().restrict(COLUMNS)

@@ -5,11 +5,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 import pytest
-from stratsynth.adapters import MST, Independent
 
 from helpers import small
 from helpers.pages import Page
 from stratsynth import Budget, Categorical, Schema, Stratified, Weights, fit, open_table
+from stratsynth.adapters import MST, Independent
 from stratsynth.mechanisms import UNDECLARED
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.limits import OF_THIS

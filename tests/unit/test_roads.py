@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.comparisons.roads import by_road, kind_of, roads, words
-from stratsynth.evaluation.comparisons.roads_page import roads_section
 
 from helpers import small
+from stratsynth.evaluation.comparisons.roads import by_road, kind_of, roads, words
+from stratsynth.evaluation.comparisons.roads_page import roads_section
 
 GROUPS = (("everybody", None, 100), ("group", "a", 60), ("group", "b", 40))
 

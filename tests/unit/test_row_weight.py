@@ -5,12 +5,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from stratsynth.adapters import AIM, MST, Independent
 
 import stratsynth as ss
 from helpers import small
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
+from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import Asked

@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from stratsynth.adapters.external import Drawn
-from stratsynth.adapters.independent import Product
 
 import stratsynth as ss
 from helpers import small
 from stratsynth import cli
+from stratsynth.adapters.external import Drawn
+from stratsynth.adapters.independent import Product
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import make
 from stratsynth.models import combine

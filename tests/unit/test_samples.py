@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from stratsynth.adapters import MST, Fixed, Independent
-from stratsynth.adapters.engine.redrawn import SURER
-from stratsynth.adapters.shared.known import LAST_SURER
 
 from helpers import small
 from stratsynth import Budget, Stratified, Weights, fit, open_table
+from stratsynth.adapters import MST, Fixed, Independent
+from stratsynth.adapters.engine.redrawn import SURER
+from stratsynth.adapters.shared.known import LAST_SURER
 from stratsynth.answers import combine
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.noise import SeededEntropy

@@ -5,8 +5,6 @@ import os
 
 import numpy as np
 import pytest
-from stratsynth.adapters import AIM, GEM, MST
-from stratsynth.adapters.engine import Problem
 from threadpoolctl import threadpool_limits
 
 import stratsynth as ss
@@ -14,6 +12,8 @@ from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.ledgers import without_account
 from helpers.solvers import Task, greedy, picky, refusing, squares, threads
+from stratsynth.adapters import AIM, GEM, MST
+from stratsynth.adapters.engine import Problem
 from stratsynth.driver import elsewhere, solving
 from stratsynth.driver.solving import Here, together
 from stratsynth.errors import MechanismError, Unsupported, UsageError

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
-from stratsynth.adapters import Independent
 
 from helpers import small
 from stratsynth import fit
+from stratsynth.adapters import Independent
 from stratsynth.data import held
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.sources import open_source

@@ -16,8 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tomli_w
-from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
-from stratsynth.evaluation import streamed_workload_error, workload_error
 
 import stratsynth as ss
 from helpers import small
@@ -25,12 +23,14 @@ from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.spark import MARKS, MASTER, cluster, settings_of
 from stratsynth import cli, progress
+from stratsynth.adapters import AIM, MST, CoinPress, External, Independent
 from stratsynth.data import spark, spark_jobs, spark_source, spark_tasks
 from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.data.spark_source import SparkSource
 from stratsynth.errors import LedgerError, SchemaError, StratsynthError, Unsupported, UsageError
+from stratsynth.evaluation import streamed_workload_error, workload_error
 from stratsynth.noise import SeededEntropy
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Unit

@@ -4,18 +4,18 @@ import sys
 
 import pytest
 import tomli_w
-from stratsynth.adapters import AIM, MST, Independent
-from stratsynth.evaluation.comparisons.grid import Grid
 
 import stratsynth as ss
 from helpers import small
 from helpers.small import BUDGET, SCHEMA, SIZE
+from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.data import spark_jobs
 from stratsynth.data.spark_jobs import JAVA, before, cells_at_once, spark_session
 from stratsynth.data.spark_source import SparkSource
 from stratsynth.data.spark_tasks import NOT_HERE, OTHER_VERSION
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import RecipeError, StratsynthError, Unsupported, UsageError
+from stratsynth.evaluation.comparisons.grid import Grid
 from stratsynth.planning import plan
 from stratsynth.recipes.recipe import Recipe
 

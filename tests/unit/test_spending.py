@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, GEM
 
 from helpers.byhand import ByHand, frame_of, schema_of
 from helpers.small import even
 from stratsynth import Budget, Neighbours, Stratified, fit, open_table
 from stratsynth.accounting.budget import PRICED, Currency
 from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.adapters import AIM, GEM
 from stratsynth.questions import Work
 
 LEVELS = {"a": 3, "b": 2, "c": 4, "e": 2}

@@ -3,10 +3,10 @@
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation.stratification import authors, claims, grids, people, reproduce
 
 from stratsynth import census
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.stratification import authors, claims, grids, people, reproduce
 
 EPSILONS = (0.1, 1.0, 5.0)
 

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.adapters import External, Independent
 
 import stratsynth as ss
 from helpers import recompute, small
@@ -15,6 +14,7 @@ from helpers.small import BUDGET, SCHEMA, SIZE, shares_frame, table
 from stratsynth import Groups, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.adapters import External, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.stratified.stratified import _left
@@ -200,7 +200,6 @@ def test_small_groups_are_given_one_way_tables():
 
         def steps(self, public, allot, rng):
             from stratsynth.adapters.independent import Product
-
             from stratsynth.questions import counts
 
             first = yield from counts(public.schema.oneways, rho=allot.rho / 2)

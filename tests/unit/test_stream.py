@@ -12,7 +12,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from stratsynth.adapters import AIM, MST, CoinPress, DPFermi, External, Independent
 
 import strategies
 import stratsynth as ss
@@ -20,6 +19,7 @@ from helpers import attribute, regressing, small
 from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from stratsynth import progress
+from stratsynth.adapters import AIM, MST, CoinPress, DPFermi, External, Independent
 from stratsynth.data import load
 from stratsynth.data.backends import MOST_BYTES, Memory, backend
 from stratsynth.data.fingerprint import fingerprint

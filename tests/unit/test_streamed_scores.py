@@ -6,16 +6,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from stratsynth.evaluation import streamed_workload_error, workload_error
-from stratsynth.evaluation.comparisons.cells import CellRunner
-from stratsynth.evaluation.comparisons.grid import Grid
-from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
-from stratsynth.evaluation.tables import EncodedRows, encoded
 
 from helpers import small
 from stratsynth import census, cli
 from stratsynth.data.sources import ParquetSource
 from stratsynth.errors import SchemaError, StratsynthError, Unsupported, UsageError
+from stratsynth.evaluation import streamed_workload_error, workload_error
+from stratsynth.evaluation.comparisons.cells import CellRunner
+from stratsynth.evaluation.comparisons.grid import Grid
+from stratsynth.evaluation.evaluations.marginals_only import MarginalScores
+from stratsynth.evaluation.tables import EncodedRows, encoded
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight

@@ -8,10 +8,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
-from stratsynth.adapters import Independent
 
 import stratsynth as ss
 from helpers import small
+from stratsynth.adapters import Independent
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, StratsynthError
 
 ROWS = 6_000

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stratsynth.evaluation.means import theory
-from stratsynth.evaluation.means.theory import NY_2018, NY_2018_PEOPLE
 
 from stratsynth.errors import UsageError
+from stratsynth.evaluation.means import theory
+from stratsynth.evaluation.means.theory import NY_2018, NY_2018_PEOPLE
 
 N, K = NY_2018_PEOPLE, 9
 

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+
+from helpers.priors import SCHEMA, last_year
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.tilted import TiltedLearner, TiltedRows, fit, rounding
 from stratsynth.adapters.tilted.arbiter import EARLY, EARNED, MOST, Arbiter, misfit
@@ -14,8 +16,6 @@ from stratsynth.adapters.tilted.fit import Aim, Tilt, tilt
 from stratsynth.adapters.tilted.learner import FEWER, LEAST_LENT, MOST_LENT, MOST_OF_EVERYBODY, trust
 from stratsynth.adapters.tilted.likened import likened
 from stratsynth.adapters.tilted.rounding import rounded
-
-from helpers.priors import SCHEMA, last_year
 from stratsynth.errors import MechanismError, ReleaseError
 from stratsynth.mechanisms import Public
 from stratsynth.mechanisms.known import Known

@@ -9,10 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import chdtri
-from stratsynth.adapters.engine import Measured
-from stratsynth.adapters.pooled import Pooled
-from stratsynth.adapters.shared.chance import farthest
-from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, undisputed
 
 from helpers import small
 from helpers.priors import SCHEMA, last_year, people
@@ -34,6 +30,10 @@ from stratsynth import (
     plan,
     verify,
 )  # fmt: skip
+from stratsynth.adapters.engine import Measured
+from stratsynth.adapters.pooled import Pooled
+from stratsynth.adapters.shared.chance import farthest
+from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, undisputed
 from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, make, prepare
 from stratsynth.mechanisms.known import Known

@@ -5,7 +5,13 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+
+import stratsynth as ss
+from helpers import small
+from helpers.command import complaint, stratsynth
+from stratsynth import census
 from stratsynth.adapters import Independent
+from stratsynth.errors import SchemaError
 from stratsynth.evaluation import (
     correlations,
     downstream,
@@ -20,12 +26,6 @@ from stratsynth.evaluation.evaluations.predictions import evaluate_predictions
 from stratsynth.evaluation.scores.baseline import baselines, subsample
 from stratsynth.evaluation.scores.raw import raw_values
 from stratsynth.evaluation.tables import EncodedRows
-
-import stratsynth as ss
-from helpers import small
-from helpers.command import complaint, stratsynth
-from stratsynth import census
-from stratsynth.errors import SchemaError
 from stratsynth.schema.weight import RowWeight
 
 SCHEMA = small.SCHEMA

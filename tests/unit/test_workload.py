@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
+from stratsynth import Categorical, Schema, StratsynthError, census
 from stratsynth.evaluation import clique_errors, k_marginal_score, workload_error
 from stratsynth.evaluation.scores import marginals as engine
 from stratsynth.evaluation.scores.marginals import mean_l1, workload
 from stratsynth.evaluation.tables import EncodedRows, Pair
-
-from stratsynth import Categorical, Schema, StratsynthError, census
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from stratsynth.adapters import MST, CoinPress, Pooled
-from stratsynth.evaluation import workload_error
 
 import stratsynth as ss
 from helpers import small
+from stratsynth.adapters import MST, CoinPress, Pooled
 from stratsynth.errors import StratsynthError
+from stratsynth.evaluation import workload_error
 
 PEOPLE = small.people()
 WEIGHTS = small.even(small.SCHEMA, "SEX")
