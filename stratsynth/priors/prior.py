@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import check_keys, is_texts, one_of
+from stratsynth.checks import check_citation, check_keys, is_texts, one_of
 from stratsynth.checks import path as given_path
 from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
@@ -91,11 +91,10 @@ class Prior(PriorSource):
         """
         from stratsynth.accounting.registry import refuse_public
         from stratsynth.data.sources import open_source
-        from stratsynth.weights.citation import check_citation
 
         if not isinstance(citation, str) or not citation.strip():
             raise UsageError("prior: a public prior needs a citation that says where it was published.")
-        said = check_citation(citation, "prior")
+        said = check_citation("prior", citation)
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         source = open_source(data)
         if source.path is not None:
