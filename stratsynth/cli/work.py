@@ -55,15 +55,15 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 def _account(recipe: Recipe) -> dict[str, Any] | None:
     """What a recipe's ledger would say to its fit; the ledger is read, and the data are not."""
     from stratsynth.accounting.ledger_file import FileLedger
-    from stratsynth.accounting.registry import Registry, refuse_public
+    from stratsynth.accounting.registry import Registry
     from stratsynth.accounting.standing import rule
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.fitting import request_of
 
     path, data, refused = recipe.spend.ledger, recipe.data.path, ""
     registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
     if recipe.data.public:
-        if data is not None:
-            refuse_public(data)
+        check_public_inputs(declared=[data])
         return None
     if path is None:
         if registry is not None:
@@ -139,10 +139,10 @@ def sample_release(
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
     """The rows as another file spells them; what the two do not share is noted."""
-    from stratsynth.accounting.registry import refuse_public
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
-    refuse_public(like)  # how a file spells its values is read from every row, and shows in the output
+    check_public_inputs(declared=[like])  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
     for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
         if names:

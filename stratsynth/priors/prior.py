@@ -89,7 +89,7 @@ class Prior(PriorSource):
         Raises:
             UsageError: No citation, or rules that are none. Rows are read when a fit is prepared.
         """
-        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.data.overlap import check_public_inputs
         from stratsynth.data.sources import open_source
 
         if not isinstance(citation, str) or not citation.strip():
@@ -101,7 +101,7 @@ class Prior(PriorSource):
             folder = release_of(source.path)
             if folder is not None:
                 raise UsageError(f"prior: {source.path.name} is of a release; take Prior.release({str(folder)!r}).")
-            refuse_public(source.path)  # rows that have an account are not public
+            check_public_inputs(declared=[source])
         return cls(source, rules, {"origin": "public", "citation": said}, _published(tables))
 
     @classmethod
@@ -191,12 +191,10 @@ class Prior(PriorSource):
             UsageError: Columns that the prior lacks, and values that the schema does not know, with how many rows of
                 the prior have them.
         """
-        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.data.overlap import check_public_inputs
 
-        paths = [] if self.source is None or self.stated["origin"] != "public" else [self.source.path]
-        for path in (*paths, *(table.data for table in self.published)):
-            if isinstance(path, str | PathLike):
-                refuse_public(Path(path))  # again: an account may have been opened since
+        public = self.origins if self.stated["origin"] == "public" else [table.data for table in self.published]
+        check_public_inputs(declared=public)  # again: an account may have been opened since
         key = schema.sha256
         if key not in self._mapped:
             self._mapped[key] = self._found(schema)

@@ -54,7 +54,7 @@ class PublishedTable:
 
     def __post_init__(self) -> None:
         """A citation, and no file of private rows or of a release."""
-        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
             raise UsageError("prior: a published table needs a citation that says where it was published.")
@@ -66,7 +66,7 @@ class PublishedTable:
                 raise UsageError(
                     f"prior: {path.name} is of a release; take Prior.release({str(folder)!r}), which brings its tables."
                 )
-            refuse_public(path)
+            check_public_inputs(declared=[path])
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:
