@@ -134,6 +134,13 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
     return Path(value)
 
 
+def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
+    """A path that nothing is at yet; what is written never replaces anything."""
+    if path.exists():
+        raise UsageError(f"{path} exists already; {remedy}.")
+    return path
+
+
 def check_line(what: str, value: object) -> None:
     """Refuse what is no line of text for readers; None is nothing, and allowed."""
     if value is None:

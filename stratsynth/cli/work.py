@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from stratsynth.checks import output_path
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ def sample_release(
     from stratsynth.release.sampling import PIECE, Wanted
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
-    if out.exists() and not is_folder(out):
-        raise UsageError(f"{out} exists already; name another file with -o.")
-    if is_folder(out) and like is not None:
+    if not is_folder(out):
+        output_path(out)
+    elif like is not None:
         raise UsageError("--as spells one file as another; name a .csv or .parquet file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
