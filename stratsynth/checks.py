@@ -6,6 +6,7 @@ Each takes the name that its message begins with, and the class of error that it
 from __future__ import annotations
 
 import math
+import re
 import reprlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,17 @@ from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
 
 MOST_LINE = 200
 """The longest title, in characters."""
+TEMPLATE = re.compile(
+    r"""
+    \b(TODO|FIXME|TBD|XXX+|lorem\ ipsum)\b
+    | \byour\ (source|citation|publisher|reference|table)\b
+    | \b(source|citation|reference)\ (goes\ )?here\b
+    | [\[<{]\s*(publisher|title|author|year|date|source|citation|url|name|table|agency|insert|your|where)\b
+      [^\]>}]*[\]>}]
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Words that stand in templates, this project's own among them, until somebody replaces them."""
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -122,12 +134,28 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
     return Path(value)
 
 
+def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
+    """A path that nothing is at yet; what is written never replaces anything."""
+    if path.exists():
+        raise UsageError(f"{path} exists already; {remedy}.")
+    return path
+
+
 def check_line(what: str, value: object) -> None:
     """Refuse what is no line of text for readers; None is nothing, and allowed."""
     if value is None:
         return
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
         raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
+
+
+def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
+    """A citation without outer spaces; refuses one that nobody has filled in."""
+    found = TEMPLATE.search(text)
+    if found or not any(character.isalnum() for character in text):
+        wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"
+        raise error(f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up.")
+    return text.strip()
 
 
 def check_seed(seed: int | None) -> None:

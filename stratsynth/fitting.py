@@ -225,7 +225,7 @@ def _judged(
     prior: Prior | None = None,
 ) -> tuple[Prepared, Request]:
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
-    from stratsynth.data.same import PRIOR, refuse_same, refuse_same_content
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.stream import Stream
     from stratsynth.driver.handlers import check_served
     from stratsynth.files.scratch import check_room
@@ -246,8 +246,8 @@ def _judged(
         ):  # fmt: skip
             raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
     else:
-        if isinstance(prior, Prior) and table.source is not None and not table.public:
-            refuse_same(table.source, prior.origins, PRIOR)  # before its rows are read, and their values named
+        if isinstance(prior, Prior) and not table.public:
+            check_public_inputs(table.source, prior=prior.origins)  # before its rows are read, and their values named
         prepared = prepare(mechanism, table.schema, budget, table.declared_size, prior)
     how = prepared.mechanism
     database = table.source is not None and table.source.engine == "duckdb"
@@ -258,19 +258,15 @@ def _judged(
             "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
         )
     origins = () if table.public else tuple(origins_of(how, prepared.strata))
-    if table.source is not None:
-        refuse_same(table.source, origins)
     priors = () if table.public or prepared.prior is None else prepared.prior.origins
-    if table.source is not None:
-        refuse_same(table.source, priors, PRIOR)
+    check_public_inputs(table.source, weights=origins, prior=priors)
 
     def final() -> None:
         """The last refusals, which a resumed fit has passed before."""
         ready()
         if isinstance(table.backend, Stream):
             check_room(held_bytes(prepared))
-        refuse_same_content(table.backend, origins)
-        refuse_same_content(table.backend, priors, PRIOR)
+        check_public_inputs(rows=table.backend, weights=origins, prior=priors)
 
     query = getattr(table.source, "query", None)
     return prepared, request_of(prepared, seed, private=private, ready=final, query=query)

@@ -9,7 +9,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.registry import refuse_public
 from stratsynth.checks import is_texts, number
 from stratsynth.data.table import open_table
 from stratsynth.errors import DraftWarning, NotPrivateWarning, SchemaError, Unsupported, UsageError
@@ -78,6 +77,7 @@ def synthesize(
         NotPrivateWarning: Where the data are declared public.
         DraftWarning: Where a schema is drafted, and columns are left out of it.
     """
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
 
     number("epsilon", epsilon, above=0)
@@ -94,8 +94,7 @@ def synthesize(
     how = None if mechanism is None else as_mechanism(mechanism)
     source = open_source(data)
     if public:
-        if source.path is not None:
-            refuse_public(source.path)
+        check_public_inputs(declared=[source])
         warnings.warn(LOUD.format(DRAFTED if schema is None else ""), NotPrivateWarning, stacklevel=2)
         schema, declared_size = _looked_at(source, schema, declared_size)
     assert schema is not None  # noqa: S101 - private data without one were refused

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Mechanism
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Classified(ClassifierMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
     """Predicts one of the declared `classes`."""
 
-    classes: Any
+    classes: Sequence[Any]
 
     def __sklearn_tags__(self) -> Any:
         """As many classes as are declared; few rows give a model of noise."""

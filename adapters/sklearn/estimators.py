@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from stratsynth.adapters.predictors import GroupRegression
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET, Grouped, named
+from stratsynth.adapters.sklearn.grouped import GROUP, Grouped, named
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
@@ -21,24 +21,31 @@ if TYPE_CHECKING:
     from stratsynth.questions.gradients import Link
 
 
-SETTINGS = (
-    "objective", "mode", "accounting", "stage_one", "iterations", "rate", "momentum", "tail", "clip", "radius",
-    "most_weight",
-)  # fmt: skip
-"""The settings of `group_regression` that the estimators hand on as they are."""
+@dataclass(kw_only=True, eq=False, repr=False)
+class Tailored(Grouped):
+    """The settings of `group_regression` that both estimators have."""
+
+    objective: str = "pooled"
+    mode: str = "DPNoSE"
+    accounting: str = "combined"
+    stage_one: float | None = None
+    iterations: int = 100
+    rate: float | None = None
+    momentum: float = 0.9
+    tail: float = 0.5
+    clip: float | None = None
+    radius: float = 5.0
+    most_weight: float = 20.0
+    loss_bounds: Mapping[Any, float] | None = None
+
+    def _group_regression(self, features: Sequence[str], model: Link) -> GroupRegression:
+        """`group_regression` by these settings."""
+        bounds = self._by_label("loss_bounds", self.loss_bounds)
+        return self._settings(GroupRegression, features, groups=[GROUP], model=model, loss_bounds=bounds)
 
 
-def _group_regression(
-    estimator: Grouped, features: Sequence[str], model: Link, loss_bounds: Mapping[str, float]
-) -> GroupRegression:
-    """The mechanism with an estimator's settings."""
-    return GroupRegression(
-        target=TARGET, features=features, groups=[GROUP], model=model,
-        loss_bounds=loss_bounds, **{key: getattr(estimator, key) for key in SETTINGS},
-    )  # fmt: skip
-
-
-class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-learn has no types
+@dataclass(kw_only=True, eq=False, repr=False)
+class GroupRegressor(RegressorMixin, Tailored):  # type: ignore[misc]  # scikit-learn has no types
     """Private linear regression that knows of groups.
 
     Args:
@@ -54,34 +61,7 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         ledger_epsilon: The most that may ever be spent on these data.
     """
 
-    def __init__(
-        self, *, epsilon: float, delta: float, bounds: Any, target_bounds: tuple[float, float], groups: Any = None,
-        objective: str = "pooled", mode: str = "DPNoSE", accounting: str = "combined", stage_one: float | None = None,
-        iterations: int = 100, rate: float | None = None, momentum: float = 0.9, tail: float = 0.5,
-        clip: float | None = None, radius: float = 5.0, most_weight: float = 20.0,
-        loss_bounds: Mapping[Any, float] | None = None, declared_size: int | None = None,
-        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
-    ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.target_bounds = target_bounds
-        self.groups = groups
-        self.objective = objective
-        self.mode = mode
-        self.accounting = accounting
-        self.stage_one = stage_one
-        self.iterations = iterations
-        self.rate = rate
-        self.momentum = momentum
-        self.tail = tail
-        self.clip = clip
-        self.radius = radius
-        self.most_weight = most_weight
-        self.loss_bounds = loss_bounds
-        self.declared_size = declared_size
-        self.ledger = ledger
-        self.ledger_epsilon = ledger_epsilon
+    target_bounds: tuple[float, float]
 
     def __sklearn_tags__(self) -> Any:
         """Few rows give a model of noise."""
@@ -99,8 +79,7 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         """
         X, y = validate_data(self, X, y, y_numeric=True)
         low, high = (float(end) for end in self.target_bounds)
-        bounds = self._by_label("loss_bounds", self.loss_bounds)
-        how = _group_regression(self, named(X), "linear", bounds)
+        how = self._group_regression(named(X), "linear")
         self._spend(how, X, y, Numeric(lower=low, upper=high, bins=1), sensitive_features)
         (slopes,), (start,) = self._in_their_unit(X.shape[1])
         half, middle = high / 2 - low / 2, high / 2 + low / 2
@@ -112,7 +91,8 @@ class GroupRegressor(RegressorMixin, Grouped):  # type: ignore[misc]  # scikit-l
         return np.asarray(self.release_.predict(frame) if len(frame := self._frame(X)) else [], np.float64)
 
 
-class GroupClassifier(Classified):
+@dataclass(kw_only=True, eq=False, repr=False)
+class GroupClassifier(Classified, Tailored):
     """Private logistic regression that knows of groups; for more than two classes, softmax regression.
 
     Args:
@@ -124,36 +104,7 @@ class GroupClassifier(Classified):
         groups: As for `GroupRegressor`, and so are all others.
     """
 
-    def __init__(
-        self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
-        objective: str = "pooled", mode: str = "DPNoSE", accounting: str = "combined", stage_one: float | None = None,
-        iterations: int = 100, rate: float | None = None, momentum: float = 0.9, tail: float = 0.5,
-        clip: float | None = None, radius: float = 5.0, most_weight: float = 20.0,
-        loss_bounds: Mapping[Any, float] | None = None, declared_size: int | None = None,
-        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
-    ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.groups = groups
-        self.objective = objective
-        self.mode = mode
-        self.accounting = accounting
-        self.stage_one = stage_one
-        self.iterations = iterations
-        self.rate = rate
-        self.momentum = momentum
-        self.tail = tail
-        self.clip = clip
-        self.radius = radius
-        self.most_weight = most_weight
-        self.loss_bounds = loss_bounds
-        self.declared_size = declared_size
-        self.ledger = ledger
-        self.ledger_epsilon = ledger_epsilon
-
     def _mechanism(self, features: Sequence[str]) -> GroupRegression:
         """`group_regression` by these settings."""
         model: Link = "logistic" if len(self._declared()) == 2 else "softmax"
-        return _group_regression(self, features, model, self._by_label("loss_bounds", self.loss_bounds))
+        return self._group_regression(features, model)

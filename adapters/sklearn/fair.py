@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 from stratsynth.adapters.fair_sgd import FairSGD
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
-
-SETTINGS = (
-    "model", "hidden", "mitigation", "gamma1", "gamma2", "scaling", "iterations", "batch", "sampling", "rate", "clip",
-    "clip_rate", "most_clip", "statistics_share", "memory", "most_weight", "radius", "tail",
-)  # fmt: skip
-"""The settings of `fair_sgd` that are handed on as they are."""
+from stratsynth.adapters.sklearn.grouped import GROUP
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class FairSGDClassifier(Classified):
     """Private classification that leans against what clipping and noise cost groups unequally.
 
@@ -37,46 +32,25 @@ class FairSGDClassifier(Classified):
         ledger_epsilon: The most that may ever be spent on these data.
     """
 
-    def __init__(
-        self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
-        model: Literal["logistic", "network"] = "logistic", hidden: int = 16,
-        mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "surrogate", gamma1: float = 1.0,
-        gamma2: float = 1.0, scaling: Literal["bounds"] = "bounds", iterations: int = 1000, batch: float = 1024,
-        sampling: float | None = None, rate: float | None = None, clip: float = 1.0, clip_rate: float = 0.1,
-        most_clip: float = 10.0, statistics_share: float = 0.2, memory: float = 0.95, most_weight: float = 5.0,
-        radius: float = 10.0, tail: float = 0.5, declared_size: int | None = None,
-        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
-    ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.groups = groups
-        self.model = model
-        self.hidden = hidden
-        self.mitigation = mitigation
-        self.gamma1 = gamma1
-        self.gamma2 = gamma2
-        self.scaling = scaling
-        self.iterations = iterations
-        self.batch = batch
-        self.sampling = sampling
-        self.rate = rate
-        self.clip = clip
-        self.clip_rate = clip_rate
-        self.most_clip = most_clip
-        self.statistics_share = statistics_share
-        self.memory = memory
-        self.most_weight = most_weight
-        self.radius = radius
-        self.tail = tail
-        self.declared_size = declared_size
-        self.ledger = ledger
-        self.ledger_epsilon = ledger_epsilon
+    model: Literal["logistic", "network"] = "logistic"
+    hidden: int = 16
+    mitigation: Literal["surrogate", "group_clip", "global_adapt", "none"] = "surrogate"
+    gamma1: float = 1.0
+    gamma2: float = 1.0
+    scaling: Literal["bounds"] = "bounds"
+    iterations: int = 1000
+    batch: float = 1024
+    sampling: float | None = None
+    rate: float | None = None
+    clip: float = 1.0
+    clip_rate: float = 0.1
+    most_clip: float = 10.0
+    statistics_share: float = 0.2
+    memory: float = 0.95
+    most_weight: float = 5.0
+    radius: float = 10.0
+    tail: float = 0.5
 
     def _mechanism(self, features: Sequence[str]) -> FairSGD:
         """`fair_sgd` by these settings."""
-        return FairSGD(
-            target=TARGET, features=features, groups=[] if self.groups is None else [GROUP],
-            **{key: getattr(self, key) for key in SETTINGS},
-        )  # fmt: skip
+        return self._settings(FairSGD, features, groups=[] if self.groups is None else [GROUP])

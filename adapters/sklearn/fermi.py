@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from stratsynth.adapters.fermi import DPFermi
 from stratsynth.adapters.networks.blueprint import Network
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
+from stratsynth.adapters.sklearn.grouped import GROUP
 from stratsynth.errors import UsageError
 
-SETTINGS = (
-    "penalty", "criterion", "odds_weights", "protect", "iterations", "batch", "sampling", "rate", "ascent", "clip",
-    "adversary_share", "warm_up", "radius", "tail", "network", "hidden",
-)  # fmt: skip
-"""The settings of `fermi` that are handed on as they are."""
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class FermiClassifier(Classified):
     """A private classifier with a penalty on what predictions tell of the sensitive feature.
 
@@ -50,51 +45,31 @@ class FermiClassifier(Classified):
         ledger_epsilon: The most that may ever be spent on these data.
     """
 
-    def __init__(
-        self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
-        penalty: float = 1.0, criterion: Literal["parity", "odds"] = "parity",
-        odds_weights: Literal["alike", "shares"] = "alike", protect: Literal["all", "sensitive"] = "all",
-        shares: Mapping[Any, float] | None = None, shares_citation: str = "", iterations: int = 1000,
-        batch: float = 1024, sampling: float | None = None, rate: float | None = None, ascent: float = 0.1,
-        clip: float = 1.0, adversary_share: float = 0.2, warm_up: float = 0.1, radius: float = 10.0,
-        tail: float = 0.5, network: Network | None = None, hidden: Sequence[int] = (8, 16),
-        image: Sequence[int] | None = None, declared_size: int | None = None,
-        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None,
-    ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.groups = groups
-        self.penalty = penalty
-        self.criterion = criterion
-        self.odds_weights = odds_weights
-        self.protect = protect
-        self.shares = shares
-        self.shares_citation = shares_citation
-        self.iterations = iterations
-        self.batch = batch
-        self.sampling = sampling
-        self.rate = rate
-        self.ascent = ascent
-        self.clip = clip
-        self.adversary_share = adversary_share
-        self.warm_up = warm_up
-        self.radius = radius
-        self.tail = tail
-        self.network = network
-        self.hidden = hidden
-        self.image = image
-        self.declared_size = declared_size
-        self.ledger = ledger
-        self.ledger_epsilon = ledger_epsilon
+    penalty: float = 1.0
+    criterion: Literal["parity", "odds"] = "parity"
+    odds_weights: Literal["alike", "shares"] = "alike"
+    protect: Literal["all", "sensitive"] = "all"
+    shares: Mapping[Any, float] | None = None
+    shares_citation: str = ""
+    iterations: int = 1000
+    batch: float = 1024
+    sampling: float | None = None
+    rate: float | None = None
+    ascent: float = 0.1
+    clip: float = 1.0
+    adversary_share: float = 0.2
+    warm_up: float = 0.1
+    radius: float = 10.0
+    tail: float = 0.5
+    network: Network | None = None
+    hidden: Sequence[int] = (8, 16)
+    image: Sequence[int] | None = None
 
     def _mechanism(self, features: Sequence[str]) -> DPFermi:
         """`fermi` by these settings."""
-        return DPFermi(
-            target=TARGET, features=features, groups=[] if self.groups is None else [GROUP],
-            sizes=self._sizes(self._declared()), sizes_citation=self.shares_citation,
-            image=() if self.image is None else self.image, **{key: getattr(self, key) for key in SETTINGS},
+        return self._settings(
+            DPFermi, features, groups=[] if self.groups is None else [GROUP], sizes=self._sizes(self._declared()),
+            sizes_citation=self.shares_citation, image=() if self.image is None else self.image,
         )  # fmt: skip
 
     def _sizes(self, classes: Sequence[Any]) -> dict[str, float]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
     from stratsynth.schema import Column
 
-T = TypeVar("T")
+T, M = TypeVar("T"), TypeVar("M")
 GROUP, TARGET = "group", "target"
 EVERYBODY = "everybody"
 """The one group where none are declared."""
@@ -42,20 +42,21 @@ def named(x: NDArray[Any]) -> list[str]:
     return [f"x{i}" for i in range(x.shape[1])]
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """What all estimators do."""
+    """Parameters and steps that all estimators share; subclasses declare theirs as fields, by keyword."""
 
     epsilon: float
     delta: float
     bounds: Any
-    groups: Any
-    declared_size: int | None
-    ledger: str | os.PathLike[str] | None
-    ledger_epsilon: float | None
+    groups: Any = None
+    declared_size: int | None = None
+    ledger: str | os.PathLike[str] | None = None
+    ledger_epsilon: float | None = None
     protect = "all"
     """Whether whole records are protected, or the sensitive feature alone."""
-    coef_: NDArray[np.float64]
-    release_: Release
+    coef_: NDArray[np.float64] = field(init=False)
+    release_: Release = field(init=False)
 
     def __sklearn_tags__(self) -> Any:
         """Two fits differ."""
@@ -91,6 +92,11 @@ class Grouped(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
             if level not in labels:
                 raise UsageError(f"{what} names {level!r}, which is not among the declared groups.")
         return {labels[level]: value for level, value in (given or {}).items()}
+
+    def _settings(self, how: Callable[..., M], features: Sequence[str], **own: Any) -> M:
+        """A mechanism with settings of its own, and the estimator's parameters of its other names."""
+        names = {each.name for each in fields(cast("Any", how))} & self.get_params(deep=False).keys() - own.keys()
+        return how(target=TARGET, features=features, **own, **{name: getattr(self, name) for name in names})
 
     def _spend(self, how: Mechanism[Any], x: NDArray[Any], target: Any, column: Column, sensitive: Any) -> None:
         """Fit a mechanism to the features x0, x1, ..., the group and the target."""

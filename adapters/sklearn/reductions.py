@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,19 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from stratsynth.adapters.reductions import RandomisedClassifier, Reductions
 from stratsynth.adapters.sklearn.classified import Classified
-from stratsynth.adapters.sklearn.grouped import GROUP, TARGET
+from stratsynth.adapters.sklearn.grouped import GROUP
 from stratsynth.adapters.sklearn.moments import constraints_from
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-OWN = (
-    "objective", "method", "oracle", "candidates", "number", "iterations", "inner_steps", "mixing", "tolerance",
-    "multiplier", "smoothing", "smoothness", "clip", "loss_clip", "radius", "deterministic",
-)  # fmt: skip
-"""The settings of `reductions` that the estimator hands on as they are."""
 
-
+@dataclass(kw_only=True, eq=False, repr=False)
 class ReductionsClassifier(Classified):
     """A private classifier that keeps to constraints on groups: a randomised mixture of linear classifiers.
 
@@ -42,42 +37,25 @@ class ReductionsClassifier(Classified):
         random_state: The seed of predictions where `predict` is given none; `fit` draws nothing by it.
     """
 
-    def __init__(
-        self, *, epsilon: float, delta: float, bounds: Any, classes: Sequence[Any], groups: Any = None,
-        constraints: Any = None, objective: str = "error", versus: str = "pairs", method: str = "frank_wolfe",
-        oracle: str = "gradient", candidates: str = "pool", number: int = 200, iterations: int = 20,
-        inner_steps: int = 15, mixing: str = "corrected", tolerance: float = 0.05, multiplier: float | None = None,
-        smoothing: str = "moreau", smoothness: float = 0.02, clip: float | None = None, loss_clip: float = 4.0,
-        radius: float = 5.0, deterministic: bool = False, declared_size: int | None = None,
-        ledger: str | os.PathLike[str] | None = None, ledger_epsilon: float | None = None, random_state: int = 0,
-    ) -> None:  # fmt: skip
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.groups = groups
-        self.constraints = constraints
-        self.objective = objective
-        self.versus = versus
-        self.method = method
-        self.oracle = oracle
-        self.candidates = candidates
-        self.number = number
-        self.iterations = iterations
-        self.inner_steps = inner_steps
-        self.mixing = mixing
-        self.tolerance = tolerance
-        self.multiplier = multiplier
-        self.smoothing = smoothing
-        self.smoothness = smoothness
-        self.clip = clip
-        self.loss_clip = loss_clip
-        self.radius = radius
-        self.deterministic = deterministic
-        self.declared_size = declared_size
-        self.ledger = ledger
-        self.ledger_epsilon = ledger_epsilon
-        self.random_state = random_state
+    constraints: Any = None
+    objective: str = "error"
+    versus: str = "pairs"
+    method: str = "frank_wolfe"
+    oracle: str = "gradient"
+    candidates: str = "pool"
+    number: int = 200
+    iterations: int = 20
+    inner_steps: int = 15
+    mixing: str = "corrected"
+    tolerance: float = 0.05
+    multiplier: float | None = None
+    smoothing: str = "moreau"
+    smoothness: float = 0.02
+    clip: float | None = None
+    loss_clip: float = 4.0
+    radius: float = 5.0
+    deterministic: bool = False
+    random_state: int = 0
 
     def __sklearn_tags__(self) -> Any:
         """Two classes only."""
@@ -95,14 +73,12 @@ class ReductionsClassifier(Classified):
     def _mechanism(self, features: Sequence[str]) -> Reductions:
         """`reductions` by these settings."""
         constraints, versus = constraints_from(self.constraints, self.versus)
-        return Reductions(
-            target=TARGET, features=features, groups=[GROUP],
-            constraints={
-                name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
-                for name, bound in constraints.items()
-            },
-            versus="overall" if versus == "overall" else "pairs", **{key: getattr(self, key) for key in OWN},
-        )  # fmt: skip
+        bounds = {
+            name: self._by_label(f"constraints: {name}", bound) if isinstance(bound, Mapping) else bound
+            for name, bound in constraints.items()
+        }
+        versus = "overall" if versus == "overall" else "pairs"
+        return self._settings(Reductions, features, groups=[GROUP], constraints=bounds, versus=versus)
 
     def _learned(self, features: int) -> None:
         """The mixture, and what holds of its goals."""

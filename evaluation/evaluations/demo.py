@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from stratsynth.errors import UsageError
+from stratsynth.checks import output_path
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,9 +63,7 @@ def run_demo(out: Path | None, rows: int, echo: Callable[[str], None]) -> None:
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.certificate import read_certificate
 
-    folder = out if out is not None else _fresh("stratsynth-demo")
-    if folder.exists():
-        raise UsageError(f"{folder} exists already; name a new folder with --out.")
+    folder = output_path(_fresh("stratsynth-demo") if out is None else out, "name a new folder with --out")
     folder.mkdir(parents=True)
     people = census.make(rows)
     people.to_csv(folder / "people.csv", index=False)

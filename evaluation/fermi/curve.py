@@ -12,6 +12,7 @@ from stratsynth.errors import UsageError
 from stratsynth.evaluation.fermi.columns import Column, fitted
 from stratsynth.evaluation.fermi.postprocessed import PART, corrected, derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import violations
+from stratsynth.report.drawing import new_figure, save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -177,10 +178,8 @@ def pareto(table: pd.DataFrame) -> pd.Series[bool]:
 
 def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
     """A panel an epsilon: error against violation of both methods, with bands; hollow points are not on the front."""
-    from matplotlib.figure import Figure
-
     epsilons = sorted(table["epsilon"].unique())
-    figure = Figure(figsize=(3.4 * len(epsilons), 3.6), layout="constrained")
+    figure = new_figure(3.4 * len(epsilons), 3.6)
     panels = figure.subplots(1, len(epsilons), squeeze=False, sharey=True)[0]
     front = pareto(table)
     for panel, epsilon in zip(panels, epsilons, strict=True):
@@ -196,4 +195,4 @@ def picture(table: pd.DataFrame, path: Path, title: str = "") -> None:
     panels[0].set_ylabel("part predicted wrongly")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     figure.suptitle(title)
-    figure.savefig(path, dpi=120)
+    save(figure, path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import FEW
+from stratsynth.report.drawing import new_figure, save
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -17,10 +18,8 @@ SHOWN = 5
 
 def _panels(across: int, number: int, height: float, **more: Any) -> tuple[Any, list[Any]]:
     """A figure of this many panels in rows of `across`; places without a panel are left empty."""
-    from matplotlib.figure import Figure
-
     down = -(-number // across)
-    figure = Figure(figsize=(10, height * down + 0.8), layout="constrained")
+    figure = new_figure(10, height * down + 0.8)
     panels = list(figure.subplots(down, across, squeeze=False, **more).ravel())
     for empty in panels[number:]:
         empty.set_axis_off()
@@ -46,7 +45,7 @@ def traces(frame: pd.DataFrame, path: Path) -> None:
     figure.suptitle("Output perturbation: groups by draws, lines by the closed form")
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
-    figure.savefig(path, dpi=120)
+    save(figure, path)
 
 
 def parts(frame: pd.DataFrame, path: Path) -> None:
@@ -66,7 +65,7 @@ def parts(frame: pd.DataFrame, path: Path) -> None:
         panel.set(title=f"{world}, {model}", xlabel="step", ylabel="loss")
         panel.legend(fontsize=7, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.suptitle("Excessive risk over a training (solid), its parts of clipping (dashed) and of noise (dotted)")
-    figure.savefig(path, dpi=120)
+    save(figure, path)
 
 
 def mitigated(gaps: pd.DataFrame, path: Path) -> None:
@@ -88,4 +87,4 @@ def mitigated(gaps: pd.DataFrame, path: Path) -> None:
     panels[0].invert_yaxis()
     handles, labels = panels[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=2, fontsize=8)
-    figure.savefig(path, dpi=120)
+    save(figure, path)

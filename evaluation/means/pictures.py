@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.errors import UsageError
+from stratsynth.report.drawing import check_path, new_figure, save
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -18,7 +18,6 @@ COLOURS = {
     "plain, public": "0.7",
 }
 STATUS = {"ok": "tab:blue", "small": "tab:orange", "not_estimable": "0.6"}
-KINDS = (".png", ".svg", ".pdf")
 MOST_GROUPS = 60
 
 
@@ -35,7 +34,7 @@ def mixture_picture(frame: pd.DataFrame, path: Path) -> None:
     axes[0][0].set_ylabel("relative error of the mean of all")
     axes[1][0].set_ylabel("parity error, groups of 500 or more")
     axes[0][0].legend(fontsize=8)
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def census_picture(frame: pd.DataFrame, path: Path) -> None:
@@ -52,15 +51,16 @@ def census_picture(frame: pd.DataFrame, path: Path) -> None:
     axes[0][0].set_ylabel("relative error of the mean of all")
     axes[1][0].set_ylabel("parity error, groups of 500 or more")
     axes[0][0].legend(fontsize=8)
-    figure.savefig(path, dpi=130)
+    save(figure, path)
 
 
 def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
     """Each column's group means with their intervals; with `internal`, the true ones beside them."""
-    check_picture(path)
+    check_path(path)
     names = list(table["column"].unique())
     groups = min(table["stratum"].nunique(), MOST_GROUPS)
-    figure, axes = _panels(1, len(names), height=1.6 + 0.24 * groups)
+    figure = new_figure(4.0 * len(names) + 0.6, 1.6 + 0.24 * groups)
+    axes = figure.subplots(1, len(names), squeeze=False)
     for axis, name in zip(axes[0], names, strict=True):
         part = table[table["column"] == name].head(MOST_GROUPS)
         places = range(len(part), 0, -1)
@@ -74,17 +74,7 @@ def means_picture(table: pd.DataFrame, path: Path, *, internal: bool) -> None:
         axis.set_title(name + (" (INTERNAL: with true means)" if internal else ""), fontsize=10)
     words = ("blue: ok", "orange: small, more noise than sampling error", "grey: not estimable")
     figure.supxlabel(", ".join([*words, "bar: true mean"] if internal else words), fontsize=9)
-    figure.savefig(path, dpi=150)
-
-
-def check_picture(path: Path) -> None:
-    """A picture is a new file of a known kind, and never lies in a release."""
-    if path.suffix not in KINDS:
-        raise UsageError(f"{path}: a picture is written as .png, .svg or .pdf.")
-    if path.exists():
-        raise UsageError(f"{path} exists already; name another file.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"{path} cannot be written: its folder does not exist.")
+    save(figure, path)
 
 
 def _lines(axis: Any, part: pd.DataFrame, key: str, measure: str) -> None:
@@ -95,12 +85,6 @@ def _lines(axis: Any, part: pd.DataFrame, key: str, measure: str) -> None:
             axis.plot(means.index, means[method], style, color=colour, markersize=3, label=method)
 
 
-def _panels(rows: int, columns: int, height: float | None = None) -> tuple[Any, Any]:
-    """A figure without a window or global state."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    size = (4.0 * columns + 0.6, height if height is not None else 3.2 * rows)
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasAgg(figure)
+def _panels(rows: int, columns: int) -> tuple[Any, Any]:
+    figure = new_figure(4.0 * columns + 0.6, 3.2 * rows)
     return figure, figure.subplots(rows, columns, squeeze=False)

@@ -30,9 +30,10 @@ def show_means(
 ) -> tuple[pd.DataFrame, str]:
     """The table to show, with a column `true` if it is internal, and where the release is."""
     from stratsynth.data.draft import refuse_release_folder
-    from stratsynth.evaluation.means.pictures import check_picture, means_picture
+    from stratsynth.evaluation.means.pictures import means_picture
     from stratsynth.models import Returns
     from stratsynth.recipes.recipe import Recipe
+    from stratsynth.report.drawing import check_path
 
     number("--level", level, above=0, below=1, hint="; 0.95 is usual")
     recipe = Recipe.read(path)
@@ -40,7 +41,7 @@ def show_means(
         raise UsageError(f"{recipe.mechanism.name} releases rows, not means; a mean is coinpress or clipped_mean.")
     folder = out if out is not None else recipe.directory
     if plot is not None:
-        check_picture(plot)
+        check_path(plot)
         refuse_release_folder(plot)
     release, note = _release(recipe, folder)
     table = release.estimates(level)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stratsynth.report.drawing import new_figure, save
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -12,9 +14,7 @@ if TYPE_CHECKING:
 
 def picture(curve: pd.DataFrame, bound: pd.DataFrame, path: Path) -> None:
     """Two panels; both axes are logarithmic."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9, 3.6), layout="constrained")
+    figure = new_figure(9, 3.6)
     left, right = figure.subplots(1, 2)
     left.plot(curve["epsilon_n"], curve["excess"], marker="o", ms=3, label="exponential sampling")
     left.set(title="Simulated people", ylabel="mean excess risk")
@@ -28,4 +28,4 @@ def picture(curve: pd.DataFrame, bound: pd.DataFrame, path: Path) -> None:
         panel.set_xticks(marked, [f"{x:,.0f}" for x in marked])
         panel.set_xticks([], minor=True)
         panel.legend(fontsize=7)
-    figure.savefig(path, dpi=120)
+    save(figure, path)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from stratsynth.report.drawing import new_figure, save
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -12,8 +14,6 @@ if TYPE_CHECKING:
 
 def picture(frame: pd.DataFrame, path: Path) -> None:
     """A panel for each thing that is varied; both axes are logarithmic."""
-    from matplotlib.figure import Figure
-
     ends = frame.groupby(["varied", "rho"])["group"].transform("max")
     smallest = frame[frame["group"] == ends]
     if smallest.groupby("varied")["rho"].nunique().max() == 1:  # rho is what is varied
@@ -21,7 +21,7 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
     names = list(smallest["varied"].unique())
     across = min(4, len(names))
     down = -(-len(names) // across)
-    figure = Figure(figsize=(max(7, 4 * across), 3.2 * down + 1.2), layout="constrained")
+    figure = new_figure(max(7, 4 * across), 3.2 * down + 1.2)
     panels = figure.subplots(down, across, squeeze=False).ravel()
     for panel, name in zip(panels, names, strict=False):
         part = smallest[smallest["varied"] == name]
@@ -40,15 +40,13 @@ def picture(frame: pd.DataFrame, path: Path) -> None:
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2 if across < 3 else 4, fontsize=8
     )
     figure.suptitle("Error of the smallest group, at true budgets")
-    figure.savefig(path, dpi=120)
+    save(figure, path)
 
 
 def digits_picture(frame: pd.DataFrame, path: Path) -> None:
     """The errors of either digit by method: the mean, and the range over seeds. A panel for each training set."""
-    from matplotlib.figure import Figure
-
     sets, methods = list(frame["set"].unique()), list(frame["method"].unique())
-    figure = Figure(figsize=(5 * len(sets) + 2.5, 0.42 * len(methods) + 1.8), layout="constrained")
+    figure = new_figure(5 * len(sets) + 2.5, 0.42 * len(methods) + 1.8)
     panels = figure.subplots(1, len(sets), squeeze=False, sharey=True)[0]
     for panel, name in zip(panels, sets, strict=True):
         part = frame[frame["set"] == name]
@@ -65,4 +63,4 @@ def digits_picture(frame: pd.DataFrame, path: Path) -> None:
         panel.legend(fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.11), ncols=2, frameon=False)
     panels[0].invert_yaxis()
     figure.suptitle("Eights against twos: mean and range over seeds")
-    figure.savefig(path, dpi=120)
+    save(figure, path)

@@ -115,15 +115,3 @@ def _is_line(line: object) -> bool:
     """Whether it names a ledger, and its account if it has a name."""
     texts = {str, type(None)}
     return isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in texts
-
-
-def refuse_public(data: Path) -> None:
-    """Refuse to take data for public that somebody has spent a budget on."""
-    registry = Registry(data)
-    beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
-    known = [*registry.names(), *(path.name for path in beside)]
-    if known:
-        raise UsageError(
-            f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
-            "copy that may be published belongs into a folder of its own."
-        )

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from stratsynth.checks import output_path
 from stratsynth.cli.options import AsJson
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError
@@ -57,8 +58,7 @@ def census_schema(
     from stratsynth.census.acs.make import make
     from stratsynth.files.whole import write_text
 
-    if out.exists():
-        raise UsageError(f"{out} exists already; name another with -o.")
+    output_path(out, "name another with -o")
     if not out.parent.is_dir():
         raise UsageError(f"{out}: there is no folder {out.parent}.")
     made = make(

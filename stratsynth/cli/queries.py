@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratsynth.checks import is_list
+from stratsynth.checks import is_list, output_path
 from stratsynth.cli.options import AsJson, ReleaseFolder
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError, nearest
@@ -59,8 +59,8 @@ def query(
     from stratsynth.answers import Query
     from stratsynth.release.opening import open_answers
 
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name another file with -o.")
+    if out is not None:
+        output_path(out)
     if queries is not None and (columns or where or by or versus):
         raise UsageError("query: give --queries, or columns and conditions, not both.")
     wanted = None if queries is None else read_queries(queries)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from stratsynth.checks import output_path
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,15 +56,15 @@ def plan_recipe(path: Path, picture: Path | None) -> Plan:
 def _account(recipe: Recipe) -> dict[str, Any] | None:
     """What a recipe's ledger would say to its fit; the ledger is read, and the data are not."""
     from stratsynth.accounting.ledger_file import FileLedger
-    from stratsynth.accounting.registry import Registry, refuse_public
+    from stratsynth.accounting.registry import Registry
     from stratsynth.accounting.standing import rule
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.fitting import request_of
 
     path, data, refused = recipe.spend.ledger, recipe.data.path, ""
     registry = None if data is None else Registry(data)  # a table of Spark lies beside no list of accounts
     if recipe.data.public:
-        if data is not None:
-            refuse_public(data)
+        check_public_inputs(declared=[data])
         return None
     if path is None:
         if registry is not None:
@@ -103,9 +104,9 @@ def sample_release(
     from stratsynth.release.sampling import PIECE, Wanted
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
-    if out.exists() and not is_folder(out):
-        raise UsageError(f"{out} exists already; name another file with -o.")
-    if is_folder(out) and like is not None:
+    if not is_folder(out):
+        output_path(out)
+    elif like is not None:
         raise UsageError("--as spells one file as another; name a .csv or .parquet file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
@@ -139,10 +140,10 @@ def sample_release(
 
 def _in_the_coding(table: pa.Table, schema: Schema, like: Path) -> pa.Table:
     """The rows as another file spells them; what the two do not share is noted."""
-    from stratsynth.accounting.registry import refuse_public
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.release.coding import recoded
 
-    refuse_public(like)  # how a file spells its values is read from every row, and shows in the output
+    check_public_inputs(declared=[like])  # how a file spells its values is read from every row, and shows in the output
     found = recoded(table, schema, like)
     for what, names in (("lacks the column", found.lacking), ("has a column that is not in that file:", found.dropped)):
         if names:

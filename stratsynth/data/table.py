@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import Ledger, UnchargedLedger
 from stratsynth.accounting.process import SharedLedger
-from stratsynth.accounting.registry import Registry, refuse_public
+from stratsynth.accounting.registry import Registry
 from stratsynth.checks import number, said, whole
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import Schema
@@ -98,6 +98,7 @@ def open_table(
         UsageError: Data that cannot be read, and arguments that contradict each other.
     """
     from stratsynth.data.backends import backend
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import check_source
 
@@ -124,8 +125,7 @@ def open_table(
     kept: Ledger
     registry = None if source.path is None else Registry(source.path)
     if public:
-        if source.path is not None:
-            refuse_public(source.path)
+        check_public_inputs(declared=[source])
         kept = UnchargedLedger()
     elif ledger is None:
         if registry is not None:

@@ -11,6 +11,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.errors import UsageError
 from stratsynth.planning.foresee import plan
 from stratsynth.planning.stratum import StratumPlan
+from stratsynth.report.drawing import check_path, new_figure, save
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,15 +27,8 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
 
     Of the budget asked for, bars show between which sizes a group may lie, and hollow points groups that are small.
     """
-    if path.suffix not in (".png", ".svg", ".pdf"):
-        raise UsageError(f"{path}: a plot is written as .png, .svg or .pdf.")
-    if path.exists():
-        raise UsageError(f"{path} exists already; name another file.")
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-    FigureCanvasAgg(figure)  # no window, no global state
+    check_path(path)
+    figure = new_figure()
     axes = figure.subplots()
     epsilons = sorted({*EPSILONS, budget.epsilon})
     mechanism = mechanism.relative(budget.epsilon)
@@ -57,7 +51,7 @@ def plot(mechanism: Mechanism[Any], schema: Schema, budget: Budget, path: Path, 
     axes.axhline(1, color="0.5", linewidth=0.8, linestyle=":")
     axes.margins(x=0.16)
     axes.set_title("Error of a one-way count from noise alone, a point for each group", fontsize=11)
-    figure.savefig(path, dpi=150)
+    save(figure, path)
 
 
 def _details(axes: Axes, strata: Sequence[StratumPlan]) -> None:

@@ -13,7 +13,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import check_keys, is_texts, one_of
+from stratsynth.checks import check_citation, check_keys, is_texts, one_of
 from stratsynth.checks import path as given_path
 from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
@@ -89,20 +89,19 @@ class Prior(PriorSource):
         Raises:
             UsageError: No citation, or rules that are none. Rows are read when a fit is prepared.
         """
-        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.data.overlap import check_public_inputs
         from stratsynth.data.sources import open_source
-        from stratsynth.weights.citation import check_citation
 
         if not isinstance(citation, str) or not citation.strip():
             raise UsageError("prior: a public prior needs a citation that says where it was published.")
-        said = check_citation(citation, "prior")
+        said = check_citation("prior", citation)
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
         source = open_source(data)
         if source.path is not None:
             folder = release_of(source.path)
             if folder is not None:
                 raise UsageError(f"prior: {source.path.name} is of a release; take Prior.release({str(folder)!r}).")
-            refuse_public(source.path)  # rows that have an account are not public
+            check_public_inputs(declared=[source])
         return cls(source, rules, {"origin": "public", "citation": said}, _published(tables))
 
     @classmethod
@@ -192,12 +191,10 @@ class Prior(PriorSource):
             UsageError: Columns that the prior lacks, and values that the schema does not know, with how many rows of
                 the prior have them.
         """
-        from stratsynth.accounting.registry import refuse_public
+        from stratsynth.data.overlap import check_public_inputs
 
-        paths = [] if self.source is None or self.stated["origin"] != "public" else [self.source.path]
-        for path in (*paths, *(table.data for table in self.published)):
-            if isinstance(path, str | PathLike):
-                refuse_public(Path(path))  # again: an account may have been opened since
+        public = self.origins if self.stated["origin"] == "public" else [table.data for table in self.published]
+        check_public_inputs(declared=public)  # again: an account may have been opened since
         key = schema.sha256
         if key not in self._mapped:
             self._mapped[key] = self._found(schema)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.checks import check_citation
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError, nearest
 from stratsynth.files.records import level, records
@@ -53,12 +54,11 @@ class PublishedTable:
 
     def __post_init__(self) -> None:
         """A citation, and no file of private rows or of a release."""
-        from stratsynth.accounting.registry import refuse_public
-        from stratsynth.weights.citation import check_citation
+        from stratsynth.data.overlap import check_public_inputs
 
         if not isinstance(self.citation, str) or not self.citation.strip():
             raise UsageError("prior: a published table needs a citation that says where it was published.")
-        object.__setattr__(self, "citation", check_citation(self.citation, "prior"))
+        object.__setattr__(self, "citation", check_citation("prior", self.citation))
         if isinstance(self.data, str | PathLike):
             path = Path(self.data)
             folder = release_of(path)
@@ -66,7 +66,7 @@ class PublishedTable:
                 raise UsageError(
                     f"prior: {path.name} is of a release; take Prior.release({str(folder)!r}), which brings its tables."
                 )
-            refuse_public(path)
+            check_public_inputs(declared=[path])
 
 
 def mapped_table(table: PublishedTable, rules: Rules, schema: Schema) -> tuple[Known, dict[str, Any]]:

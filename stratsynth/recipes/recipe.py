@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.checks import path as given_path
-from stratsynth.data.same import PRIOR, refuse_same_path
+from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
@@ -171,9 +171,8 @@ class Recipe:
         if self.given_prior is None:
             return None
         found = read_prior(self.given_prior, self.folder)
-        if not self.data.public and self.data.path is not None:
-            for source in found.origins:
-                refuse_same_path(self.data.path, source, PRIOR)
+        if not self.data.public:
+            check_public_inputs(self.data.path, prior=found.origins)
         return found
 
     def groups(self) -> Groups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stratsynth.checks import output_path
 from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
@@ -26,12 +27,13 @@ def new_figure(width: float = 7.2, height: float = 4.6) -> Figure:
 
 
 def check_path(path: str | Path) -> Path:
-    """Refuse other kinds of files, and files that exist, before anything is drawn."""
+    """Refuse other kinds of files, files that exist, and folders that do not, before anything is drawn."""
     path = Path(path)
     if path.suffix not in KINDS:
         raise UsageError(f"{path}: a figure is written as .pdf, .svg or .png.")
-    if path.exists():
-        raise UsageError(f"{path} exists already; name another file.")
+    output_path(path, "name another file")
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"{path} cannot be written: its folder does not exist.")
     return path
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import number
+from stratsynth.checks import check_citation, number
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
-from stratsynth.weights.citation import check_citation
 from stratsynth.weights.holdout import Sample
 from stratsynth.weights.private import Asked
 from stratsynth.weights.raking import Margins
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.data.sources import Data
 
 SOURCES = ("public", "raked", "holdout", "private", "invariant")
+_cited = partial(check_citation, "weights", error=WeightsError)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Weights:
         """
         if not _text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return cls("public", check_citation(citation), ShareTable.read(shares))
+        return cls("public", _cited(citation), ShareTable.read(shares))
 
     @classmethod
     def holdout(cls, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
@@ -73,7 +74,7 @@ class Weights:
                 "weights: a public holdout needs a citation that says where it was published; one that was cut from "
                 "a confidential file needs confidential = true."
             )
-        said = check_citation(citation) if _text(citation) else "a confidential holdout"
+        said = _cited(citation) if _text(citation) else "a confidential holdout"
         return cls("holdout", said, Sample.read(sample), ("holdout_people",) if confidential else ())
 
     @classmethod
@@ -122,7 +123,7 @@ class Weights:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
             citation: What the certificate says of them.
         """
-        said = check_citation(citation) if _text(citation) else "exact counts of the confidential data"
+        said = _cited(citation) if _text(citation) else "exact counts of the confidential data"
         return cls("invariant", said, ShareTable.read(counts), ("group_counts",))
 
     @property

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.errors import UsageError, WeightsError
+from stratsynth.checks import output_path
+from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 
@@ -74,12 +75,11 @@ def write_totals(
     query: str | None = None,
 ) -> tuple[float, int]:
     """Write them to a new CSV file; the total, and the number of groups. Of a database, `table` or `query` is meant."""
-    from stratsynth.accounting.registry import refuse_public
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
 
-    if out.exists():
-        raise UsageError(f"{out} exists already; name another file with -o.")
-    refuse_public(data)
+    output_path(out)
+    check_public_inputs(declared=[data])
     found = group_totals(open_source(data, table, query), Schema.load(schema), by, weight)
     found["count"] = [int(c) if float(c).is_integer() else c for c in found["count"]]
     found.to_csv(out, index=False, lineterminator="\n")

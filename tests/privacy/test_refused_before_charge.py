@@ -7,7 +7,7 @@ import pytest
 
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA, edit, people, shares_frame, write_recipe
-from stratsynth import Budget, Schema, Stratified, Weights, fit, open_table
+from stratsynth import Budget, Prior, PublishedTable, Schema, Stratified, Weights, fit, open_table
 from stratsynth.adapters import AIM, MST, ClippedMean, Independent
 from stratsynth.errors import StratsynthError, Unsupported, UsageError, WeightsError
 from stratsynth.planning import plan
@@ -117,6 +117,10 @@ def test_a_citation_that_nobody_filled_in_is_refused(citation):
         Weights.public(shares_frame(), citation=citation)
     with pytest.raises(WeightsError, match=r"citation (still holds|has no words)"):
         Weights.holdout(people(), citation=citation)
+    for given in (lambda: Prior.public(people(), citation=citation), lambda: PublishedTable(shares_frame(), citation)):
+        with pytest.raises(UsageError, match=r"prior: the citation (still holds|has no words)") as refused:
+            given()
+        assert not isinstance(refused.value, WeightsError)
 
 
 @pytest.mark.parametrize("citation", ["ACS 2018, table B01001 [revised]", "Statistics Office, Yearbook <2024>", "x"])

@@ -9,6 +9,8 @@ from helpers import small
 from stratsynth.adapters import Independent
 from stratsynth.errors import StratsynthError
 from stratsynth.evaluation import evaluate, plot_tradeoff
+from stratsynth.evaluation.means.pictures import means_picture
+from stratsynth.planning.plot import plot
 from stratsynth.release.plots import shares
 
 
@@ -61,6 +63,18 @@ def test_the_same_figure_is_the_same_file(release, tmp_path):
         for name in ("one", "two"):
             release.plot(tmp_path / f"{name}.{suffix}", seed=1)
         assert (tmp_path / f"one.{suffix}").read_bytes() == (tmp_path / f"two.{suffix}").read_bytes()
+
+
+def test_plans_and_means_are_drawn_into_the_same_files(tmp_path):
+    names = {"column": ["A", "A"], "stratum": ["", "SEX 1"], "status": ["ok", "small"]}
+    table = pd.DataFrame({**names, "value": [1.0, 2.0], "lower": [0.5, 1.0], "upper": [1.5, 3.0]})
+    for suffix in ("pdf", "svg"):
+        for name in ("one", "two"):
+            plot(Independent(), small.SCHEMA, ss.Budget(1, 1e-9), tmp_path / f"plan{name}.{suffix}", declared_size=100)
+            means_picture(table, tmp_path / f"means{name}.{suffix}", internal=False)
+        for kind in ("plan", "means"):
+            one, two = (tmp_path / f"{kind}{name}.{suffix}" for name in ("one", "two"))
+            assert one.read_bytes() == two.read_bytes()
 
 
 def test_an_evaluation_draws_each_groups_error_beside_chance(release, tmp_path):

@@ -23,7 +23,7 @@ from stratsynth.adapters import AIM, MST, CoinPress, DPFermi, External, Independ
 from stratsynth.data import load
 from stratsynth.data.backends import MOST_BYTES, Memory, backend
 from stratsynth.data.fingerprint import fingerprint
-from stratsynth.data.same import refuse_same
+from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.sources import open_source
 from stratsynth.data.stream import Stream, width
 from stratsynth.errors import LedgerError, SchemaError, StratsynthError, Unsupported, UsageError, WeightsError
@@ -348,10 +348,10 @@ def test_a_folder_that_changes_after_the_reservation_is_refused(change, tmp_path
 def test_a_file_of_a_private_folder_is_no_holdout(tmp_path):
     path = written(tmp_path, "folder")
     with pytest.raises(WeightsError, match="is the private table itself"):
-        refuse_same(open_source(path), [path / "part-1.parquet"])
+        check_public_inputs(open_source(path), weights=[path / "part-1.parquet"])
     with pytest.raises(WeightsError, match="is the private table itself"):
-        refuse_same(open_source(path / "part-1.parquet"), [path])
-    refuse_same(open_source(path), [written(tmp_path, "parquet")])
+        check_public_inputs(open_source(path / "part-1.parquet"), weights=[path])
+    check_public_inputs(open_source(path), weights=[written(tmp_path, "parquet")])
 
 
 # Progress

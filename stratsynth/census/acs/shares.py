@@ -70,7 +70,7 @@ def shares(
     """
     import pandas as pd
 
-    from stratsynth.accounting.registry import refuse_public
+    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
     from stratsynth.schema.codec import encode
 
@@ -79,7 +79,7 @@ def shares(
     own = census_schema(by, year=year, state=state, dictionary=dictionary, codes=codes)
     if weight is not None and weight in own.names:
         raise UsageError(f"census: {weight} is one of the columns; name the column of the weights.")
-    refuse_public(path)
+    check_public_inputs(declared=[path])
     heavy = {} if weight is None else {weight: Numeric(lower=0, upper=99_999, missing=True)}
     whole = Schema({**own.columns, **heavy})
     table = open_source(path).read(whole.names)

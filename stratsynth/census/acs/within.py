@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import code_lists
+from stratsynth.checks import check_citation
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.schema.text import figure
-from stratsynth.weights.citation import check_citation
 
 if TYPE_CHECKING:
     from stratsynth.weights.table import Tabular
@@ -24,7 +24,7 @@ def within_codes(tables: Sequence[Tabular], citation: str, names: Sequence[str])
     if tables and not citation:
         raise UsageError("census: shares of codes need a citation that says where they were published.")
     if citation:
-        check_citation(citation)
+        check_citation("census", citation)
     found: dict[str, dict[str, float]] = {}
     for table in tables:
         lines = records("census: shares of codes", table)

@@ -1,0 +1,169 @@
+"""Public inputs: neither the private table itself, nor data that have an account.
+
+Weights, priors and data that are declared public are read without a charge, so confidential rows among them would be
+given out without noise. `check_public_inputs` compares them at three moments:
+
+1. *Data declared public*, before they are read, and a prior's once more when its rows are: a file has an account if
+   one is listed beside it, or a ledger of its name lies there. Somebody has spent a budget on it, so it is not public.
+2. *Places*, before the rows of a prior are read and their values named: paths, inodes and objects, which reads nothing.
+   A recipe compares its paths before either file is opened.
+3. *Contents*, as the last refusal before a new fit reserves its budget: under a key that is thrown away. A resumed fit
+   has passed it before. The refusal says one thing about the rows: that they are the very file that was handed in
+   twice.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.registry import Registry
+from stratsynth.data.csv_source import CsvSource
+from stratsynth.data.fingerprint import fingerprint
+from stratsynth.data.held import ArrowSource, FrameSource
+from stratsynth.data.sources import FileSource, Source, open_source
+from stratsynth.data.spark_source import SparkSource
+from stratsynth.errors import UsageError, WeightsError
+
+if TYPE_CHECKING:
+    from stratsynth.data.backends import Backend
+
+WEIGHTS = (
+    "weights: their source is the private table itself: shares from it would be exact counts of confidential rows, "
+    "released without noise. Take published figures, Weights.private (noisy counts, paid from the budget), or a sample "
+    "of other people."
+)
+PRIOR = (
+    "prior: it is the private table itself: the release would give out its rows as they are. Take rows that were "
+    "published, such as last year's file, an earlier release of these data, or no prior."
+)
+KEY_BYTES = 32
+
+
+def check_public_inputs(
+    private: Source | Path | None = None,
+    *,
+    declared: Iterable[Any] = (),
+    weights: Iterable[Any] = (),
+    prior: Iterable[Any] = (),
+    rows: Backend | None = None,
+) -> None:
+    """Refuse inputs that are not public: each a path, a frame, an Arrow table or a source; no row of them is quoted.
+
+    Args:
+        private: Where the private rows are, which `weights` and `prior` are compared with by path, inode and object.
+        declared: Data that somebody declares public, to be read without a charge.
+        weights: What weights are read from: taken for public, or for other people.
+        prior: What a prior is read from.
+        rows: The private rows, whose content is compared too. This reads both.
+
+    Raises:
+        UsageError: Declared data that have an account.
+        WeightsError: One of the others is the private table, or a copy of it.
+    """
+    for data in declared:
+        path = _path(data)
+        if path is not None:
+            _refuse_account(path)
+    given = ((tuple(weights), WEIGHTS), (tuple(prior), PRIOR))
+    for inputs, refusal in given:
+        if private is not None and any(_same(private, each) for each in inputs):
+            raise WeightsError(refusal)
+    if rows is not None:
+        _refuse_copies(rows, given)
+
+
+def _refuse_account(data: Path) -> None:
+    """Refuse to take data for public that somebody has spent a budget on."""
+    beside = [path for path in (data.with_suffix(".ledger"), data.with_name(f"{data.name}.ledger")) if path.exists()]
+    known = [*Registry(data).names(), *(path.name for path in beside)]
+    if known:
+        raise UsageError(
+            f"{data.name} has an account, {known[0]}, so it is not public: leave `public` out and name the ledger. A "
+            "copy that may be published belongs into a folder of its own."
+        )
+
+
+def _refuse_copies(private: Backend, given: Iterable[tuple[Iterable[Any], str]]) -> None:
+    """Refuse what has the very content of the private table, as a copy of its file or frame has.
+
+    Small tables, which are paths and frames, are read again only where their content can be the same at all. What
+    cannot be opened as a table of rows is another.
+    """
+    from stratsynth.noise import SystemEntropy
+
+    for inputs, refusal in given:
+        each = {id(other): other for other in inputs}.values()  # once
+        sources = [source for other in each if (source := _opened(other, getattr(private, "source", None))) is not None]
+        if sources:
+            key = SystemEntropy().bits(8 * KEY_BYTES).to_bytes(KEY_BYTES, "big")
+            mine = private.fingerprint(key)
+            if any(fingerprint(source, key) == mine for source in sources):
+                raise WeightsError(refusal)
+
+
+def _opened(other: Any, private: Source | None) -> Source | None:
+    """A source as it is; a path or a frame as one, unless its fingerprint cannot be that of the private table."""
+    if isinstance(other, Source):
+        return other
+    try:
+        if isinstance(other, str | os.PathLike):
+            file = CsvSource(Path(other))  # whatever its name: bytes are compared
+            return file if private is None or _size(private) == _size(file) else None
+        table = open_source(other)
+        table.types()  # can be read
+    except UsageError:
+        return None
+    in_memory = private is None or isinstance(private, ArrowSource | FrameSource)
+    return table if in_memory and (private is None or private.columns() == table.columns()) else None
+
+
+def _size(source: Source) -> int | None:
+    """The size of a file whose fingerprint is of its bytes; None for other data."""
+    if not isinstance(source, FileSource) or source.engine is not None:
+        return None
+    with source.open(known=False) as file:
+        return os.fstat(file.fileno()).st_size
+
+
+def _same(private: Source | Path, other: Any) -> bool:
+    """True for the private table's file, or one in its folder, under whatever name, and for its object in memory."""
+    mine, theirs = _path(private), _path(other)
+    if mine is not None and theirs is not None:
+        return any(_same_file(a, b) for a in _files(mine) for b in _files(theirs))
+    held = _held(private)
+    return held is not None and held is _held(other)
+
+
+def _path(data: Any) -> Path | None:
+    """The path of a source, or of what is a path; None for data in memory."""
+    path = data.path if isinstance(data, Source) else data
+    return Path(path) if isinstance(path, str | os.PathLike) else None
+
+
+def _files(path: Path) -> list[Path]:
+    """A file; of a folder, all files below it too: the shares of a part of the rows are private as well."""
+    try:
+        return [path, *(p for p in path.rglob("*") if p.is_file())] if path.is_dir() else [path]
+    except (OSError, ValueError):
+        return [path]
+
+
+def _same_file(mine: Path, theirs: Path) -> bool:
+    try:
+        return theirs.samefile(mine)  # follows links of both kinds
+    except (OSError, ValueError):
+        return False
+
+
+def _held(data: Any) -> Any:
+    """The object in memory; None for a file."""
+    if isinstance(data, FrameSource):
+        return data.frame
+    if isinstance(data, ArrowSource):
+        return data.table
+    if isinstance(data, SparkSource):
+        return data.frame
+    return None if isinstance(data, Source | str | os.PathLike) else data
