@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth.evaluation.fermi import images
-from stratsynth.evaluation.fermi.reproduce import main
+from studies.fermi import images
+from studies.fermi.reproduce import main
 
 HERE = importlib.util.find_spec("torch") is not None
 

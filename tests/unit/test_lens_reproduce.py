@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.lens import cases, claims, experiments, reproduce
+from studies.lens import cases, claims, experiments, reproduce
 
 
 @pytest.fixture

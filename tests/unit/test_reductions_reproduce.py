@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benches import reductions as bench
 from stratsynth.adapters.reductions.mixing import mixed
-from stratsynth.evaluation.bench import reductions as bench
-from stratsynth.evaluation.reductions import curves, frank_wolfe, odds, reproduce, studies
-from stratsynth.evaluation.reductions.odds import Outcome, outcome, simulated
+from studies.reductions import curves, frank_wolfe, odds, reproduce, studies
+from studies.reductions.odds import Outcome, outcome, simulated
 
 
 class Quadratic:

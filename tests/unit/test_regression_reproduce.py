@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benches import beside, predict
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.bench import beside, predict
-from stratsynth.evaluation.regression import digits
-from stratsynth.evaluation.regression.reproduce import main
-from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
-from stratsynth.evaluation.regression.trials import METHODS, errors, way
+from studies.regression import digits
+from studies.regression.reproduce import main
+from studies.regression.simulate import Steps, Way, descend, make_people
+from studies.regression.trials import METHODS, errors, way
 
 SIZES = (400, 100)
 
@@ -54,7 +54,7 @@ def test_simulated_residual_errors_rank_the_groups():
 
 
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
-    from stratsynth.evaluation.regression import reproduce
+    from studies.regression import reproduce
 
     monkeypatch.setattr(reproduce, "MAJORITY", 400)
     monkeypatch.setattr(reproduce, "RHOS", (0.5, 2.0))

@@ -6,7 +6,7 @@ import pytest
 
 from stratsynth import census
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.stratification import authors, claims, grids, people, reproduce
+from studies.stratification import authors, claims, grids, people, reproduce
 
 EPSILONS = (0.1, 1.0, 5.0)
 

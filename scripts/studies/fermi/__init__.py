@@ -1,0 +1,1 @@
+"""Paper 004's experiments on private fair classification, and data that other studies use too."""
