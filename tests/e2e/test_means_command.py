@@ -165,7 +165,7 @@ def test_a_column_that_is_none_spends_nothing(refused):
 
 
 def test_the_papers_experiments_run(tmp_path):
-    code = "import sys; from studies.means.reproduce import main; sys.exit(main(sys.argv[1:]))"
+    code = "import sys; from studies.means import STUDY; sys.exit(STUDY.main(sys.argv[1:]))"
     beside = {"cwd": tmp_path, "env": environment()}
     done = python(code, "--runs", "1", "--workers", "1", "--out", "out", "--json", **beside)
     assert done.returncode == 0, done.stderr

@@ -1,7 +1,5 @@
 """Images that are made up, of nine classes and five groups: a convolutional network with and without a penalty.
 
-    python -m studies.fermi --only images [--seeds N] [--iterations N] [--out DIR]
-
 An image of 12 x 12 pixels shows one of nine glyphs, moved and blurred by noise, before one of five backgrounds. The
 glyph is the class, the background the group, and each group has three classes that are more frequent. The paper's own
 task, of faces, cannot be passed on; its sizes are these. The rows are public: everything is seeded, and NOT PRIVATE.

@@ -1,8 +1,5 @@
 """The experiments of paper 004, redone at the true budget; `scripts/reproduce_fermi` runs this.
 
-    python -m studies.fermi [--adult FILE] [--law FILE] [--acs FILE] [--seeds N] [--out DIR]
-    python -m studies.fermi --only images
-
 Logistic models on the data that a reader brings, at epsilon .5, 1, 3 and 9, for parity and odds; without any file, one
 problem that is made up. Beside them stands noisy gradient descent whose predictions are corrected by noisy counts. The
 rows are public: everything is seeded, and NOT PRIVATE. The paper's own figures are of code whose noise is smaller than
@@ -11,23 +8,22 @@ its epsilon buys, and whose penalty is not the one of its text; so they are no t
 
 from __future__ import annotations
 
-import argparse
 import math
-import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from stratsynth.accounting.sampled import epsilon_sampled
-from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.evaluation.fermi.curve import BASELINE, METHOD, Seen, picture, summary, tradeoff
 from stratsynth.evaluation.fermi.violations import gaps
 from studies.fermi import data
 from studies.fermi.optimum import minimisers
+from studies.harness import Found
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     import pandas as pd
 
@@ -45,50 +41,16 @@ SPLIT = 2004
 """The seed of the split of a problem's rows."""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run everything, print tables and words, and write them into a folder if one is named."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce_fermi", description="Paper 004's experiments on private fair classification, redone."
-    )
-    parser.add_argument("--adult", metavar="FILE", type=Path, help="Adult (CSV), by sex")
-    parser.add_argument("--law", metavar="FILE", type=Path, help="law school data (CSV), by race")
-    parser.add_argument("--acs", metavar="FILE", type=Path, help="ACS person records (Parquet), by race and by sex")
-    parser.add_argument(
-        "--only", choices=("images",), help="a network on made-up images, in about ten minutes; needs PyTorch"
-    )
-    parser.add_argument("--seeds", metavar="N", type=int, help="fits of each setting (10; images: 3)")
-    parser.add_argument("--iterations", metavar="N", type=int, default=1000, help="steps of a fit (1000)")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")
-    given = parser.parse_args(arguments)
-    if given.seeds is None:
-        given.seeds = 3 if given.only else 10
-    try:
-        if given.only:
-            sys.stdout.write(_images(given.seeds, given.iterations, given.out) + "\n")
-            return 0
-        text = reproduce(
-            problems(given.adult, given.law, given.acs), seeds=given.seeds, iterations=given.iterations, out=given.out
-        )
-    except StratsynthError as error:
-        sys.stderr.write(f"reproduce_fermi: {error}\n")
-        return error.exit_code
-    sys.stdout.write(text + "\n")
-    return 0
+def run(
+    *, adult: Path | None, law: Path | None, acs: Path | None, only: str | None, seeds: int | None, iterations: int
+) -> Found:
+    """The experiments on the files that are named, or the networks on images."""
+    if only is not None:
+        from studies.fermi import images
 
-
-def _images(seeds: int, iterations: int, out: Path | None) -> str:
-    """The networks; their figures in a new folder where one is named."""
-    from studies.fermi import images
-
-    if seeds < 1 or iterations < 1:
-        raise UsageError("seeds and iterations are whole numbers of at least 1.")
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name a new folder with --out.")
-    text, frame = images.reproduce(seeds=seeds, iterations=iterations)
-    if out is not None:
-        out.mkdir(parents=True)
-        frame.to_csv(out / "images.csv", index=False)
-    return text
+        text, frame = images.reproduce(seeds=3 if seeds is None else seeds, iterations=iterations)
+        return Found(text, {"images": frame})
+    return reproduce(problems(adult, law, acs), seeds=10 if seeds is None else seeds, iterations=iterations)
 
 
 def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[data.Problem]:
@@ -101,16 +63,10 @@ def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[dat
     return found or [data.correlated(20_000, 0)]
 
 
-def reproduce(
-    among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 1000, out: Path | None = None
-) -> str:
-    """All experiments; the text to print."""
+def reproduce(among: Sequence[data.Problem], *, seeds: int = 10, iterations: int = 1000) -> Found:
+    """All experiments, on these problems."""
     import pandas as pd
 
-    if seeds < 1 or iterations < 1:
-        raise UsageError("seeds and iterations are whole numbers of at least 1.")
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name a new folder with --out.")
     frames, text = [], [f"Private fair classification: {seeds} fits of each setting, at true budgets, delta {DELTA:g}."]
     for problem in among:
         for criterion in CRITERIA:
@@ -118,14 +74,14 @@ def reproduce(
             frames.append(frame)
             text += [_table(problem, frame), words(frame)]
             text += [_best(problem, criterion, weights) for weights in WEIGHTS[: 2 if criterion == "odds" else 1]]
-    if out is not None:
-        out.mkdir(parents=True)
-        everything = pd.concat(frames)
-        everything.to_csv(out / "fermi.csv", index=False)
-        for (label, kind), frame in everything.groupby(["problem", "criterion"], sort=False):
-            title = f"{label}: error against violation of {kind}"
-            picture(summary(frame), out / f"{label}_{kind}.png".replace(" ", "_"), title)
-    return "\n\n".join([*text, claims()])
+    everything = pd.concat(frames)
+    pictures = {
+        f"{label}_{kind}".replace(" ", "_"): partial(
+            picture, summary(frame), title=f"{label}: error against violation of {kind}"
+        )
+        for (label, kind), frame in everything.groupby(["problem", "criterion"], sort=False)
+    }
+    return Found("\n\n".join([*text, claims()]), {"fermi": everything}, pictures)
 
 
 def papers_noise(epsilon: float) -> tuple[float, float]:

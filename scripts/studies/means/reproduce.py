@@ -1,25 +1,24 @@
 """The papers' experiments on private means, redone; `scripts/reproduce_means` runs this.
 
-    python -m studies.means [--acs FILE] [--runs N] [--out DIR] [--json]
-
 Everything is a simulation on public rows, seeded, so that the same arguments give the same figures.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.errors import StratsynthError, UsageError
 from studies.figures import Figure, limited, show
+from studies.harness import Found
 from studies.means import columns, coverage, mixtures, theory
+from studies.means.pictures import census_picture, mixture_picture
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 CENSUS_ROWS = 100_000
@@ -27,47 +26,22 @@ COVERAGE_RUNS = 2_000
 COVERAGE = (("coinpress", "bought"), ("clipped_mean", "bought"), ("coinpress", "bounded"))
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run everything, print tables and figures, and write them into a folder if one is named."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce_means", description="The papers' experiments on private means, redone on public data."
-    )
-    parser.add_argument(
-        "--acs", metavar="FILE", type=Path, help="person records of the ACS, instead of simulated people"
-    )
-    parser.add_argument("--runs", metavar="N", type=int, default=50, help="how many runs of each experiment (50)")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for tables (CSV) and pictures (PNG)")
-    parser.add_argument("--workers", metavar="N", type=int, default=2, help="how many processes (2)")
-    parser.add_argument("--json", action="store_true", help="print the figures as JSON, for programs")
-    given = parser.parse_args(arguments)
-    try:
-        text = reproduce(given.acs, given.runs, given.out, given.workers, as_json=given.json)
-    except StratsynthError as error:
-        sys.stderr.write(f"reproduce_means: {error}\n")
-        return error.exit_code
-    sys.stdout.write(text + "\n")
-    return 0
-
-
-def reproduce(acs: Path | None, runs: int, out: Path | None, workers: int, *, as_json: bool) -> str:
-    """All experiments; the text to print."""
-    if runs < 1 or workers < 1:
-        raise UsageError("runs and workers are whole numbers of at least 1.")
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name a new folder with --out.")
+def run(*, acs: Path | None, runs: int, workers: int, json: bool) -> Found:
+    """All experiments."""
     start, rng = time.perf_counter(), np.random.default_rng(20240)
     people = columns.acs(acs) if acs is not None else columns.simulated(CENSUS_ROWS)
     mixed, census, covered = _experiments(people, rng, runs, workers)
     found = [*_theory(), *_mixtures(mixed, runs), _parity(rng, runs), *covered]
     found.append(limited("the whole, in seconds", time.perf_counter() - start, 120, "s"))
     tables = [*(summary(mixed, f"mixture, {key}", [key]) for key in mixtures.GRID), *census_tables(census)]
-    if out is not None:
-        _write(out, mixed, census)
-    if as_json:
-        return show(found, as_json=True)
-    source = f"{acs}" if acs is not None else f"{CENSUS_ROWS:,} simulated people"
-    head = f"Private means of public data, {runs} runs each, epsilon 1, delta 1e-9. Census columns: {source}."
-    return "\n\n".join([head, *tables, show(found, as_json=False)])
+    if json:
+        text = show(found, as_json=True)
+    else:
+        source = f"{acs}" if acs is not None else f"{CENSUS_ROWS:,} simulated people"
+        head = f"Private means of public data, {runs} runs each, epsilon 1, delta 1e-9. Census columns: {source}."
+        text = "\n\n".join([head, *tables, show(found, as_json=False)])
+    drawn = {"mixtures": partial(mixture_picture, mixed), "census": partial(census_picture, census)}
+    return Found(text, {"mixtures": mixed, "census": census}, drawn)
 
 
 def summary(frame: pd.DataFrame, experiment: str, by: list[str]) -> str:
@@ -155,14 +129,3 @@ def _coverage(name: str, variance: str, rng: np.random.Generator, runs: int) -> 
         against = "within 2 of 95" if exact else "at least 95: conservative"
         found.append(Figure(title, 100 * part, "%", runs, against=against, reached=off <= 2 if exact else part >= 0.95))
     return found
-
-
-def _write(out: Path, mixed: pd.DataFrame, census: pd.DataFrame) -> None:
-    """Tidy tables and pictures."""
-    from studies.means.pictures import census_picture, mixture_picture
-
-    out.mkdir(parents=True)
-    mixed.to_csv(out / "mixtures.csv", index=False)
-    census.to_csv(out / "census.csv", index=False)
-    mixture_picture(mixed, out / "mixtures.png")
-    census_picture(census, out / "census.png")

@@ -1,26 +1,24 @@
 """Paper 002 put to the test; `scripts/reproduce_reductions` runs this.
 
-    python -m studies.reductions [--adult FILE] [--law FILE] [--runs N] [--out DIR]
-
 The paper has theorems and no experiment, and defers two of its three case studies to future work. Shown here: its
 Frank-Wolfe beside the true one, how excess risk falls with epsilon n beside a lower bound, and the three case studies.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from stratsynth.checks import whole
-from stratsynth.errors import StratsynthError, UsageError
+from studies.harness import Found
 from studies.reductions import cases, curves, frank_wolfe, studies
 from studies.reductions.odds import SLACK, Case, methods, not_private, simulated
+from studies.reductions.picture import picture
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
 
 STEPS = (10, 100, 1_000, 10_000)
@@ -32,32 +30,8 @@ TESTS = (1_000, 4_000, 16_000)
 EPSILONS = (1.0, 3.0)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run everything, print tables and words, and write them into a folder if one is named."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce_reductions", description="Paper 002 on reductions, put to the test."
-    )
-    parser.add_argument("--adult", metavar="FILE", type=Path, help="Adult (CSV), for equalized odds by sex")
-    parser.add_argument(
-        "--law", metavar="FILE", type=Path, help="the law school data (CSV), for equalized odds by race"
-    )
-    parser.add_argument("--runs", metavar="N", type=int, default=5, help="how many runs of each, with noise (5)")
-    parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the tables (CSV) and a picture (PNG)")
-    given = parser.parse_args(arguments)
-    try:
-        text = reproduce(given.adult, given.law, given.runs, given.out)
-    except StratsynthError as error:
-        sys.stderr.write(f"reproduce_reductions: {error}\n")
-        return error.exit_code
-    sys.stdout.write(text + "\n")
-    return 0
-
-
-def reproduce(adult: Path | None, law: Path | None, runs: int, out: Path | None) -> str:
-    """All experiments; the text to print."""
-    whole("--runs", runs, 1)
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name a new folder with --out.")
+def run(*, adult: Path | None, law: Path | None, runs: int) -> Found:
+    """All experiments."""
     rng = np.random.default_rng(2002)
     tables = {
         "frank_wolfe": _frank_wolfe(),
@@ -67,15 +41,9 @@ def reproduce(adult: Path | None, law: Path | None, runs: int, out: Path | None)
         "equalized_odds": _odds(_cases(adult, law), runs),
         "tests": studies.tests(TESTS, EPSILONS, runs, rng),
     }
-    if out is not None:
-        from studies.reductions.picture import picture
-
-        out.mkdir(parents=True)
-        for name, table in tables.items():
-            table.to_csv(out / f"{name}.csv", index=False)
-        picture(tables["curve"], tables["lower_bound"], out / "curves.png")
     parts = [f"{TITLES[name]}\n{_text(table)}" for name, table in tables.items()]
-    return "\n\n".join([*parts, "In plain words:", *words(tables)])
+    text = "\n\n".join([*parts, "In plain words:", *words(tables)])
+    return Found(text, tables, {"curves": partial(picture, tables["curve"], tables["lower_bound"])})
 
 
 TITLES = {

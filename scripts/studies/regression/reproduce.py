@@ -1,27 +1,26 @@
 """The experiments of paper 000, redone in shape; `scripts/reproduce_regression` runs this.
 
-    python -m studies.regression [--law FILE] [--runs N] [--seeds N] [--out DIR]
-
 The paper gives neither slopes, nor the law of its features, nor steps and rates of its tables, so figures differ; what
 can be compared is who gains and who loses. Everything is seeded and NOT PRIVATE.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
-from pathlib import Path
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.errors import UsageError
+from studies.harness import Found
 from studies.regression import digits
+from studies.regression.picture import digits_picture, picture
 from studies.regression.simulate import People, Steps, make_people
 from studies.regression.trials import Trial, outcomes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     import pandas as pd
     from numpy.random import Generator
@@ -40,54 +39,22 @@ FEW = (0.005, 0.5, 8.0)
 """The values of rho where something else is varied."""
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run everything, print tables and words, and write them into a folder if one is named."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce_regression", description="Paper 000's experiments on group-aware regression, redone."
-    )
-    parser.add_argument("--law", metavar="FILE", type=Path, help="the law school data (CSV), as an experiment besides")
-    parser.add_argument("--runs", metavar="N", type=int, default=100, help="how many runs of noise of each (100)")
-    parser.add_argument(
-        "--seeds", metavar="N", type=int, default=10, help="how many fits to the digits of each (10); 0 leaves them out"
-    )
-    parser.add_argument("--out", metavar="DIR", type=Path, help="a new folder for the table (CSV) and pictures (PNG)")
-    given = parser.parse_args(arguments)
-    try:
-        text = reproduce(given.law, given.runs, given.out, given.seeds)
-    except StratsynthError as error:
-        sys.stderr.write(f"reproduce_regression: {error}\n")
-        return error.exit_code
-    sys.stdout.write(text + "\n")
-    return 0
-
-
-def reproduce(law: Path | None, runs: int, out: Path | None, seeds: int = 0) -> str:
-    """All experiments; the text to print."""
+def run(*, law: Path | None, runs: int, seeds: int) -> Found:
+    """All experiments."""
     import pandas as pd
 
-    if runs < 1:
-        raise UsageError("runs is a whole number of at least 1.")
-    if seeds < 0:
-        raise UsageError("seeds is a whole number of at least 0.")
-    if out is not None and out.exists():
-        raise UsageError(f"{out} exists already; name a new folder with --out.")
     rng = np.random.default_rng(2000)
     frame = pd.DataFrame([row for trial in trials(law, rng) for row in outcomes(trial, runs, rng)])
-    images = digits.digits(seeds) if seeds else None
-    if out is not None:
-        from studies.regression.picture import digits_picture, picture
-
-        out.mkdir(parents=True)
-        frame.to_csv(out / "regression.csv", index=False)
-        for name in frame["experiment"].unique():
-            picture(frame[frame["experiment"] == name], out / f"{name.replace(' ', '_')}.png")
-        if images is not None:
-            images.to_csv(out / "digits.csv", index=False)
-            digits_picture(images, out / "digits.png")
+    names = [str(name) for name in frame["experiment"].unique()]
     head = f"Group-aware regression, {runs} runs of noise each; true budgets, for a record added or removed."
-    beyond = [] if images is None else [digits.table(images), *digits.words(images)]
-    tables = [_table(frame, str(name)) for name in frame["experiment"].unique()]
-    return "\n\n".join([head, *tables, *words(frame), *beyond])
+    text = [head, *[_table(frame, name) for name in names], *words(frame)]
+    tables = {"regression": frame}
+    pictures = {name.replace(" ", "_"): partial(picture, frame[frame["experiment"] == name]) for name in names}
+    if seeds:
+        tables["digits"] = images = digits.digits(seeds)
+        pictures["digits"] = partial(digits_picture, images)
+        text += [digits.table(images), *digits.words(images)]
+    return Found("\n\n".join(text), tables, pictures)
 
 
 def trials(law: Path | None, rng: Generator) -> Iterator[Trial]:

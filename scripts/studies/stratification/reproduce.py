@@ -1,7 +1,5 @@
 """Paper 003's synthesizers in strata at the stated budget; `scripts/reproduce_stratification` runs this.
 
-    python -m studies.stratification [--acs FILE] [--full | --roads] [--seeds N] [--workers N] [--out DIR]
-
 With --roads, models trained on tables stand beside private predictors at the same budget instead.
 
 DIR holds the people, a recipe and `comparison/`, which `stratsynth compare` continues too: started again after it was
@@ -10,31 +8,27 @@ killed at any moment, it goes on where it stopped. The rows are public, nothing 
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from stratsynth.checks import whole
-from stratsynth.errors import StratsynthError
 from stratsynth.evaluation.comparisons.compare import compare
 from stratsynth.evaluation.comparisons.paired import mean_interval
-from stratsynth.evaluation.comparisons.roads import roads
+from stratsynth.evaluation.comparisons.roads import roads as beside_predictors
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.files.whole import write_text
 from stratsynth.report.numbers import listed, several
+from studies.harness import Found
 from studies.stratification import authors, grids, people
 from studies.stratification.claims import POOLED, Figures, words
 from studies.stratification.grids import DELTA
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from studies.stratification.people import Study
 
-ROWS, HELD, SEEDS = 10_000, 5_000, 5
+ROWS, HELD = 10_000, 5_000
 HOW = (
     "A difference counts where its 95 % interval over repetitions leaves 0 out, each by itself. Ratios and ranks are "
     "of means, and allow for no chance."
@@ -48,69 +42,27 @@ THEIRS = (
 )
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Run or continue, and print the page."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/reproduce_stratification", description="Paper 003's synthesizers in strata, at the stated budget."
-    )
-    parser.add_argument(
-        "--acs", metavar="FILE", type=Path,
-        help="public person records of the ACS (with ESR), or NIST's excerpt; without, the built-in census",
-    )  # fmt: skip
-    which = parser.add_mutually_exclusive_group()
-    which.add_argument("--full", action="store_true", help="six epsilons and strata by sex too; otherwise three")
-    which.add_argument(
-        "--roads", action="store_true", help="tables with models beside private predictors: which is better, for whom"
-    )
-    parser.add_argument("--seeds", metavar="N", type=int, default=SEEDS, help=f"how many repetitions ({SEEDS})")
-    parser.add_argument("--workers", metavar="N", type=int, default=2, help="how many processes at a time (2)")
-    parser.add_argument(
-        "--out", metavar="DIR", type=Path,
-        help="the folder of a run, new or to be continued (stratification, or roads)",
-    )  # fmt: skip
-    given = parser.parse_args(arguments)
-
-    def tick(done: int, cells: int) -> None:
-        sys.stderr.write(f"{done} of {cells} done\n" if done % 25 == 0 or done == cells else "")
-
-    try:
-        text = reproduce(
-            given.acs, full=given.full, only_roads=given.roads, seeds=given.seeds, workers=given.workers, tick=tick,
-            out=given.out or Path("roads" if given.roads else "stratification"),
-        )  # fmt: skip
-    except StratsynthError as error:
-        sys.stderr.write(f"reproduce_stratification: {error}\n")
-        return error.exit_code
-    sys.stdout.write(text + "\n")
-    return 0
-
-
-def reproduce(
-    acs: Path | None,
-    *,
-    full: bool = False,
-    only_roads: bool = False,
-    seeds: int,
-    workers: int,
-    out: Path,
-    tick: Callable[[int, int], None] | None = None,
-) -> str:
-    """The whole grid, or what is left of it; the page, which `out` holds as stratification.md or roads.md."""
-    whole("--seeds", seeds, 1)
+def run(*, acs: Path | None, full: bool, roads: bool, seeds: int, workers: int, out: Path | None) -> Found:
+    """The grid, or what is left of it; its page is printed, and lies in `out` as stratification.md or roads.md."""
+    out = out or Path("roads" if roads else "stratification")
     study = people.built_in(ROWS, HELD) if acs is None else people.brought(acs)
     study.write(out)
-    grid = grids.roads(seeds) if only_roads else grids.tables(seeds, full=full)
+    grid = grids.roads(seeds) if roads else grids.tables(seeds, full=full)
     write_text(out / "recipe.toml", grids.recipe(study, grid))
-    frame = compare(out / "recipe.toml", out / "comparison", workers=workers, tick=tick)
-    if only_roads:
+    frame = compare(out / "recipe.toml", out / "comparison", workers=workers, tick=_tick)
+    if roads:
         text = roads_page(study, frame, out)
         write_text(out / "roads.md", text)
-        return text
+        return Found(text)
     beside = beside_authors(frame)
     beside.to_csv(out / "beside_authors.csv", index=False)
     text = page(study, frame, beside, out)
     write_text(out / "stratification.md", text)
-    return text
+    return Found(text)
+
+
+def _tick(done: int, cells: int) -> None:
+    sys.stderr.write(f"{done} of {cells} done\n" if done % 25 == 0 or done == cells else "")
 
 
 def beside_authors(frame: pd.DataFrame) -> pd.DataFrame:
@@ -154,7 +106,7 @@ def page(study: Study, frame: pd.DataFrame, beside: pd.DataFrame, out: Path) -> 
 
 def roads_page(study: Study, frame: pd.DataFrame, out: Path) -> str:
     """Which road is better, for whom, in plain words."""
-    found = roads(frame, people.BY, {f"mst{POOLED}"})
+    found = beside_predictors(frame, people.BY, {f"mst{POOLED}"})
     seeds = int(frame["seed"].max())
     foot = f"For every group, with pictures: {out / 'comparison' / 'report.html'}; figures: roads.csv beside it."
     return "\n\n".join([
