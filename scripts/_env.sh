@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Sourced by scripts/demo, lock and test. Needs bash and a Python with venv; makes environments under .venv/.
+# Sourced by all scripts here. Needs bash and a Python with venv; makes environments under .venv/.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -92,4 +92,38 @@ install_project() {
     run_pip install --no-deps --no-index --force-reinstall "$scratch/wheel"/*.whl
     printf '%s\n' "$wanted" >"$env/installed"
   fi
+}
+
+# answer_help USAGE [ARGUMENT...]: where an argument asks for help, prints the usage and ends. No environment is made.
+answer_help() {
+  local argument
+  for argument in "${@:2}"; do
+    case $argument in -h | --help) printf '%s\n' "$1"; exit ;; esac
+  done
+}
+
+# answer_help_of MODULE [ARGUMENT...]: the same of a module beside this file, which reads its arguments before it imports
+# anything but Python's own library: any supported Python can print its help.
+answer_help_of() {
+  local argument python
+  for argument in "${@:2}"; do
+    case $argument in
+      -h | --help)
+        python=$(find_python)
+        PYTHONPATH=$root/scripts "$python" -B -P -S -m "$@"
+        exit
+        ;;
+    esac
+  done
+}
+
+# run_beside MODULE [ARGUMENT...]: runs a module beside this file, which is not installed, on the wheel installed in $env.
+run_beside() {
+  install_project
+  exec 9>&- # others may run at the same time
+  rm -rf "$scratch"
+  # A stratsynth/ in the folder we are in is not the installed one, here and in processes that are started; in scripts/
+  # there is none.
+  export PYTHONPATH=$root/scripts PYTHONSAFEPATH=1
+  exec "$env/bin/python" -m "$@"
 }

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from _same_rows import measured
 
+from _same_rows import measured
 from stratsynth import Budget, Schema
 from stratsynth.adapters.independent import Product
 from stratsynth.mechanisms import Mechanism

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
+import stratsynth as ss
 from _same_asked import RATE, STEPS, Asking, AskingPublic
 from _same_rows import (
     Rows,
@@ -28,8 +30,6 @@ from _same_rows import (
     persons,
     unsized,
 )
-
-import stratsynth as ss
 from stratsynth import Budget, Neighbours, Prior, PublishedTable, Stratified, Weights
 from stratsynth.adapters import External
 from stratsynth.mechanisms import Mechanism, make

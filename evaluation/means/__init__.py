@@ -1,1 +1,1 @@
-"""Private means: how good they are, on simulated mixtures and on census columns; and the command that shows them."""
+"""`stratsynth means`: a release's means as a table and a picture."""

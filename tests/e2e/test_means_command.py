@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers.command import complaint, python, stratsynth
+from helpers.laboratory import environment
 from helpers.small import edit
 from stratsynth import Schema, census, cli
 from stratsynth.schema import Unit
@@ -164,8 +165,9 @@ def test_a_column_that_is_none_spends_nothing(refused):
 
 
 def test_the_papers_experiments_run(tmp_path):
-    code = "import sys; from stratsynth.evaluation.means.reproduce import main; sys.exit(main(sys.argv[1:]))"
-    done = python(code, "--runs", "1", "--workers", "1", "--out", "out", "--json", cwd=tmp_path)
+    code = "import sys; from studies.means import STUDY; sys.exit(STUDY.main(sys.argv[1:]))"
+    beside = {"cwd": tmp_path, "env": environment()}
+    done = python(code, "--runs", "1", "--workers", "1", "--out", "out", "--json", **beside)
     assert done.returncode == 0, done.stderr
     figures = {figure["name"]: figure["value"] for figure in json.loads(done.stdout)}
     assert figures["theory, New York 2018: saving by expectation"] == pytest.approx(71.6, abs=0.05)
@@ -175,10 +177,10 @@ def test_the_papers_experiments_run(tmp_path):
     census_ = pd.read_csv(tmp_path / "out" / "census.csv")
     assert {"pooled", "stratified", "public-stratified", "plain", "plain, public"} == set(census_["method"])
     assert (census_.loc[census_["method"] == "plain", "error"] < 1e-9).all()
-    assert "exists" in complaint(python(code, "--out", "out", cwd=tmp_path), 2)
-    assert "no file" in complaint(python(code, "--acs", "nowhere.parquet", cwd=tmp_path), 2)
+    assert "exists" in complaint(python(code, "--out", "out", **beside), 2)
+    assert "no file" in complaint(python(code, "--acs", "nowhere.parquet", **beside), 2)
     (tmp_path / "bad.csv").write_text("SEX\n1\n")
-    assert "RAC1P" in complaint(python(code, "--acs", "bad.csv", cwd=tmp_path), 2)
+    assert "RAC1P" in complaint(python(code, "--acs", "bad.csv", **beside), 2)
 
 
 def test_merged_groups_and_several_rows_a_person(tmp_path):

@@ -13,14 +13,14 @@ from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.mechanism import audit_mechanism
-from stratsynth.evaluation.means import mixtures
-from stratsynth.evaluation.means.coverage import coverage
-from stratsynth.evaluation.means.simulate import PublicRows, simulate
-from stratsynth.evaluation.means.trials import stratified, truth_of
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns
 from stratsynth.questions.total import GRID
 from stratsynth.weights import Weights
+from studies.means import mixtures
+from studies.means.coverage import coverage
+from studies.means.simulate import PublicRows, simulate
+from studies.means.trials import stratified, truth_of
 
 BUDGET = Budget(1, 1e-9)
 SCHEMA = Schema({

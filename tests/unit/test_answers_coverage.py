@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from benches import coverage
+from benches.coverage import LEVELS, QUERIES, Truth, chunk, held, judged
 from stratsynth import census
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.bench import coverage
-from stratsynth.evaluation.bench.coverage import LEVELS, QUERIES, Truth, chunk, held, judged
 
 SCHEMA = census.schema().restrict(coverage.COLUMNS)
 EXPECTED = np.array([3500.0, 700.0, 50.0, 5.0, 5.0, 300.0, 5.0, 250.0, 150.0])

@@ -6,10 +6,10 @@ import pytest
 
 from stratsynth import Categorical, Numeric, Schema, StratsynthError, census
 from stratsynth.evaluation import Task, downstream
-from stratsynth.evaluation.bench.acs import excerpt as acs
 from stratsynth.evaluation.learning.learners import fitted, inputs
 from stratsynth.evaluation.learning.tasks import task
 from stratsynth.evaluation.tables import EncodedRows
+from studies.acs import excerpt as acs
 
 SCHEMA = Schema({
     "G": Categorical(levels=("a", "b", "c")),

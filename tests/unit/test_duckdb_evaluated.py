@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import stratsynth as ss
+from benches import scale, scale_duckdb
 from helpers import regressing, small
 from helpers.command import complaint, stratsynth
 from helpers.ledgers import kinds
@@ -24,7 +25,6 @@ from stratsynth.evaluation import (
     streamed_workload_error,
     workload_error,
 )
-from stratsynth.evaluation.bench import scale, scale_duckdb
 from stratsynth.evaluation.tables import EncodedRows
 from stratsynth.schema import Unit
 from stratsynth.schema.weight import RowWeight

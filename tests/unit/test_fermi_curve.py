@@ -9,13 +9,14 @@ import pytest
 import stratsynth as ss
 from stratsynth.adapters.fermi.ermi import ermi
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.fermi import data, pareto, picture, summary, tradeoff, violations
+from stratsynth.evaluation.fermi import pareto, picture, summary, tradeoff, violations
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
-from stratsynth.evaluation.fermi.optimum import Objective, minimisers
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
-from stratsynth.evaluation.fermi.reproduce import claims, main, papers_noise, reproduce, words
 from stratsynth.evaluation.fermi.violations import gaps
 from stratsynth.mechanisms import make
+from studies.fermi import STUDY, data
+from studies.fermi.optimum import Objective, minimisers
+from studies.fermi.reproduce import claims, papers_noise, reproduce, words
 
 FEW = {"iterations": 60, "sampling": 0.5}
 PROBLEM = data.correlated(2000, 0, 2.0)
@@ -146,10 +147,12 @@ def test_its_counts_are_noisy():
 
 
 def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.evaluation.fermi.reproduce.EPSILONS", (0.5, 1.0))
-    monkeypatch.setattr("stratsynth.evaluation.fermi.reproduce.claims", lambda: "claims")
+    monkeypatch.setattr("studies.fermi.reproduce.EPSILONS", (0.5, 1.0))
+    monkeypatch.setattr("studies.fermi.reproduce.claims", lambda: "claims")
     small = data.correlated(1200, 0)
-    text = reproduce([small], seeds=1, iterations=20, out=tmp_path / "out")
+    found = reproduce([small], seeds=1, iterations=20)
+    found.write(tmp_path / "out")
+    text = found.text
     assert "equation 10" in text
     assert "equation 11" in text
     assert text.count("What this run says") == 2
@@ -164,9 +167,9 @@ def test_the_papers_noise_pays_for_less_than_it_claims():
 
 def test_wrong_files_are_refused_in_a_line(tmp_path, capsys):
     (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    assert main(["--adult", str(tmp_path / "x.csv")]) == 2
+    assert STUDY.main(["--adult", str(tmp_path / "x.csv")]) == 2
     assert "not the Adult data" in capsys.readouterr().err
-    assert main(["--seeds", "0"]) == 2
+    assert STUDY.main(["--seeds", "0"]) == 2
 
 
 def test_words_say_where_the_curve_lies_above():

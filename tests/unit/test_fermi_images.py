@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from stratsynth.evaluation.fermi import images
-from stratsynth.evaluation.fermi.reproduce import main
+from studies.fermi import STUDY, images
 
 HERE = importlib.util.find_spec("torch") is not None
 
@@ -55,18 +54,18 @@ def test_the_words_say_what_the_figures_say():
     ("arguments", "words"), [(["--seeds", "0"], "at least 1"), (["--iterations", "0"], "at least 1")]
 )
 def test_wrong_input_is_refused(arguments, words, capsys):
-    assert main(["--only", "images", *arguments]) == 2
+    assert STUDY.main(["--only", "images", *arguments]) == 2
     assert words in capsys.readouterr().err
 
 
 def test_an_existing_folder_is_refused(tmp_path, capsys):
-    assert main(["--only", "images", "--out", str(tmp_path)]) == 2
+    assert STUDY.main(["--only", "images", "--out", str(tmp_path)]) == 2
     assert "exists already" in capsys.readouterr().err
 
 
 def test_without_pytorch_the_extra_is_named(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert main(["--only", "images", "--seeds", "1"]) == 2
+    assert STUDY.main(["--only", "images", "--seeds", "1"]) == 2
     assert 'pip install ".[torch]"' in capsys.readouterr().err
 
 

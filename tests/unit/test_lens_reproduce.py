@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.lens import cases, claims, experiments, reproduce
+from studies.lens import STUDY, cases, claims, experiments
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def gaps(among, none, surrogate):
 
 
 def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
-    assert reproduce.main(["--runs", "2", "--repeats", "2", "--out", str(tmp_path / "out")]) == 0
+    assert STUDY.main(["--runs", "2", "--repeats", "2", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert "Output perturbation" in said
     assert "In words, on simulated people (alike, but few):" in said
@@ -101,5 +101,5 @@ def test_long_mitigations_are_fitted(monkeypatch):
     [(["--runs", "1"], "at least 2"), (["--out", "."], "exists already"), (["--law", "none.csv"], "no file")],
 )
 def test_wrong_arguments_are_refused_in_a_line(arguments, words, capsys):
-    assert reproduce.main(arguments) == 2
+    assert STUDY.main(arguments) == 2
     assert words in capsys.readouterr().err

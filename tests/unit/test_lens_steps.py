@@ -7,11 +7,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from stratsynth.evaluation.lens.losses import Linear, Logistic, Tanh
-from stratsynth.evaluation.lens.output import fitted, perturbed, spread
-from stratsynth.evaluation.lens.people import People
-from stratsynth.evaluation.lens.step import Step, decompose
-from stratsynth.evaluation.lens.training import Training, descend, risks
+from studies.lens.losses import Linear, Logistic, Tanh
+from studies.lens.output import fitted, perturbed, spread
+from studies.lens.people import People
+from studies.lens.step import Step, decompose
+from studies.lens.training import Training, descend, risks
 
 LOSSES = {"linear": Linear(), "logistic": Logistic(), "tanh": Tanh(3)}
 

@@ -16,6 +16,7 @@ FOLDERS = {
     "stratsynth.adapters": "adapters",
     "stratsynth.evaluation": "evaluation",
 }
+LABORATORY = ("scripts/studies", "scripts/benches")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 INSTALLED_BY_SCRIPT = "STRATSYNTH_TEST_INSTALLED" in os.environ
 
@@ -42,14 +43,22 @@ def test_every_package_folder_is_listed():
 
 
 def test_every_module_lies_in_a_package():
-    """A folder without __init__.py would be left out of the wheel without a word."""
+    """A folder without __init__.py would be left out of the wheel without a word, or of mypy's look at a laboratory."""
     strays = [
         path.relative_to(ROOT)
-        for folder in FOLDERS.values()
+        for folder in (*FOLDERS.values(), *LABORATORY)
         for path in (ROOT / folder).rglob("*.py")
         if not (path.parent / "__init__.py").exists()
     ]
     assert strays == []
+
+
+@pytest.mark.skipif(not INSTALLED_BY_SCRIPT, reason="a developer's own environment may be editable or old")
+def test_the_laboratory_is_not_installed():
+    files = importlib.metadata.files("stratsynth") or []
+    assert {file.parts[0] for file in files if file.suffix == ".py"} == {"stratsynth"}
+    for folder in LABORATORY:
+        assert not Path(sysconfig.get_path("purelib"), Path(folder).name).exists()
 
 
 @pytest.mark.skipif(not INSTALLED_BY_SCRIPT, reason="a developer's own environment may be editable or old")

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import stratsynth as ss
+from benches.weights import simulated
 from helpers import small
 from helpers.command import complaint, stratsynth
 from helpers.small import BUDGET, SCHEMA
@@ -35,7 +36,6 @@ from stratsynth.errors import (
     WeightsError,
 )
 from stratsynth.evaluation.audit import audit_mechanism
-from stratsynth.evaluation.bench.weights import simulated
 from stratsynth.files.scratch import Scratch
 from stratsynth.mechanisms import Public
 from stratsynth.noise import SeededEntropy, SystemEntropy

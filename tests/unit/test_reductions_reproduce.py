@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benches import reductions as bench
 from stratsynth.adapters.reductions.mixing import mixed
-from stratsynth.evaluation.bench import reductions as bench
-from stratsynth.evaluation.reductions import curves, frank_wolfe, odds, reproduce, studies
-from stratsynth.evaluation.reductions.odds import Outcome, outcome, simulated
+from studies.reductions import STUDY, curves, frank_wolfe, odds, reproduce, studies
+from studies.reductions.odds import Outcome, outcome, simulated
 
 
 class Quadratic:
@@ -85,7 +85,7 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
     monkeypatch.setattr(studies, "CANDIDATES", 20)
     quick(monkeypatch)
     monkeypatch.setattr(reproduce, "simulated", lambda rows, seed: simulated(600, seed))
-    assert reproduce.main(["--runs", "1", "--out", str(tmp_path / "out")]) == 0
+    assert STUDY.main(["--runs", "1", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     for words in (
         "Frank-Wolfe as the paper writes it ends at",
@@ -95,8 +95,8 @@ def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, cap
     ):
         assert words in said
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"curves.png", *(f"{n}.csv" for n in reproduce.TITLES)}
-    assert reproduce.main(["--runs", "1", "--out", str(tmp_path / "out")]) == 2
-    assert reproduce.main(["--runs", "0"]) == 2
+    assert STUDY.main(["--runs", "1", "--out", str(tmp_path / "out")]) == 2
+    assert STUDY.main(["--runs", "0"]) == 2
 
 
 def test_the_benchmark_measures_what_it_says(monkeypatch):

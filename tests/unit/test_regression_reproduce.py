@@ -4,12 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benches import beside, predict
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.bench import beside, predict
-from stratsynth.evaluation.regression import digits
-from stratsynth.evaluation.regression.reproduce import main
-from stratsynth.evaluation.regression.simulate import Steps, Way, descend, make_people
-from stratsynth.evaluation.regression.trials import METHODS, errors, way
+from studies.regression import STUDY, digits
+from studies.regression.simulate import Steps, Way, descend, make_people
+from studies.regression.trials import METHODS, errors, way
 
 SIZES = (400, 100)
 
@@ -54,21 +53,21 @@ def test_simulated_residual_errors_rank_the_groups():
 
 
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
-    from stratsynth.evaluation.regression import reproduce
+    from studies.regression import reproduce
 
     monkeypatch.setattr(reproduce, "MAJORITY", 400)
     monkeypatch.setattr(reproduce, "RHOS", (0.5, 2.0))
     monkeypatch.setattr(digits, "ENLARGED", (60, 20))
     monkeypatch.setattr(digits, "STEPS", 2)
-    assert main(["--runs", "2", "--seeds", "1", "--out", str(tmp_path / "out")]) == 0
+    assert STUDY.main(["--runs", "2", "--seeds", "1", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert "What this run says of the smallest group" in said
     assert "What this run says of eights" in said
     names = {"regression.csv", "two_groups.png", "groups.png", "digits.csv", "digits.png"}
     assert {p.name for p in (tmp_path / "out").iterdir()} == names
-    assert main(["--runs", "2", "--out", str(tmp_path / "out")]) == 2
-    assert main(["--runs", "0"]) == 2
-    assert main(["--runs", "1", "--seeds", "-1"]) == 2
+    assert STUDY.main(["--runs", "2", "--out", str(tmp_path / "out")]) == 2
+    assert STUDY.main(["--runs", "0"]) == 2
+    assert STUDY.main(["--runs", "1", "--seeds", "-1"]) == 2
 
 
 def test_the_benchmark_measures_what_it_says(monkeypatch):

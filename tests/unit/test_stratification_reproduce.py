@@ -6,7 +6,7 @@ import pytest
 
 from stratsynth import census
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.stratification import authors, claims, grids, people, reproduce
+from studies.stratification import STUDY, authors, claims, grids, people, reproduce
 
 EPSILONS = (0.1, 1.0, 5.0)
 
@@ -57,7 +57,7 @@ def test_another_file_is_refused_by_name(tmp_path, capsys, case):
     name = "x.csv" if case == "another file" else "y.csv"
     with pytest.raises(UsageError, match="lacks MSP" if case == "another file" else "there is no file"):
         people.brought(tmp_path / name)
-    assert reproduce.main(["--acs", str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
+    assert STUDY.main(["--acs", str(tmp_path / name), "--out", str(tmp_path / "out")]) == 2
     assert "reproduce_stratification: " in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
@@ -129,14 +129,14 @@ def small(monkeypatch):
 
 def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
     out = tmp_path / "out"
-    assert reproduce.main(["--seeds", "1", "--workers", "1", "--out", str(out)]) == 0
+    assert STUDY.main(["--seeds", "1", "--workers", "1", "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "## Which claims hold" in said
     assert "| accuracy, forest | mst, RAC1P | 1 |" in said
     assert (out / "stratification.md").read_text(encoding="utf-8") + "\n" == said
     cells = {file.name: file.stat().st_mtime_ns for file in (out / "comparison" / "cells").glob("*.parquet")}
     assert len(cells) == 4
-    assert reproduce.main(["--seeds", "1", "--workers", "1", "--out", str(out)]) == 0
+    assert STUDY.main(["--seeds", "1", "--workers", "1", "--out", str(out)]) == 0
     again = {file.name: file.stat().st_mtime_ns for file in (out / "comparison" / "cells").glob("*.parquet")}
     assert again == cells
     frame = pd.read_parquet(out / "comparison" / "comparison.parquet")
@@ -148,7 +148,7 @@ def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
 def test_the_roads_are_one_page(small, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(grids, "ROADS", (1.0,))
     monkeypatch.setattr(grids, "DIRECT", {"group_regression": {"model": "logistic", "iterations": 5}})
-    assert reproduce.main(["--roads", "--seeds", "1", "--workers", "1", "--out", str(tmp_path / "out")]) == 0
+    assert STUDY.main(["--roads", "--seeds", "1", "--workers", "1", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out
     assert said.startswith("# Roads to a prediction at one budget")
     assert "- Epsilon 1: for everybody the best road is " in said

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.means import theory
-from stratsynth.evaluation.means.theory import NY_2018, NY_2018_PEOPLE
+from studies.means import theory
+from studies.means.theory import NY_2018, NY_2018_PEOPLE
 
 N, K = NY_2018_PEOPLE, 9
 

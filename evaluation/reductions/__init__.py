@@ -1,1 +1,0 @@
-"""Constrained group objectives on simulated and public rows: the case studies of paper 002."""

@@ -1,1 +1,0 @@
-"""Group-aware regression on simulated people: the experiments of paper 000, many runs of noise side by side."""

@@ -1,0 +1,136 @@
+"""`python -m benches NAME [--json]`, which `scripts/bench` runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from studies.figures import Figure
+
+NAMES = (
+    "door", "synth", "pooled", "evaluate", "frames", "predict", "census", "weights", "answers", "scale", "prior",
+    "known", "strata",
+)  # fmt: skip
+MADE = ("independent", "mst", "aim", "pooled", "fixed", "samples", "tables", "speed")
+PREDICT = ("reductions", "fermi", "attribute", "lens", "opacus")
+ONLY = {
+    "synth": ("mst", "aim", "gem"), "predict": PREDICT, "answers": MADE, "scale": ("mst", "aim", "duckdb", "spark"),
+    "strata": ("independent", "pooled", "aim", "mst"), "prior": ("borrowed",),
+}  # fmt: skip
+"""The parts that can be measured alone."""
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure one part; figures with units.")
+    parser.add_argument("name", choices=NAMES)
+    parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument(
+        "--acs",
+        metavar="FILE",
+        help="synth, pooled, prior, known, answers: NIST's excerpt of the ACS (CSV) or person records (Parquet), "
+        "not simulated people; of answers for --only tables; census: a state's person records of 2024; weights: person "
+        "records with PWGTP (Parquet), besides simulated people",
+    )
+    parser.add_argument(
+        "--only",
+        help="synth: mst, aim or gem alone; predict: reductions, fermi, attribute, lens or opacus alone; answers: "
+        "coverage of one mechanism alone, or `samples`, `tables` or `speed`; scale: mst or aim alone; `duckdb` or "
+        "`spark` beside `stream`, of a database and on a local cluster of two workers; strata: one mechanism alone; "
+        "prior: `borrowed`, for other constants of what groups borrow from the others",
+    )
+    parser.add_argument(
+        "--base", choices=("mst", "aim", "gem", "independent", "pooled", "strata", "all"), default="mst",
+        help="pooled: the mechanism that is pooled (mst, aim or gem); prior, known: the mechanism, or all of them",
+    )  # fmt: skip
+    parser.add_argument("--prior", metavar="FILE", help="prior, known: the year before of the file of --acs (CSV)")
+    parser.add_argument("--wrong", metavar="FILE", help="prior: a file that is no good prior for that of --acs (CSV)")
+    parser.add_argument("--epsilons", type=float, nargs="+", metavar="E", help="pooled, prior: instead of the usual")
+    parser.add_argument(
+        "--seeds",
+        type=int,
+        metavar="N",
+        help="pooled, prior, predict, answers: repetitions, 5 by default, of answers 1,000",
+    )
+    parser.add_argument("--jobs", type=int, default=1, metavar="N", help="answers: fits at the same time, 1 by default")
+    parser.add_argument(
+        "--out", metavar="FOLDER", help="answers: keep the results of fits here, to go on with after an interruption"
+    )
+    parser.add_argument("--samples", type=int, default=20, metavar="N", help="weights: samples, 20 by default")
+    parser.add_argument("--rows", type=int, metavar="N", help="pooled, prior: the number of simulated people")
+    parser.add_argument("--by", nargs="+", default=(), metavar="COLUMN", help="pooled: one grouping instead of two")
+    parser.add_argument("--shares", type=float, nargs="+", default=(), metavar="S", help="pooled: these shares besides")
+    parser.add_argument("--adult", metavar="FILE", help="predict: errors on Adult (CSV), beside other libraries'")
+    parser.add_argument("--law", metavar="FILE", help="predict: the same on law school data (CSV)")
+    parser.add_argument("--tables", nargs="+", default=(), metavar="FILE", help="frames: CSV or Parquet files besides")
+    parser.add_argument(
+        "--millions", type=int, nargs="+", default=(1, 3, 10), metavar="N",
+        help="scale: the sizes in million people, 1, 3 and 10 by default; files take 11 MB a million while it runs",
+    )  # fmt: skip
+    parser.add_argument(
+        "--areas", type=int, nargs="+", metavar="N",
+        help="strata: so many areas times 18 strata; 148 and 1,389 by default, which makes 2,664 and 25,002",
+    )  # fmt: skip
+    return parser
+
+
+def main() -> int:
+    """Run one benchmark and print its figures."""
+    parser = _parser()
+    arguments = parser.parse_args()
+    if arguments.only is not None and arguments.only not in ONLY.get(arguments.name, ()):
+        parser.error(f"{arguments.name} has no part {arguments.only}: see --help.")
+    for path in (arguments.acs, arguments.adult, arguments.law, arguments.prior, arguments.wrong, *arguments.tables):
+        if path is not None and not Path(path).is_file():
+            parser.error(f"there is no file {path}.")
+    if arguments.name == "census" and arguments.acs is None:
+        parser.error("census needs --acs FILE, a state's person records of 2024.")
+    if arguments.only in {"lens", "attribute", "opacus"} and (arguments.adult or arguments.law):
+        parser.error(f"{arguments.only} is measured on simulated people: leave --adult and --law out.")
+    from studies.figures import show
+
+    sys.stdout.write(show(_measured(arguments), as_json=arguments.json) + "\n")
+    return 0
+
+
+def _measured(arguments: argparse.Namespace) -> Sequence[Figure]:
+    """The figures of one part."""
+    name, only = arguments.name, arguments.only
+    module = import_module(f"benches.{only or name if name in {'predict', 'prior'} else name}")
+    seeds = arguments.seeds if arguments.seeds is not None else 1_000 if name == "answers" else 5
+    settings: dict[str, Any] = {
+        "census": {"acs": arguments.acs},
+        "synth": {"acs": arguments.acs, "only": only},
+        "pooled": {
+            "acs": arguments.acs, "base": arguments.base, "seeds": seeds, "rows": arguments.rows, "by": arguments.by,
+            "shares": arguments.shares, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "prior": {
+            "acs": arguments.acs, "prior": arguments.prior, "wrong": arguments.wrong, "rows": arguments.rows,
+            "base": arguments.base, "seeds": seeds,
+            **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "known": {
+            "acs": arguments.acs, "prior": arguments.prior, "rows": arguments.rows, "base": arguments.base,
+            "seeds": seeds, **({"epsilons": arguments.epsilons} if arguments.epsilons else {}),
+        },
+        "answers": {
+            "seeds": seeds, "only": only, "acs": arguments.acs, "jobs": arguments.jobs, "out": arguments.out
+        },
+        "weights": {"samples": arguments.samples, "acs": arguments.acs},
+        "scale": {"rows": [1_000_000 * number for number in arguments.millions], "only": only},
+        "strata": {"only": only, **({"areas": arguments.areas} if arguments.areas else {})},
+        "frames": {"tables": arguments.tables},
+        "predict": {"seeds": seeds, **{key: path for key in ("adult", "law") if (path := getattr(arguments, key))}},
+    }  # fmt: skip
+    found: Sequence[Figure] = module.run(**settings.get(name, {}))
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

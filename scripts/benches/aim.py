@@ -1,0 +1,71 @@
+"""AIM's part of `synth`: time, memory and error, stratified and not, at several epsilons; its solver against mbi."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benches.figures import seconds
+from benches.synth import fitted, mean, several
+from studies.figures import Figure, limited
+
+TIMES_VANILLA = 3.0
+"""The largest time of a stratified fit, as a multiple of the vanilla one's."""
+SMALL = {"prior": 0.0, "model_cells": 2**14, "iterations": 1000}
+"""A model that JAX compiles in reasonable time."""
+
+
+def run(acs: str | None) -> list[Figure]:
+    """All of AIM's figures."""
+    plain, timing = several(3, acs, mechanism="aim")
+    return [
+        seconds("AIM vanilla, epsilon 1: fit in a cold process", timing, at_most=60),
+        Figure("  the whole process, loading and scoring too", mean(plain, "process"), "s", 3),
+        limited("  peak memory after the fit", max(f["peak"] for f in plain), 1500, "MB", 3),
+        limited("  mean L1 of 64 three-way marginals", mean(plain, "error"), 0.18, "of 2", 3),
+        Figure("  rounds", mean(plain, "asked") - 1, "", 3),
+        Figure("  different marginals measured, columns too", mean(plain, "cliques"), "", 3),
+        *stratified(acs, timing.median),
+        *epsilons(acs),
+        *against_mbi(acs),
+    ]
+
+
+def stratified(acs: str | None, vanilla: float) -> list[Figure]:
+    """SEX x RAC1P: 18 models, which are fitted together; those of few people measure their columns alone."""
+    found, timing = several(3, acs, mechanism="aim", stratified=True)
+    return [
+        seconds("AIM stratified by SEX x RAC1P, epsilon 1: fit", timing),
+        limited("  times as long as vanilla", timing.median / vanilla, TIMES_VANILLA, "x"),
+        Figure("  peak memory after the fit", max(f["peak"] for f in found), "MB", 3),
+        Figure("  mean L1 of 64 three-way marginals", mean(found, "error"), "of 2", 3),
+    ]
+
+
+def epsilons(acs: str | None) -> list[Figure]:
+    """AIM's error against MST's."""
+    figures = []
+    for epsilon in (0.1, 10.0):
+        ours, theirs = (several(3, acs, mechanism=name, epsilon=epsilon)[0] for name in ("aim", "mst"))
+        due, error = mean(theirs, "error"), mean(ours, "error")
+        name = f"AIM vanilla, epsilon {epsilon:g}: mean L1 of 64 three-way marginals"
+        figures.append(Figure(name, error, "of 2", 3, None, f"at most MST's {due:.3f}", error <= due))
+        figures.append(Figure("  fit", mean(ours, "fit"), "s", 3))
+    return figures
+
+
+def against_mbi(acs: str | None) -> list[Figure]:
+    """The same measurements, as the noise is seeded and rounds are our own; only the last fit is another's."""
+    found: dict[str, dict[str, Any]] = {
+        engine: fitted(acs, mechanism="aim", settings={**SMALL, "engine": engine}, seeded=True)
+        for engine in ("numpy", "mbi")
+    }
+    ours, theirs = found["numpy"], found["mbi"]
+    best = theirs["objective"]
+    return [
+        Figure("AIM, same noise, model_cells 2^14, prior 0: rounds and last fit by engine numpy", ours["fit"], "s"),
+        Figure("  steps of the last fit", ours["steps"], ""),
+        Figure("  objective", ours["objective"], "", 1, None, f"at most mbi's {best:,.5g}", ours["objective"] <= best),
+        Figure("  the same rounds, last fit by engine mbi", theirs["fit"], "s"),
+        Figure("  steps of the last fit", theirs["steps"], ""),
+        limited("  seconds of ours for one of theirs, rounds included", ours["fit"] / theirs["fit"], 1.0, "x"),
+    ]

@@ -1,0 +1,121 @@
+"""Whom the experiments of paper 003 are repeated on: the built-in census, or a public file that a reader brings.
+
+The paper predicts employment from the 16 columns of folktables' ACSEmployment. Here are those of its columns that the
+data have, or the nearest to them; what is predicted is a column of its own, `no` or `yes`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from stratsynth import census
+from stratsynth.data.sources import open_source
+from stratsynth.errors import UsageError
+from stratsynth.schema import Categorical
+from stratsynth.strata import crossing
+from studies import acs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from stratsynth.schema import Schema
+
+BY = ("SEX", "RAC1P")
+TARGET = "EMPLOYED"
+HELD_OUT = 0.25
+"""The part of a file that nothing is fitted to."""
+CENSUS = ("AGEP", "SEX", "RAC1P", "HISP", "CIT", "HOUSING_TYPE", "MAR", "SCHL", "DEAR", "DEYE", "DREM", "DIS", "MIL")
+EXCERPT = ("AGEP", "SEX", "MSP", "HISP", "RAC1P", "HOUSING_TYPE", "OWN_RENT", "EDU", "DVET", "DREM", "DPHY", "DEYE",
+           "DEAR")  # fmt: skip
+RECORDS = ("AGEP", "SEX", "RAC1P", "CIT", "NATIVITY", "LANX", "SCHL", "MAR", "DIS", "DREM", "DPHY", "MIL")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """Public people, split into those who are fitted and those who are held out."""
+
+    name: str
+    """The data and the target in words."""
+    schema: Schema
+    """The columns, `TARGET` last."""
+    train: pd.DataFrame
+    """The rows that are fitted."""
+    held: pd.DataFrame
+    """The rows that predictions are audited on."""
+    shares: pd.DataFrame
+    """The share of every declared group."""
+    citation: str
+    """Where the shares come from."""
+
+    def write(self, folder: Path) -> None:
+        """The files that a recipe names."""
+        folder.mkdir(parents=True, exist_ok=True)
+        self.schema.write_toml(folder / "schema.toml")
+        for name, frame in {"people": self.train, "holdout": self.held, "shares": self.shares}.items():
+            frame.to_csv(folder / f"{name}.csv", index=False)
+
+
+def built_in(rows: int, held: int) -> Study:
+    """Simulated people, nobody's data: employed and at work, by folktables' definition."""
+    schema = _with_target(census.schema().restrict(CENSUS))
+    train, test = (_employed(frame, schema) for frame in (census.make(rows), census.holdout(held)))
+    name = f"the built-in census ({rows:,} simulated people, {held:,} held out), employment"
+    return Study(name, schema, train, test, census.shares(BY), census.CITATION)
+
+
+def brought(path: Path) -> Study:
+    """A public file: person records of the ACS with ESR, or the excerpt of NIST, which has industries instead."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {path}.")
+    names = open_source(path).columns()
+    whole = acs.pums() if "ESR" in names else acs.excerpt()
+    kept, what = (RECORDS, "employment") if "ESR" in names else (EXCERPT, "worked within five years")
+    cause = "ESR" if "ESR" in names else "INDP_CAT"
+    lacking = [name for name in (*kept, cause) if name not in names]
+    if lacking:
+        raise UsageError(
+            f"{path.name} lacks {', '.join(lacking)}: give person records of the ACS, or NIST's excerpt of them."
+        )
+    schema = _with_target(whole.restrict(kept))
+    frame = _read(path, (*kept, cause))
+    frame[TARGET] = np.where(frame[cause].eq("1") if cause == "ESR" else frame[cause].ne("N"), "yes", "no")
+    frame = frame[list(schema.names)]
+    held = np.random.default_rng(2003).random(len(frame)) < HELD_OUT
+    train, test = (frame[which].reset_index(drop=True) for which in (~held, held))
+    name = f"{path.name} ({len(train):,} people, {len(test):,} held out), {what}"
+    return Study(name, schema, train, test, _shares(frame, schema), f"{path.name} itself, a public file")
+
+
+def _with_target(schema: Schema) -> Schema:
+    return replace(schema, columns={**schema.columns, TARGET: Categorical(levels=("no", "yes"))})
+
+
+def _employed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    found: pd.DataFrame = frame.assign(**{TARGET: np.where(frame["ESR"] == "1", "yes", "no")})[list(schema.names)]
+    return found
+
+
+def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
+    """The columns as texts, whole numbers without a point, `N` where a field is empty."""
+    frame: pd.DataFrame = open_source(path).read(columns).to_pandas()
+
+    def text(value: Any) -> str:
+        if pd.isna(value):
+            return "N"
+        said = str(value).strip()
+        return said.removesuffix(".0") or "N"
+
+    return frame.map(text)
+
+
+def _shares(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Each declared group's part of the file; half a record for a group that it has none of."""
+    counted = frame.groupby(list(BY)).size().to_dict()
+    found = [dict(zip(BY, stratum.names, strict=True)) for stratum in crossing(schema, BY)]
+    counts = np.array([max(counted.get(tuple(group.values()), 0), 0.5) for group in found])
+    return pd.DataFrame(found).assign(share=counts / counts.sum())
