@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from stratsynth import census
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.bench.figures import Figure, Timing, seconds, started, timed
 from stratsynth.noise import gaussian, laplace
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 
 ROWS, COLUMNS = 1_000_000, 20
 DRAWS = 1_000_000
@@ -49,7 +50,7 @@ def counting() -> list[Figure]:
     codes = {f"c{i}": rng.integers(0, k, ROWS).astype(np.uint8) for i, k in enumerate(sizes)}
     wide = {name: column.astype(np.int64) for name, column in codes.items()}
     pairs = list(combinations(schema.names, 2))
-    rows = MemoryRows(schema, codes, {}, ROWS)
+    rows = StoredRows([CodedRows(schema, codes, {}, ROWS)])
 
     def plain() -> None:
         for a, b in pairs:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.driver import design
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.clipping import Floats, Ints, Which, into_ball
 from stratsynth.driver.fairness import added, cells_of, chance_of, chances_of
 from stratsynth.driver.models import logits_of
 from stratsynth.questions.attribute import reach as reach_of
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from stratsynth.questions.attribute import AttributeGradients
@@ -23,7 +24,7 @@ SHRUNK = 1 - 1e-12
 """Factors are this much smaller than they are, which is more than their rounding."""
 
 
-def attribute_gradients(query: AttributeGradients, rows: PathRows, which: Which) -> list[Ints]:
+def attribute_gradients(query: AttributeGradients, rows: CodedRows, which: Which) -> list[Ints]:
     """A row's part of a gradient is c x, x being its whole features and c one number a class."""
     whole, reach = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)

@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from stratsynth.driver import design, networks
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.clipping import Floats, Ints, Which, into_ball
 from stratsynth.driver.models import THETA, logits_of, residuals_of
 from stratsynth.questions.networks import NetworkGradients, layers
 from stratsynth.questions.queries import Glm
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,7 +39,7 @@ class Regression:
     Clipping it is clipping c to the row's reach: the largest whole m with |m x| <= GRID.
     """
 
-    def __init__(self, query: Mitigated, rows: PathRows, which: Which) -> None:
+    def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
         features, self._reach = design.whole(query.design, rows, which)
         self._query, self._x = query, features.astype(np.float64)
         levels = rows.codes[query.target][which].astype(np.intp)
@@ -87,7 +88,7 @@ class Regression:
 class Layers:
     """Of a network of one hidden layer. Its lines are those of `stratsynth.driver.networks:lines`."""
 
-    def __init__(self, query: Mitigated, rows: PathRows, which: Which) -> None:
+    def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
         features, self._reach = design.whole(query.design, rows, which)
         self._query, self._x = query, features.astype(np.float64)
         asked = self._asked(query.theta)

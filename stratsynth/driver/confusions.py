@@ -12,15 +12,16 @@ from stratsynth.driver.models import logits_of
 from stratsynth.questions.total import GRID
 
 if TYPE_CHECKING:
-    from stratsynth.driver.clipping import Ints, PathRows, Which
+    from stratsynth.driver.clipping import Ints, Which
     from stratsynth.questions.confusions import Confusions
+    from stratsynth.schema.rows import CodedRows
 
 
 MOST = 1 << 22
 """The most rows times classifiers that are worked on at a time."""
 
 
-def confusions(query: Confusions, rows: PathRows, which: Which) -> list[Ints]:
+def confusions(query: Confusions, rows: CodedRows, which: Which) -> list[Ints]:
     """Each classifier's rows by group, label and prediction: every row adds exactly one GRID to one coordinate."""
     whole, _ = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)

@@ -15,8 +15,9 @@ from stratsynth.questions.total import GRID
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
-    from stratsynth.driver.clipping import PathRows, Which
+    from stratsynth.driver.clipping import Which
     from stratsynth.questions.queries import Design
+    from stratsynth.schema.rows import CodedRows
 
 UNIT = 1 << 12
 """Whole features are taken to the nearest 1 / UNIT."""
@@ -26,7 +27,7 @@ ROWS = 1 << 13
 """Rows worked on at a time."""
 
 
-def features(design: Design, rows: PathRows) -> NDArray[np.float64]:
+def features(design: Design, rows: CodedRows) -> NDArray[np.float64]:
     """The features, one a line in the order of `Design.names`, and one column a row."""
     made = np.zeros((len(design.plain(rows.schema)), rows.size))
     at = 0
@@ -60,14 +61,14 @@ def scaled(column: Numeric, numbers: NDArray[np.float64]) -> NDArray[np.float64]
     return np.clip(share * 2 - 1, -1, 1)
 
 
-def target(name: str, rows: PathRows, which: Which = slice(None)) -> NDArray[np.float64]:
+def target(name: str, rows: CodedRows, which: Which = slice(None)) -> NDArray[np.float64]:
     """A numeric target, scaled; NaN where a row has none."""
     column = rows.schema.column(name)
     assert isinstance(column, Numeric)  # noqa: S101 - the query's check
     return scaled(column, rows.numbers[name][which])
 
 
-def whole(design: Design, rows: PathRows, which: Which) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+def whole(design: Design, rows: CodedRows, which: Which) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
     """The features of some rows in whole units, one line a row, and each row's reach; kept for the next time."""
     kept = rows.cache.setdefault("whole features", {})
     if design not in kept:
@@ -82,7 +83,7 @@ def whole(design: Design, rows: PathRows, which: Which) -> tuple[NDArray[np.int1
     return x[which], reach[which]
 
 
-def _whole(design: Design, rows: PathRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+def _whole(design: Design, rows: CodedRows) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
     """The features in whole units, and for each row the largest whole number m with |m x| <= GRID."""
     x: NDArray[Any] = np.rint(features(design, rows).T * UNIT).astype(np.int64)
     square = np.maximum((x * x).sum(axis=1), 1)

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from stratsynth.driver import design
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.clipping import Floats, Ints, Which, into_ball
 from stratsynth.driver.models import THETA, exp_of, logits_of
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ FEW = 64
 """Up to this many cells, sums by cell are a product with each row's cell as a line of zeros and a one."""
 
 
-def fair_gradients(query: FairGradients, rows: PathRows, which: Which) -> list[Ints]:
+def fair_gradients(query: FairGradients, rows: CodedRows, which: Which) -> list[Ints]:
     """One product gives all models' logits, another all gradients, and a third all sums of probabilities.
 
     A row's gradient is c x, x being its whole features and c one number a class, so clipping is clipping c.
@@ -49,7 +50,7 @@ def fair_gradients(query: FairGradients, rows: PathRows, which: Which) -> list[I
     return [block for pair in zip(parts, sums, strict=True) for block in pair]
 
 
-def cells_of(query: FairGradients | AttributeGradients, rows: PathRows, which: Which) -> NDArray[np.intp]:
+def cells_of(query: FairGradients | AttributeGradients, rows: CodedRows, which: Which) -> NDArray[np.intp]:
     """The number of each row's cell."""
     codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
     return np.ravel_multi_index(codes, rows.schema.shape(query.by))

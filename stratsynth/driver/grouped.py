@@ -9,11 +9,12 @@ import numpy as np
 from stratsynth.driver.models import loss_units
 
 if TYPE_CHECKING:
-    from stratsynth.driver.clipping import Ints, PathRows, Which
+    from stratsynth.driver.clipping import Ints, Which
     from stratsynth.questions.grouped import GroupLosses
+    from stratsynth.schema.rows import CodedRows
 
 
-def group_losses(query: GroupLosses, rows: PathRows, which: Which) -> list[Ints]:
+def group_losses(query: GroupLosses, rows: CodedRows, which: Which) -> list[Ints]:
     """Each model's losses by group and label: every row adds a whole number from 0 to GRID to one coordinate."""
     names, size = (*query.by, query.target), query.cells(rows.schema)
     cell = np.ravel_multi_index([rows.codes[n][which].astype(np.intp) for n in names], rows.schema.shape(names))

@@ -8,14 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver.bent import Layers, Regression, boundary
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which
+from stratsynth.driver.clipping import Floats, Ints, Which
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from stratsynth.questions.mitigation import Mitigated
 
 
-def mitigated(query: Mitigated, rows: PathRows, which: Which) -> list[Ints]:
+def mitigated(query: Mitigated, rows: CodedRows, which: Which) -> list[Ints]:
     """The gradient and the statistics of one piece of the rows."""
     model = (Layers if query.link == "network" else Regression)(query, rows, which)
     cell, groups = _cells(query, rows, which), rows.schema.cells(query.by)
@@ -44,7 +45,7 @@ def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
     return None if by_group is None else np.asarray(by_group.ravel()[cell])
 
 
-def _cells(query: Mitigated, rows: PathRows, which: Which) -> NDArray[np.intp]:
+def _cells(query: Mitigated, rows: CodedRows, which: Which) -> NDArray[np.intp]:
     """The number of each row's group."""
     found = np.zeros(len(rows.codes[query.target][which]), np.intp)
     for name in query.by:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver import design
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.clipping import Floats, Ints, Which, into_ball
 from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.fairness import FairGradients
@@ -20,6 +20,7 @@ from stratsynth.questions.networks import NetworkGradients
 from stratsynth.questions.newton import Curvature
 from stratsynth.questions.queries import Glm, Moments
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.transforms import exact_log
 
 Linear = (
@@ -38,7 +39,7 @@ LAST = 21 * STEPS
 """Where the table of exp ends: exp(-21) GRID is less than 1."""
 
 
-def glm(query: Glm, rows: PathRows, which: Which) -> list[Ints]:
+def glm(query: Glm, rows: CodedRows, which: Which) -> list[Ints]:
     """The sum of c x over rows, x being a row's whole features and c a whole number, one a class for softmax.
 
     A row's reach is the largest c for which |c x| <= GRID, so clipping the gradient is clipping c to it.
@@ -50,7 +51,7 @@ def glm(query: Glm, rows: PathRows, which: Which) -> list[Ints]:
     return [(x.T @ c.T).astype(np.int64).ravel()]
 
 
-def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
+def gradients(query: Gradients, rows: CodedRows, which: Which) -> list[Ints]:
     """As `glm`, the models side by side: one product gives all logits, and another all sums.
 
     A row's c, which the clip has bounded, times a public number from 0 to 1 and cut towards zero, is no larger.
@@ -72,24 +73,24 @@ def gradients(query: Gradients, rows: PathRows, which: Which) -> list[Ints]:
     return [sums[:, :, model].ravel() for model in range(models)]
 
 
-def share_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Floats:
+def share_of(query: Gradients | NetworkGradients, rows: CodedRows, which: Which) -> Floats:
     """The part that each row's cell has of its clipped gradient."""
     found: Floats = np.asarray(query.parts).ravel()[cells_of(query, rows, which)]
     return found
 
 
-def cells_of(query: Gradients | NetworkGradients, rows: PathRows, which: Which) -> Ints:
+def cells_of(query: Gradients | NetworkGradients, rows: CodedRows, which: Which) -> Ints:
     """The number of each row's cell of `by`."""
     codes = [rows.codes[name][which].astype(np.intp) for name in query.by]
     return np.asarray(np.ravel_multi_index(codes, rows.schema.shape(query.by)), np.int64)
 
 
-def losses(query: Losses, rows: PathRows, which: Which) -> list[Ints]:
+def losses(query: Losses, rows: CodedRows, which: Which) -> list[Ints]:
     """Each model's sum of losses."""
     return [np.array([model.sum()]) for model in loss_units(query, rows, which)]
 
 
-def loss_units(query: Losses | GroupLosses, rows: PathRows, which: Which) -> Ints:
+def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
     """Each row's loss, cut at the clip and towards zero to whole units, from 0 to GRID: one row a model."""
     whole, _ = design.whole(query.design, rows, which)
     x = whole.astype(np.float64)
@@ -121,7 +122,7 @@ def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: F
     return np.asarray((likeliest - own) * unit + exact_log(weights / GRID))
 
 
-def moments(query: Moments, rows: PathRows, which: Which) -> list[Ints]:
+def moments(query: Moments, rows: CodedRows, which: Which) -> list[Ints]:
     """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
 
     Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
@@ -134,7 +135,7 @@ def moments(query: Moments, rows: PathRows, which: Which) -> list[Ints]:
     return [_triangle(x), (x @ y).astype(np.int64)]
 
 
-def curvature(query: Curvature, rows: PathRows, which: Which) -> list[Ints]:
+def curvature(query: Curvature, rows: CodedRows, which: Which) -> list[Ints]:
     """As `moments`, of x and p - y, but that the triangle is of sqrt(4 p (1 - p)) x, cut to a whole vector first."""
     whole, _ = design.whole(query.design, rows, which)
     (logits,) = logits_of(whole.astype(np.float64), query)
@@ -166,7 +167,7 @@ def logits_of(x: Floats, query: Linear) -> Floats:
 
 
 def residuals_of(
-    query: Glm | Gradients | Losses | GroupLosses | Mitigated, rows: PathRows, which: Which, logits: Floats
+    query: Glm | Gradients | Losses | GroupLosses | Mitigated, rows: CodedRows, which: Which, logits: Floats
 ) -> Floats:
     """The derivative of the loss by the logit of each class: NaN where a row has no target."""
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact

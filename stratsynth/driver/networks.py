@@ -12,10 +12,11 @@ from functools import cache
 import numpy as np
 
 from stratsynth.driver import design
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
+from stratsynth.driver.clipping import Floats, Ints, Which, into_ball
 from stratsynth.driver.models import LAST, STEPS, THETA, THETA_MOST, exp_of, share_of
 from stratsynth.questions.networks import NetworkGradients, NetworkLosses
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 Query = NetworkGradients | NetworkLosses
 
@@ -23,7 +24,7 @@ TANH = 1 << 16
 """Hidden units are taken to the nearest 1 / TANH."""
 
 
-def gradients(query: NetworkGradients, rows: PathRows, which: Which) -> list[Ints]:
+def gradients(query: NetworkGradients, rows: CodedRows, which: Which) -> list[Ints]:
     """The sum of the rows' gradients, each clipped as one vector to GRID."""
     features, reach = design.whole(query.design, rows, which)
     x = features.astype(np.float64)
@@ -77,7 +78,7 @@ def added(units: Ints, hidden: int, x: Floats) -> Ints:
     return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
 
 
-def losses(query: NetworkLosses, rows: PathRows, which: Which) -> list[Ints]:
+def losses(query: NetworkLosses, rows: CodedRows, which: Which) -> list[Ints]:
     """The sum of losses, cut at the clip and to whole units."""
     features, _ = design.whole(query.design, rows, which)
     _, logits = forward(features.astype(np.float64), query)
@@ -125,7 +126,7 @@ def whole_output(query: Query) -> Floats:
     return found
 
 
-def residuals_of(query: Query, rows: PathRows, which: Which, logits: Floats) -> Floats:
+def residuals_of(query: Query, rows: CodedRows, which: Which, logits: Floats) -> Floats:
     """Each level's probability, less 1 for the row's own level; one line a level."""
     levels = rows.codes[query.target][which].astype(np.intp)
     weights = exp_of(logits.max(axis=0) - logits)

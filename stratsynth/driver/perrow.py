@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.driver import design
-from stratsynth.driver.clipping import HUGE, Floats, Ints, PathRows, Which
+from stratsynth.driver.clipping import HUGE, Floats, Ints, Which
 from stratsynth.questions.perrow import BATCH, RESERVE
 from stratsynth.questions.total import GRID
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,7 +27,7 @@ RADIUS = GRID - RESERVE
 """The longest vector of a row, in units."""
 
 
-def per_row_gradients(query: PerRowGradients, rows: PathRows, which: Which) -> list[Ints]:
+def per_row_gradients(query: PerRowGradients, rows: CodedRows, which: Which) -> list[Ints]:
     """The sum of the clipped gradients, and of the probabilities in each cell."""
     per_row, classes = query.per_row, query.per_row.classes
     whole, _ = design.whole(query.design, rows, which)

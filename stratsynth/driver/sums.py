@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver import attribute, confusions, fairness, grouped, mitigation, models, networks, perrow
-from stratsynth.driver.clipping import ROWS, Floats, Ints, PathRows, Which, clipped
+from stratsynth.driver.clipping import ROWS, Floats, Ints, Which, clipped
 from stratsynth.errors import MechanismError
 from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.confusions import Confusions
@@ -36,10 +36,11 @@ from stratsynth.questions.newton import Curvature
 from stratsynth.questions.perrow import PerRowGradients
 from stratsynth.questions.queries import Columns, Glm, Moments, Query, RowVectors
 from stratsynth.schema import Column, Numeric
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.transforms import forward
 
 
-def exact_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
+def exact_sums(query: Query, rows: CodedRows, chosen: NDArray[Any] | None = None) -> list[NDArray[Any]]:
     """For each block of the query, the exact sum over the rows, or over those chosen by number or by mask.
 
     Of rows with weights of their own, the sum of weight x vector: for each binary digit of the weights, the sum over
@@ -66,7 +67,7 @@ def _of_the_size(part: Ints, total: NDArray[Any]) -> Ints:
 
 
 @np.errstate(all="ignore")
-def _plain_sums(query: Query, rows: PathRows, chosen: NDArray[Any] | None) -> list[Ints]:
+def _plain_sums(query: Query, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
     """The same of rows that count 1 each."""
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
@@ -89,14 +90,14 @@ def _numbered(chosen: NDArray[Any]) -> NDArray[np.intp]:
     return np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
 
 
-def _row_vectors(query: RowVectors, rows: PathRows, which: Which) -> list[Ints]:
+def _row_vectors(query: RowVectors, rows: CodedRows, which: Which) -> list[Ints]:
     """A user's function, block by block; what it fails at is NaN, and counts as zero."""
     part = rows.take(which)
     vectors = evaluate(query.function, query.size, part.schema, part.codes, part.numbers, part.size)
     return clipped(vectors.T, query.clip, query.norm)
 
 
-def _columns(query: Columns, rows: PathRows, which: Which) -> list[Ints]:
+def _columns(query: Columns, rows: CodedRows, which: Which) -> list[Ints]:
     """(x - centre) / scale, or its square, clipped; a missing value makes the norm NaN, and the row zero."""
     vectors = np.array(
         [
@@ -115,7 +116,7 @@ def _on_scale(column: Column, numbers: Floats) -> Floats:
     return forward(column, numbers)
 
 
-SUMS: dict[type[Query], Callable[[Any, PathRows, Which], list[Ints]]] = {
+SUMS: dict[type[Query], Callable[[Any, CodedRows, Which], list[Ints]]] = {
     Columns: _columns,
     Moments: models.moments,
     Glm: models.glm,

@@ -80,7 +80,7 @@ def test_a_protected_column_among_the_public_rows_is_caught(monkeypatch):
         return PublicColumns(own.size, {n: own.codes["GROUP" if n == "WORK" else n].copy() for n in names},
                              {n: own.numbers[n].copy() for n in names if n in own.numbers})  # fmt: skip
 
-    monkeypatch.setattr(rows.MemoryRows, "columns", columns)
+    monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})
 
 
@@ -93,5 +93,5 @@ def test_rows_sorted_by_a_protected_column_are_caught(monkeypatch):
         return PublicColumns(own.size, {n: own.codes[n][order] for n in names},
                              {n: own.numbers[n][order] for n in names if n in own.numbers})  # fmt: skip
 
-    monkeypatch.setattr(rows.MemoryRows, "columns", columns)
+    monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})

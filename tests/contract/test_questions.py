@@ -10,7 +10,7 @@ import pytest
 from helpers.handlers import answered_by
 from helpers.toys import Grouped, Toy
 from stratsynth import Stratified
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.questions import (
     Columns,
     Design,
@@ -106,7 +106,7 @@ def test_questions_cost_what_they_say(arrange, mechanism):
     assert check_contract(arrange(mechanism)) == []
 
 
-class Doubling(MemoryRows):
+class Doubling(StoredRows):
     """Rows whose sums count everybody twice."""
 
     def sums(self, asked, entropy):

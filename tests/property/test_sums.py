@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from stratsynth.driver import clipping, design, sums
-from stratsynth.driver.clipping import PathRows, into_ball
+from stratsynth.driver.clipping import into_ball
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import (
     Columns,
@@ -29,6 +29,7 @@ from stratsynth.questions import (
 )
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.weight import RowWeight
 
 MAX = 1.7976931348623157e308
@@ -181,7 +182,7 @@ def world(seed, size=ROWS, *, lawful=True):
             drawn[rng.random(size) < 0.1] = rng.choice([math.inf, -math.inf])
         numbers[name] = drawn
     codes = {name: rng.integers(SCHEMA.size(name), size=size).astype(np.uint8) for name in SCHEMA.names}
-    return PathRows(SCHEMA, codes, numbers, size)
+    return CodedRows(SCHEMA, codes, numbers, size)
 
 
 def parts(query, rows, chosen=None):
@@ -241,7 +242,7 @@ def test_sums_add_up_over_any_split_in_any_order(query, seed, data):
 def test_a_row_contributes_the_same_alone_and_among_others(query, seed):
     rows = world(seed)
     for i, contribution in enumerate(single(query, rows)):
-        alone = PathRows(
+        alone = CodedRows(
             SCHEMA, {c: a[[i]] for c, a in rows.codes.items()}, {c: a[[i]] for c, a in rows.numbers.items()}, 1
         )
         assert parts(query, alone) == [mine.tolist() for mine in contribution]
@@ -336,7 +337,7 @@ def test_long_vectors_do_not_overflow_the_check(norm):
 
 def weighed(rows, weights):
     """The same rows with weights of their own."""
-    return PathRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
+    return CodedRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
 
 
 @queries

@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
 from stratsynth.questions.total import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 
 SCHEMA = Schema(
     {
@@ -31,7 +31,7 @@ def made(n=N, seed=0):
     codes = {name: rng.integers(SCHEMA.size(name), size=n).astype(np.uint8) for name in SCHEMA.names}
     age = np.where(codes["age"] < 2, 10 + 40 * (codes["age"] + rng.random(n)), np.nan)
     pay = np.where(codes["pay"] < 20, 5 * (codes["pay"] + rng.random(n)), np.nan)
-    return PathRows(SCHEMA, codes, {"age": age, "pay": pay}, n)
+    return CodedRows(SCHEMA, codes, {"age": age, "pay": pay}, n)
 
 
 def by_hand(rows):
@@ -64,7 +64,7 @@ def test_the_clipped_mean_of_coinpress_by_hand():
     """900 zeros and 100 values of 100, clipped at 4.6371: the mean is a tenth of the clip."""
     schema = Schema({"x": Numeric(lower=0, upper=100)})
     x = np.repeat([0.0, 100.0], [900, 100])
-    rows = PathRows(schema, {"x": np.zeros(1000, np.uint8)}, {"x": x}, 1000)
+    rows = CodedRows(schema, {"x": np.zeros(1000, np.uint8)}, {"x": x}, 1000)
     (units,) = exact_sums(Columns(("x",), (0.0,), (1.0,), 4.6371), rows)
     assert units.tolist() == [100 * GRID]
     assert units[0] * (4.6371 / GRID) / 1000 == pytest.approx(0.46371, rel=1e-15)
@@ -119,7 +119,7 @@ def test_glm(link, clip):
 def test_the_logistic_curve_at_some_points(logit, p):
     """One row of level `no`, whose gradient at the intercept is p."""
     schema = SCHEMA.restrict(["kind", "yes"])
-    rows = PathRows(schema, {"kind": np.array([0]), "yes": np.array([0])}, {}, 1)
+    rows = CodedRows(schema, {"kind": np.array([0]), "yes": np.array([0])}, {}, 1)
     theta = np.array([logit, 0.0, 0.0, 0.0])
     (got,) = values(Glm(Design(("kind",)), "yes", "logistic", theta, 2.0), rows)
     np.testing.assert_allclose(got, [p, p, 0, 0], atol=1e-4)
