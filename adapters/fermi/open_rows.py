@@ -5,7 +5,7 @@
 
 Both parts estimate their means over all rows. The first is post-processing of public columns, over a sample of its own
 or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show
-(`stratsynth.questions.attribute` says why). The second is the one question of a step, and is priced as a record
+(`stratsynth.questions.sums.attribute` says why). The second is the one question of a step, and is priced as a record
 exchanged. The same holds of the sums that W learns from, and of the groups' sizes.
 """
 
@@ -18,8 +18,8 @@ import numpy as np
 
 from stratsynth.adapters.predictors.descent import largest_norm
 from stratsynth.adapters.predictors.designed import softmax
-from stratsynth.driver.design import features
 from stratsynth.questions import AttributeGradients, NoisySum, Program, public_rows, total
+from stratsynth.questions.sums.design import features
 from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.driver.design import features
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, Predictor, State
 from stratsynth.models.predictor import numbers_of
 from stratsynth.questions import Coded
+from stratsynth.questions.sums.design import features
 from stratsynth.schema import Numeric
 from stratsynth.schema.rows import CodedRows
 

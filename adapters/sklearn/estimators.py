@@ -18,7 +18,7 @@ from stratsynth.schema import Numeric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.questions.gradients import Link
+    from stratsynth.questions.sums.gradients import Link
 
 
 SETTINGS = (

@@ -20,8 +20,8 @@ from stratsynth.evaluation.audit.claims import ASSUMED, seen
 from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
-from stratsynth.questions.attribute import reach
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.attribute import reach
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Schema
 from stratsynth.schema.rows import CodedRows
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth import census
-from stratsynth.driver.design import features
 from stratsynth.evaluation.fermi import data
 from stratsynth.evaluation.lens.people import People
 from stratsynth.evaluation.lens.simulate import WORLDS, as_table, make_people
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.questions import Coded
+from stratsynth.questions.sums.design import features
 from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:

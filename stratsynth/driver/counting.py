@@ -17,9 +17,9 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver.clipping import Ints
 from stratsynth.files.scratch import Space
 from stratsynth.questions import Clique
+from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows
 
 BLOCK = 1 << 17

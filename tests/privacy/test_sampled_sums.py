@@ -11,7 +11,7 @@ from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, Design, Moments, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 

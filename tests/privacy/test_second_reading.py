@@ -9,7 +9,6 @@ import pytest
 import stratsynth as ss
 from helpers import small
 from stratsynth.adapters import MST, Independent
-from stratsynth.driver import sums
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again
 from stratsynth.driver.rows import StoredRows
@@ -178,7 +177,7 @@ def test_a_sum_that_is_shorter_than_its_query_says_is_refused_and_not_repeated(m
     query = Columns(("a", "b"), (0.0, 0.0), (1.0, 1.0), 1.0)
     codes = {name: np.zeros(3, np.uint8) for name in schema.names}
     rows = StoredRows([CodedRows(schema, codes, {name: np.full(3, 0.5) for name in schema.names}, 3)])
-    monkeypatch.setitem(sums.SUMS, Columns, lambda *_: [np.ones(1, np.int64)])
+    monkeypatch.setattr(Columns, "exact", lambda *_: [np.ones(1, np.int64)])
     with pytest.raises(MechanismError, match="another size than its query says"):
         rows.sums([((), query, 1.0)], SeededEntropy(1))
 

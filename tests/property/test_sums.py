@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stratsynth.driver import clipping, design, sums
-from stratsynth.driver.clipping import into_ball
+from stratsynth.driver import sums
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import (
     Columns,
@@ -27,7 +26,8 @@ from stratsynth.questions import (
     NetworkLosses,
     RowVectors,
 )
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums import clipping, design
+from stratsynth.questions.sums.clipping import GRID, into_ball
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.weight import RowWeight

@@ -18,7 +18,7 @@ from stratsynth.evaluation.means.simulate import PublicRows, simulate
 from stratsynth.evaluation.means.trials import stratified, truth_of
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema.rows import CodedRows
 from stratsynth.weights import Weights
 

@@ -15,7 +15,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 
 USUAL = {"target": "D", "features": ["G", "X", "C"], "groups": ["G"], "sampling": 1.0, "iterations": 40}
 BUDGET = Budget(4, 1e-6)
@@ -92,7 +92,7 @@ def test_a_network_without_mitigation_is_gradient_descent_by_hand():
     from stratsynth.data.load import load_rows
     from stratsynth.data.sources import open_source
     from stratsynth.questions import NetworkGradients
-    from stratsynth.questions.networks import layers
+    from stratsynth.questions.sums.networks import layers
 
     frame = people(500)
     how = made(model="network", hidden=3, mitigation="none", iterations=5, tail=0.0)

@@ -16,8 +16,8 @@ from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Coded, Glm, Mitigated, NetworkGradients, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("G", "X", "C")), Coded(("X", "D"))

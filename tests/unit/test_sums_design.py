@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from stratsynth.driver import design
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Coded, Design, Glm
+from stratsynth.questions.sums import design
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 

@@ -9,7 +9,7 @@ import pytest
 
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 

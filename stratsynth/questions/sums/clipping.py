@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.questions.queries import Norm
-from stratsynth.questions.total import GRID
+if TYPE_CHECKING:
+    from stratsynth.questions.sums.base import Norm
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Which = slice | NDArray[np.intp]
 
+GRID = 2**30
+"""A block's clip in units of its grid: sums are taken in these units, as integers.
+
+A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
+millions of units wide, far above the width from which the discrete law is as good as the continuous one.
+"""
 ROWS = 1 << 13
 """Rows worked on at a time."""
 HUGE = 2.0**300
