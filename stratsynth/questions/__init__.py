@@ -20,7 +20,7 @@ from stratsynth.questions.sums.columns import Columns
 from stratsynth.questions.sums.confusions import Confusions
 from stratsynth.questions.sums.design import Coded, Design
 from stratsynth.questions.sums.fairness import FairGradients
-from stratsynth.questions.sums.gradients import Glm, Gradients
+from stratsynth.questions.sums.gradients import Gradients
 from stratsynth.questions.sums.losses import GroupLosses, Losses
 from stratsynth.questions.sums.mitigation import Mitigated
 from stratsynth.questions.sums.moments import Curvature, Moments
@@ -45,7 +45,6 @@ __all__ = [
     "Design",
     "Distance",
     "FairGradients",
-    "Glm",
     "Gradients",
     "GroupLosses",
     "Independence",

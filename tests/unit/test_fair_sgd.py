@@ -49,14 +49,14 @@ def test_without_mitigation_it_is_gradient_descent():
     """By hand, on the same clipped gradients."""
     from stratsynth.data.load import load_rows
     from stratsynth.data.sources import open_source
-    from stratsynth.questions import Glm
+    from stratsynth.questions import Gradients
 
     frame = people(500)
     model, _ = exactly(made(mitigation="none", iterations=5, tail=0.0), frame, budget=BUDGET)
     rows, design, theta = load_rows(SCHEMA, open_source(frame)), model.design, np.zeros(5)
     for _ in range(5):
         asked = np.rint(theta * 2**20) / 2**20
-        (units,) = rows.sums([((), Glm(design, "D", "logistic", asked, 1.0), 1.0)], None)[0]
+        (units,) = rows.sums([((), Gradients(design, "D", "logistic", asked[None], 1.0), 1.0)], None)[0]
         theta = theta - 4 / design.most_features * units / GRID / 500
     assert np.allclose(model.theta, theta, atol=1e-9)
 

@@ -5,7 +5,7 @@ import pytest
 
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Coded, Design, Glm
+from stratsynth.questions import Coded, Design, Gradients
 from stratsynth.questions.sums import design
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
@@ -87,7 +87,9 @@ def test_the_reach_is_the_largest_that_fits():
 
 
 def test_designs_are_kept_apart_and_within_a_limit(monkeypatch):
-    queries = [Glm(d, "yes", "logistic", np.linspace(-1, 1, len(d.names(SCHEMA))), 1.0) for d in (AGE, KIND)]
+    queries = [
+        Gradients(d, "yes", "logistic", np.linspace(-1, 1, len(d.names(SCHEMA)))[None], 1.0) for d in (AGE, KIND)
+    ]
     alone = [exact_sums(query, made())[0].tolist() for query in queries]
     rows = made()
     kept = []

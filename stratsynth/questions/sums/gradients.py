@@ -35,56 +35,6 @@ Link = Literal["linear", "logistic", "softmax"]
 
 @known
 @dataclass(frozen=True, eq=False)
-class Glm(Sum):
-    """The gradient of a generalised linear model's loss at given coefficients, clipped a row at a time.
-
-    `linear`: (x.theta - y) x. `logistic`: (p - y) x for a target of two levels, y being the second.
-    `softmax`: (p_k - [y = k]) x for each level k. A row whose target is not applicable or missing counts
-    only where that is a level of the target.
-    """
-
-    design: Design
-    target: str
-    link: Literal["linear", "logistic", "softmax"]
-    theta: NDArray[np.float64]
-    """Coefficients: one a feature, or one row a feature and one column a level for softmax."""
-    clip: float
-    """The most L2 norm of a row's gradient."""
-
-    def check(self, schema: Schema) -> None:
-        """A design, a target of the right kind, and coefficients of the right shape."""
-        check_target("glm", self.design, self.target, schema, numeric=self.link == "linear")
-        check_clip("glm", self.clip)
-        if self.link not in ("linear", "logistic", "softmax"):
-            raise MechanismError(f"glm: there is no link {self.link!r}.")
-        if self.link == "logistic" and schema.size(self.target) != 2:
-            raise MechanismError(f"glm: logistic needs a target of two levels; {self.target} has not.")
-        size = len(self.design.names(schema))
-        shape = (size, schema.size(self.target)) if self.link == "softmax" else (size,)
-        real = type(self.theta) is np.ndarray and self.theta.dtype.kind in "fiu"
-        if not real or self.theta.shape != shape or not np.isfinite(self.theta).all():
-            raise MechanismError(f"glm: theta must be finite and of shape {shape}.")
-
-    def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
-        return "glm", self.design, self.target, self.link, self.theta.shape, f"{self.clip:.9g}"
-
-    def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One block, as theta."""
-        return (Block(int(self.theta.size), self.clip),)
-
-    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
-        """The sum of c x over rows, x being a row's whole features and c a whole number, one a class for softmax.
-
-        A row's reach is the largest c for which |c x| <= GRID, so clipping the gradient is clipping c to it.
-        """
-        x, reach = design.whole(self.design, rows, which)
-        residuals = residuals_of(self.link, self.target, rows, which, logits_of(x, self.design, self.theta))
-        return sum_gradients(clip_gradients(residuals[:, None], reach, self.clip), x)
-
-
-@known
-@dataclass(frozen=True, eq=False)
 class Gradients(Sum):
     """The gradients of a generalised linear model's loss at several coefficient vectors, one block each.
 
@@ -110,7 +60,7 @@ class Gradients(Sum):
     shape; a loss with a negative weight, up to a constant. Clip and parts hold as they do for all rows."""
 
     def check(self, schema: Schema) -> None:
-        """As for `Glm`, and parts that never make a row count for more."""
+        """Models for the design and the target, and parts that never make a row count for more."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (

@@ -49,7 +49,7 @@ class Losses(Sum):
     """The squared residual, of all levels' probabilities together for `softmax`; or the log loss, not for `linear`."""
 
     def check(self, schema: Schema) -> None:
-        """As for `Glm`."""
+        """Models for the design and the target, and a measure that they have."""
         check_models("losses", self, schema)
         one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
         if self.measure == "log" and self.link == "linear":
