@@ -12,7 +12,7 @@ import numpy as np
 from stratsynth.adapters.predictors.descent import RESIDUAL, largest_norm
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.regression import Regression
-from stratsynth.questions.networks import layers, outputs
+from stratsynth.questions.sums.networks import layers, outputs
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -23,7 +23,7 @@ from stratsynth.checks import number, one_of, whole
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Program, Question, Total
-from stratsynth.questions.networks import MOST_HIDDEN
+from stratsynth.questions.sums.networks import MOST_HIDDEN
 
 if TYPE_CHECKING:
     from numpy.random import Generator

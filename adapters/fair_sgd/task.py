@@ -13,7 +13,7 @@ from stratsynth.adapters.shared.designs import check_columns, design_of, several
 from stratsynth.adapters.shared.poisson import sampling_of
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Mitigated
-from stratsynth.questions.queries import check_query
+from stratsynth.questions.sums.base import check_query
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.fair_sgd.leaning import Lean
     from stratsynth.adapters.fair_sgd.mechanism import FairSGD
     from stratsynth.mechanisms import Public
-    from stratsynth.questions.mitigation import Statistic
+    from stratsynth.questions.sums.mitigation import Statistic
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]

@@ -26,7 +26,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Program, PublicRows, Question, Total
-from stratsynth.questions.queries import check_query
+from stratsynth.questions.sums.base import check_query
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -5,7 +5,7 @@
 
 Both parts estimate their means over all rows. The first is post-processing of public columns, over a sample of its own
 or over all rows, and needs no noise; it is never taken over the secret sample, whose records it would show
-(`stratsynth.questions.attribute` says why). The second is the one question of a step, and is priced as a record
+(`stratsynth.questions.sums.attribute` says why). The second is the one question of a step, and is priced as a record
 exchanged. The same holds of the sums that W learns from, and of the groups' sizes.
 """
 
@@ -18,9 +18,9 @@ import numpy as np
 
 from stratsynth.adapters.predictors.descent import largest_norm
 from stratsynth.adapters.predictors.designed import softmax
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.design import features
 from stratsynth.questions import AttributeGradients, NoisySum, Program, public_rows, total
+from stratsynth.questions.sums.design import features
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -51,7 +51,7 @@ class OpenRows:
     """The public columns of all rows, and what a step makes of them."""
 
     task: Task
-    rows: PathRows
+    rows: CodedRows
     rng: Generator
     """Draws the public samples: post-processing."""
     rate: float
@@ -60,7 +60,7 @@ class OpenRows:
     def ask(cls, task: Task, rate: float, rng: Generator) -> Program[OpenRows]:
         """The features and the target of every row."""
         found = yield from public_rows(task.open_columns)
-        return cls(task, PathRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
+        return cls(task, CodedRows(task.schema, found.codes, found.numbers, found.size), rng, rate)
 
     @property
     def expected(self) -> float:

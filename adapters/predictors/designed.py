@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.design import features
 from stratsynth.errors import UsageError
 from stratsynth.models import Codes, Predictor
 from stratsynth.models.predictor import numbers_of
 from stratsynth.questions import Coded
+from stratsynth.questions.sums.design import features
 from stratsynth.schema import Numeric
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,7 @@ class Designed(Predictor):
         if lacking:
             raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
         size = len(next(iter(rows.values())))
-        return features(self.design, PathRows(self.schema, rows, numbers, size)).T
+        return features(self.design, CodedRows(self.schema, rows, numbers, size)).T
 
     def written(self, rows: Codes, chances: Floats) -> Mapping[str, NDArray[Any]]:
         """What is written of a target with levels: the prediction, and the probability of each level."""

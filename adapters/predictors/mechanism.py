@@ -33,7 +33,7 @@ from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, Program, Question, Split, Total, counts
-from stratsynth.questions.networks import MOST_HIDDEN
+from stratsynth.questions.sums.networks import MOST_HIDDEN
 from stratsynth.weights.private import counted
 
 if TYPE_CHECKING:

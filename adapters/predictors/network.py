@@ -12,7 +12,7 @@ from stratsynth.adapters.predictors.designed import Scored, design_facts, design
 from stratsynth.errors import ReleaseError
 from stratsynth.models import Codes, State
 from stratsynth.questions import Coded
-from stratsynth.questions.networks import MOST_HIDDEN, outputs
+from stratsynth.questions.sums.networks import MOST_HIDDEN, outputs
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:

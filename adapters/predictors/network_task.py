@@ -17,8 +17,8 @@ import numpy as np
 from stratsynth.adapters.predictors.descent import GRID, Descent
 from stratsynth.adapters.predictors.network import Network
 from stratsynth.questions import NetworkGradients, NetworkLosses
-from stratsynth.questions.networks import outputs
-from stratsynth.questions.queries import check_query
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.networks import outputs
 
 if TYPE_CHECKING:
     from numpy.random import Generator

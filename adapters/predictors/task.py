@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stratsynth.adapters.predictors.objective import Objective
     from stratsynth.adapters.predictors.tailored import Tailored
     from stratsynth.mechanisms import Public
-    from stratsynth.questions.gradients import Link
+    from stratsynth.questions.sums.gradients import Link
     from stratsynth.schema import Column, Schema
     from stratsynth.strata import Stratum
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.design import features
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.models import Codes, Predictor, State
 from stratsynth.models.predictor import numbers_of
 from stratsynth.questions import Coded
+from stratsynth.questions.sums.design import features
 from stratsynth.schema import Numeric
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -80,7 +80,7 @@ class RandomisedClassifier(Predictor):
         if lacking:
             raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
         size = len(next(iter(rows.values())))
-        found: Floats = features(self.design, PathRows(self.schema, rows, numbers, size)).T @ self.thetas.T
+        found: Floats = features(self.design, CodedRows(self.schema, rows, numbers, size)).T @ self.thetas.T
         return found
 
     def chances(self, rows: Codes) -> Floats:

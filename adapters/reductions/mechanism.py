@@ -41,7 +41,7 @@ from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Mechanism, Public, once
 from stratsynth.models import Returns
 from stratsynth.questions import Choose, Counts, Program, Question, Total, counts
-from stratsynth.questions.grouped import MEASURES, Measure
+from stratsynth.questions.sums.losses import MEASURES, Measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator

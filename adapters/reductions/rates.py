@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from stratsynth.questions.grouped import MEASURES, Measure
+from stratsynth.questions.sums.losses import MEASURES, Measure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

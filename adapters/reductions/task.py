@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from stratsynth.adapters.reductions.mechanism import Reductions
     from stratsynth.mechanisms import Public
-    from stratsynth.questions.grouped import Measure
+    from stratsynth.questions.sums.losses import Measure
     from stratsynth.schema import Schema
 
     Floats = NDArray[np.float64]

@@ -18,7 +18,7 @@ from stratsynth.schema import Numeric
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.questions.gradients import Link
+    from stratsynth.questions.sums.gradients import Link
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

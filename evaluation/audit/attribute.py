@@ -14,15 +14,16 @@ import numpy as np
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.audit.broken import Breakage, everybody
 from stratsynth.evaluation.audit.claims import ASSUMED, seen
 from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
-from stratsynth.questions.attribute import reach
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.attribute import reach
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,14 +54,14 @@ QUERY = AttributeGradients(
 BESIDE = "the loss of the same sample, unclipped"
 
 
-def people(group: int) -> MemoryRows:
+def people(group: int) -> StoredRows:
     """Everybody is of this group."""
     codes: dict[str, NDArray[Any]] = {"GROUP": np.full(WIDTH, group, np.uint8)}
     codes["WHO"] = np.arange(WIDTH, dtype=np.uint16)
-    return MemoryRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)
+    return StoredRows([CodedRows(SCHEMA, {**codes, "LABEL": np.ones(WIDTH, np.uint8)}, {}, WIDTH)])
 
 
-class LossBeside(MemoryRows):
+class LossBeside(StoredRows):
     """NOT PRIVATE, on purpose: who takes part adds a known vector, as long as can be, that nobody has clipped."""
 
     def sums(
@@ -100,7 +101,7 @@ def attribute_steps() -> Experiment:
     def draw(breakage: Breakage | None, runs: int) -> tuple[Floats, Floats]:
         worlds = [people(1), people(0)]
         if breakage is beside:
-            worlds = [LossBeside(SCHEMA, rows._parts[0].codes, {}, WIDTH) for rows in worlds]  # noqa: SLF001 - made above
+            worlds = [LossBeside(rows._parts) for rows in worlds]  # noqa: SLF001 - made above
         found = [np.concatenate(list(_scores(rows, question, runs, breakage)), axis=1) for rows in worlds]
         return found[0], found[1]
 
@@ -116,7 +117,7 @@ def attribute_steps() -> Experiment:
     return Experiment(f"total: an attribute, in {STEPS} Poisson samples", points, draw, faults)
 
 
-def _scores(rows: MemoryRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
+def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
     """Scores of WIDTH runs at a time, one row for each way of scoring: STEPS answers to the same question."""
     allot = plenty(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
     desk, passes = Desk(rows, breakage, allot), math.ceil(runs / WIDTH)

@@ -12,13 +12,14 @@ import numpy as np
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.audit.desk import Desk
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
 from stratsynth.evaluation.audit.report import Audit, Control
 from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
 from stratsynth.questions.handler import Exact, Setting
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.testing.moved import exact_answers
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def choices() -> Experiment:
     up = Distance(("A",), np.zeros(2), offset=ROWS)
     down = Distance(("A",), np.array([FAR, 0.0]), offset=FAR - ROWS)
     question = Choose((up, *[down] * (CANDIDATES - 1)), RHO)
-    worlds = [MemoryRows(schema, {"A": np.zeros(n, np.int8)}, {}, n) for n in (ROWS, ROWS + 1)]
+    worlds = [StoredRows([CodedRows(schema, {"A": np.zeros(n, np.int8)}, {}, n)]) for n in (ROWS, ROWS + 1)]
     asked = [Asked((), schema, question)]
     laws = [log_law(question, exact_answers(rows, asked)[0], schema, Neighbours.ADD_REMOVE) for rows in worlds]
     ratios = laws[1] - laws[0]
@@ -122,7 +123,7 @@ def enumerated(pairs: int = 200) -> Audit:
     return Audit(what, unit, 1.0, found, found, pairs, 1.0, found > ALMOST, seconds, controls)
 
 
-def _tables(rng: Generator, neighbours: Neighbours) -> tuple[MemoryRows, MemoryRows]:
+def _tables(rng: Generator, neighbours: Neighbours) -> tuple[StoredRows, StoredRows]:
     """A table of a few records, and a neighbour."""
     number = int(rng.integers(1, 6))
     sizes = zip("AB", SMALL.shape("AB"), strict=True)
@@ -130,9 +131,9 @@ def _tables(rng: Generator, neighbours: Neighbours) -> tuple[MemoryRows, MemoryR
     x = np.asarray(rng.choice([-2.0, -0.5, 0.0, 2.0], number + 1), dtype=np.float64)
     records["X"] = (x >= 0).astype(np.int64)
 
-    def rows(which: slice) -> MemoryRows:
+    def rows(which: slice) -> StoredRows:
         codes = {name: column[which].astype(np.int8) for name, column in records.items()}
-        return MemoryRows(SMALL, codes, {"X": x[which]}, len(x[which]))
+        return StoredRows([CodedRows(SMALL, codes, {"X": x[which]}, len(x[which]))])
 
     fewer, more, others = rows(slice(number)), rows(slice(None)), rows(slice(1, None))
     return (fewer, more) if neighbours == Neighbours.ADD_REMOVE else (fewer, others)

@@ -24,7 +24,7 @@ from stratsynth.questions import Total
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.driver.rows import MemoryRows
+    from stratsynth.driver.rows import StoredRows
 
 NOISE_MULTIPLIER, RATE, STEPS = 1.0, 0.1, 50
 DELTAS = (1e-5, 1e-3, 0.01, 0.05, 0.1)
@@ -75,7 +75,7 @@ def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.stack([np.log1p(RATE * np.expm1((2 * x - 1) / (2 * (s * NOISE_MULTIPLIER) ** 2))) for s in ASSUMED])
 
 
-def _scores(rows: MemoryRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
+def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
     """Scores of WIDTH runs at a time, one row for each assumed noise: STEPS answers to the same question."""
     desk = Desk(rows, breakage, plenty(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
     passes = math.ceil(runs / WIDTH)

@@ -15,13 +15,14 @@ import numpy as np
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.driver.lockstep import run
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
 from stratsynth.evaluation.audit.desk import Desk
 from stratsynth.evaluation.audit.estimators import jittered
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Clique, NoisyTable, Program, counts, split
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import crossing
 
 if TYPE_CHECKING:
@@ -113,12 +114,12 @@ def _schema(side: int, k: int, *further: str) -> Schema:
     return Schema({"A": levels, **{f"B{i}": levels for i in range(k)}, **dict.fromkeys(further, two)})
 
 
-def _rows(schema: Schema, number: int, side: int, group: int = 0) -> MemoryRows:
+def _rows(schema: Schema, number: int, side: int, group: int = 0) -> StoredRows:
     """The first `number` cells of A x B have one record each."""
     a, b = (part.astype(np.int16) for part in np.divmod(np.arange(number), side))
     known: dict[str, NDArray[Any]] = {"A": a, GROUP: np.full(number, group, np.int8)}
     codes = {name: known.get(name, b) for name in schema.names}
-    return MemoryRows(schema, codes, {}, number)
+    return StoredRows([CodedRows(schema, codes, {}, number)])
 
 
 def _sum(answer: tuple[NoisyTable, ...]) -> NDArray[np.float64]:

@@ -13,12 +13,13 @@ import numpy as np
 
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
 from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Columns, Total
 from stratsynth.schema import Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,17 +40,17 @@ def columns(norm: str = "l2") -> Columns:
     return Columns(NAMES, (0.0,) * WIDTH, (1.0,) * WIDTH, CLIP, "l1" if norm == "l1" else "l2")
 
 
-def targets(value: float) -> MemoryRows:
+def targets(value: float) -> StoredRows:
     """One record for each column, with this number in it and 0 elsewhere; none at all for 0."""
     number = WIDTH if value else 0
     grid = np.zeros((WIDTH, number))
     np.fill_diagonal(grid, value)
     codes = {name: (numbers >= 0).astype(np.int8) for name, numbers in zip(NAMES, grid, strict=True)}
-    return MemoryRows(SCHEMA, codes, dict(zip(NAMES, grid, strict=True)), number)
+    return StoredRows([CodedRows(SCHEMA, codes, dict(zip(NAMES, grid, strict=True)), number)])
 
 
 def sums(
-    rows: MemoryRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
+    rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
     """The noisy coordinates, in clips."""
     desk = Desk(rows, breakage, plenty(question.currency, neighbours))

@@ -101,7 +101,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
     coded = encode(schema, kept(schema, open_source(recipe.data.rows)), columns)
-    groups = {"": np.ones(coded.n, dtype=bool)}
+    groups = {"": np.ones(coded.size, dtype=bool)}
     layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
         inside = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -13,6 +13,7 @@ import numpy as np
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models.intervals import effective
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.text import MISSING, number
 
 if TYPE_CHECKING:
@@ -31,22 +32,20 @@ MOST_BYTES = 8 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class EncodedRows:
-    """INTERNAL. Rows as level numbers, and the numbers themselves."""
+class EncodedRows(CodedRows):
+    """INTERNAL. Coded rows of a table that is scored, with the numbers of all its numeric columns.
 
-    schema: Schema
-    """The columns and their levels."""
-    codes: Codes = field(repr=False)
-    """For each column, the level number of each row."""
-    numbers: Codes = field(repr=False)
-    """For each numeric column, the value of each row within its bounds; NaN where there is none."""
-    rows: int
-    """The number of rows."""
+    A row's weight is what it counts in scores, scaled so that all rows together come to their effective number (Kish),
+    (sum w)^2 / sum w^2: weighted figures then have the errors of that number of rows.
+    """
+
     left_out: int = 0
     """Rows that the schema's policy leaves out."""
-    weights: Array | None = field(default=None, repr=False)
-    """What each row counts in scores, scaled so that all rows together come to their effective number (Kish),
-    (sum w)^2 / sum w^2: weighted figures then have the errors of that number of rows. None where each counts 1."""
+
+    @property
+    def rows(self) -> int:
+        """The number of rows."""
+        return self.size
 
     @classmethod
     def read(cls, data: Any, schema: Schema | str | Path, *, weigh: bool = False) -> EncodedRows:
@@ -87,16 +86,8 @@ class EncodedRows:
         numbers = {name: np.concatenate([part.numbers[name] for part in parts]) for name in numeric}
         counted = [part.weights for part in parts if part.weights is not None]
         weights = effective(np.concatenate(counted)) if counted else None
-        rows = sum(part.n for part in parts)
-        return cls(schema, codes, numbers, rows, seen - rows, weights)
-
-    def take(self, rows: Array) -> EncodedRows:
-        """The rows with these numbers, or where this is true, in that order."""
-        codes = {name: column[rows] for name, column in self.codes.items()}
-        numbers = {name: column[rows] for name, column in self.numbers.items()}
-        weights = None if self.weights is None else self.weights[rows]
-        number = len(rows) if rows.dtype != bool else int(rows.sum())
-        return replace(self, codes=codes, numbers=numbers, rows=number, weights=weights)
+        rows = sum(part.size for part in parts)
+        return cls(schema, codes, numbers, rows, weights, seen - rows)
 
     @property
     def effective(self) -> float:

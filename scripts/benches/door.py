@@ -10,9 +10,10 @@ import numpy as np
 
 from benches.figures import Timing, seconds, started, timed
 from stratsynth import census
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import gaussian, laplace
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 from studies.figures import Figure
 
 ROWS, COLUMNS = 1_000_000, 20
@@ -50,7 +51,7 @@ def counting() -> list[Figure]:
     codes = {f"c{i}": rng.integers(0, k, ROWS).astype(np.uint8) for i, k in enumerate(sizes)}
     wide = {name: column.astype(np.int64) for name, column in codes.items()}
     pairs = list(combinations(schema.names, 2))
-    rows = MemoryRows(schema, codes, {}, ROWS)
+    rows = StoredRows([CodedRows(schema, codes, {}, ROWS)])
 
     def plain() -> None:
         for a, b in pairs:

@@ -90,7 +90,8 @@ def counting(rows: int = 1 << 22) -> list[Figure]:
     """Rows x tables a second on one core, codes in memory: `np.bincount` alone, small tables, and wide ones."""
     from stratsynth import census
     from stratsynth.driver import counting as module
-    from stratsynth.driver.rows import MemoryRows
+    from stratsynth.driver.rows import StoredRows
+    from stratsynth.schema.rows import CodedRows
 
     schema, rng = census.schema(), np.random.default_rng(0)
     codes = {c: rng.integers(schema.size(c), size=rows).astype(np.uint8) for c in schema.names}
@@ -110,7 +111,7 @@ def counting(rows: int = 1 << 22) -> list[Figure]:
         ):
             module.MANY = least
             start = time.process_time()
-            MemoryRows(schema, codes, {}, rows).counts([((), cliques)])
+            StoredRows([CodedRows(schema, codes, {}, rows)]).counts([((), cliques)])
             speed = rows * len(cliques) / (time.process_time() - start) / 1e6
             name = f"{len(cliques):,} {what}, of {rows:,} rows, one core"
             target = f"at least {LEAST_SPEED}"

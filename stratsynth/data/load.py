@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.rows import MemoryRows, StoredRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import LedgerError, StratsynthError
 from stratsynth.files.scratch import NoRoomError, Space
 from stratsynth.progress import phase
 from stratsynth.schema import Numeric
-from stratsynth.schema.codec import Coded, encode, smallest
+from stratsynth.schema.codec import encode, smallest
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.values import identities
 
 if TYPE_CHECKING:
@@ -45,8 +46,9 @@ def load_rows(schema: Schema, source: Source, space: Space | None = None, *, num
         with phase("reading", lambda: None if whole else source.parts_to_read()) as done:
             coded = _encoded(schema, batches, numeric, done)
             if space is None:
-                return _in_memory(schema, coded, numeric)
-            return _stored(schema, coded, numeric, space)
+                return StoredRows([_together(schema, coded, numeric)])
+            parts = [_put(rows, space) for rows in coded]
+            return StoredRows(parts or [_together(schema, (), numeric)], space)
     except (LedgerError, NoRoomError):
         raise
     except Exception:  # noqa: BLE001 - even the class of what went wrong may depend on a single row
@@ -58,19 +60,19 @@ def load_rows(schema: Schema, source: Source, space: Space | None = None, *, num
 
 def _encoded(
     schema: Schema, batches: Iterable[pa.Table], numeric: Sequence[str], done: Callable[[], object]
-) -> Iterator[Coded]:
+) -> Iterator[CodedRows]:
     for batch in batches:
         yield encode(schema, batch, numeric, weigh=True)
         done()
 
 
-def _in_memory(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str]) -> MemoryRows:
-    """One array a column; what it is made of goes as soon as it is there."""
+def _together(schema: Schema, coded: Iterable[CodedRows], numeric: Sequence[str]) -> CodedRows:
+    """One array a column, of no rows too; what it is made of goes as soon as it is there."""
     parts = list(coded)
     codes, reals = [dict(part.codes) for part in parts], [dict(part.numbers) for part in parts]
-    size, weights = sum(part.n for part in parts), [part.weights for part in parts if part.weights is not None]
+    size, weights = sum(part.size for part in parts), [part.weights for part in parts if part.weights is not None]
     del parts
-    return MemoryRows(
+    return CodedRows(
         schema,
         {c: _one([part.pop(c) for part in codes], smallest(schema.size(c))) for c in schema.names},
         {c: _one([part.pop(c) for part in reals], np.dtype(np.float64)) for c in numeric},
@@ -83,8 +85,8 @@ def _one(arrays: list[NDArray[Any]], kind: np.dtype[Any]) -> NDArray[Any]:
     return arrays[0] if len(arrays) == 1 else np.concatenate([np.empty(0, kind), *arrays], dtype=kind)
 
 
-def _stored(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str], space: Space) -> StoredRows:
-    """A part for each batch, in a space of its own; at least one."""
+def _put(rows: CodedRows, space: Space) -> CodedRows:
+    """A batch, in a space of its own."""
 
     def put(array: NDArray[Any]) -> NDArray[Any]:
         place = space.empty(array.dtype, len(array))
@@ -92,24 +94,12 @@ def _stored(schema: Schema, coded: Iterator[Coded], numeric: Sequence[str], spac
         space.touched(place.nbytes)
         return place
 
-    parts = [
-        PathRows(
-            schema,
-            {c: put(a) for c, a in part.codes.items()},
-            {c: put(a) for c, a in part.numbers.items()},
-            part.n,
-            None if part.weights is None else put(part.weights),
-        )
-        for part in coded
-    ]
-    none = PathRows(
-        schema,
-        {c: np.empty(0, smallest(schema.size(c))) for c in schema.names},
-        {c: np.empty(0, np.float64) for c in numeric},
-        0,
-        None if schema.row_weight.column is None else np.empty(0, np.int64),
+    return replace(
+        rows,
+        codes={c: put(a) for c, a in rows.codes.items()},
+        numbers={c: put(a) for c, a in rows.numbers.items()},
+        weights=None if rows.weights is None else put(rows.weights),
     )
-    return StoredRows(schema, parts or [none], space)
 
 
 def kept(schema: Schema, source: Source) -> pa.Table:

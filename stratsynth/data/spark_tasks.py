@@ -19,12 +19,11 @@ import pyarrow as pa
 
 from stratsynth.data.folders import with_partitions
 from stratsynth.data.sources import BATCH, ParquetSource
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.counting import STEP
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import StratsynthError
-from stratsynth.files.scratch import Heap
 from stratsynth.schema.codec import encode
+from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,13 +162,12 @@ class CountTables:
         for first in range(0, len(total), BLOCK):
             yield answer(first, total[first : first + BLOCK])
 
-    def _part(self, table: pa.Table) -> PathRows:
-        coded = encode(self.schema, table, weigh=True)
-        return PathRows(self.schema, coded.codes, {}, coded.n, coded.weights)
+    def _part(self, table: pa.Table) -> CodedRows:
+        return encode(self.schema, table, weigh=True)
 
-    def _tables(self, parts: Sequence[PathRows]) -> NDArray[np.int64]:
+    def _tables(self, parts: Sequence[CodedRows]) -> NDArray[np.int64]:
         """Their exact tables, one after the other."""
-        counted = StoredRows(self.schema, parts, Heap()).counts(self.asked)
+        counted = StoredRows(parts).counts(self.asked)
         return np.concatenate([table.ravel() for tables in counted for table in tables])
 
 

@@ -17,9 +17,10 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver.clipping import Ints, PathRows
 from stratsynth.files.scratch import Space
 from stratsynth.questions import Clique
+from stratsynth.questions.sums.clipping import Ints
+from stratsynth.schema.rows import CodedRows
 
 BLOCK = 1 << 17
 """Rows whose cell numbers are worked out at a time."""
@@ -40,7 +41,7 @@ Cover = tuple[Clique, tuple[int, ...]]
 """Columns that are counted together, and the numbers of the cliques that are read from their table."""
 
 
-def tables(parts: Sequence[PathRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
+def tables(parts: Sequence[CodedRows], cliques: Sequence[Clique], space: Space) -> list[Ints]:
     """The exact table of each clique over all rows of the parts, one axis a column; a row counts its weight."""
     schema = parts[0].schema
     size = sum(rows.size for rows in parts)
@@ -60,7 +61,7 @@ def tables(parts: Sequence[PathRows], cliques: Sequence[Clique], space: Space) -
     return [found[number] for number in range(len(cliques))]
 
 
-def _of_few(rows: PathRows, cliques: Sequence[Clique]) -> list[Ints]:
+def _of_few(rows: CodedRows, cliques: Sequence[Clique]) -> list[Ints]:
     """The tables of few rows: one `bincount` for all cliques of as many columns, whose cells stand one after another.
 
     What takes the time of few rows is the number of calls.
@@ -75,7 +76,7 @@ def _of_few(rows: PathRows, cliques: Sequence[Clique]) -> list[Ints]:
     return found
 
 
-def _alike(rows: PathRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
+def _alike(rows: CodedRows, cliques: Sequence[Clique]) -> Iterator[Ints]:
     """The tables of cliques of as many columns."""
     shapes = list(map(rows.schema.shape, cliques))
     ends = list(accumulate(map(math.prod, shapes)))
@@ -100,7 +101,7 @@ def _summed(wide: Ints, columns: Clique, clique: Clique) -> Ints:
     return np.ascontiguousarray(summed.transpose([left.index(column) for column in clique]))
 
 
-def _count(parts: Sequence[PathRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
+def _count(parts: Sequence[CodedRows], cliques: Sequence[Clique], counted: Sequence[Ints], space: Space) -> None:
     """Add the rows to each clique's table, on every core where rows are many."""
     threads = min(cores(), len(cliques))
     if threads < 2 or sum(rows.size for rows in parts) < STEP:
@@ -113,7 +114,7 @@ def _count(parts: Sequence[PathRows], cliques: Sequence[Clique], counted: Sequen
             list(pool.map(lambda clique, table, rows=rows: add(rows, clique, table, rows.weights), cliques, counted))
 
 
-def pieces(parts: Sequence[PathRows], space: Space, step: int | None = None) -> Iterator[PathRows]:
+def pieces(parts: Sequence[CodedRows], space: Space, step: int | None = None) -> Iterator[CodedRows]:
     """The rows of the parts in order, at most `step` at a time, or STEP; memory is given back behind them."""
     step = step or STEP
     for rows in parts:
@@ -125,7 +126,7 @@ def pieces(parts: Sequence[PathRows], space: Space, step: int | None = None) -> 
             space.touched(piece.size * width)
 
 
-def add(rows: PathRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
+def add(rows: CodedRows, clique: Clique, counted: Ints, weights: Ints | None = None) -> None:
     """Add the rows to one table, flat in row-major order: one `bincount` over cell numbers, a block at a time.
 
     Each row counts its weight, where weights are given. Then `bincount` adds in floats, and exactly: a block of 2^17
@@ -142,7 +143,7 @@ def add(rows: PathRows, clique: Clique, counted: Ints, weights: Ints | None = No
             np.add.at(counted, cell, 1 if own is None else own)
 
 
-def cell_numbers(rows: PathRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
+def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: slice) -> NDArray[np.integer]:
     """For some of the rows, the row-major number of the cell that each lies in."""
     cell: NDArray[np.integer] = rows.codes[columns[0]][block].astype(np.uint16 if math.prod(shape) <= WIDE else np.intp)
     for column, size in zip(columns[1:], shape[1:], strict=True):

@@ -22,7 +22,7 @@ from stratsynth.files.npz import State
 from stratsynth.noise import Entropy
 from stratsynth.questions import Answer, Choose, NoisyTable, PublicRows
 from stratsynth.questions.handler import Kept, Rows
-from stratsynth.questions.published import MOST_SUMS, PublishedSum
+from stratsynth.questions.sums.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:

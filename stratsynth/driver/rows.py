@@ -7,13 +7,12 @@ several where levels were merged, so all strata together are counted in one pass
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.counting import pieces, tables
 from stratsynth.driver.sorting import by_cell, joined, renamed
 from stratsynth.driver.sums import exact_sums
@@ -23,6 +22,7 @@ from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
 from stratsynth.questions.handler import PublicColumns
 from stratsynth.schema import Numeric
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum, StratumPath, within
 
 if TYPE_CHECKING:
@@ -30,35 +30,33 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.noise import Entropy
-    from stratsynth.schema import Schema
 
 PIECE = 1 << 18
 """Rows of a scratch file that are summed before the next ones are looked at."""
 
 
 class StoredRows:
-    """Rows in one part or several, wherever their arrays lie."""
+    """Rows in one part or several, wherever their arrays lie, and their strata."""
 
-    def __init__(self, schema: Schema, parts: Sequence[PathRows], space: Space) -> None:
+    def __init__(self, parts: Sequence[CodedRows], space: Space | None = None) -> None:
         """Take the parts, at least one; they are not copied until a split sorts them.
 
         Args:
-            schema: Of all of them.
-            parts: The rows in order.
-            space: Where sorted copies go.
+            parts: The rows in order, all of one schema.
+            space: Where sorted copies go; memory when not given.
 
         Raises:
             StratsynthError: No weights, where the schema says that rows have their own; or the reverse.
         """
-        if any((rows.weights is None) != (schema.row_weight.column is None) for rows in parts):
+        if any((rows.weights is None) != (rows.schema.row_weight.column is None) for rows in parts):
             raise StratsynthError(
                 "rows: the schema names a column of weights, and the rows came without; or the reverse."
             )
-        self._schema = schema
+        self._schema = parts[0].schema
         self._parts = list(parts)
-        self._space = space
+        self._space = space or Heap()
         self._strata: dict[Stratum, StoredRows] = {}
-        self._sorted: dict[tuple[str, ...], tuple[PathRows, NDArray[np.int64]]] = {}
+        self._sorted: dict[tuple[str, ...], tuple[CodedRows, NDArray[np.int64]]] = {}
         """By the columns of a split: the rows sorted by cell, and where each cell ends."""
 
     def counts(self, asked: Sequence[tuple[StratumPath, Sequence[Clique]]]) -> list[list[NDArray[np.int64]]]:
@@ -84,13 +82,13 @@ class StoredRows:
                     ]  # fmt: skip
         return [found[number] for number in range(len(asked))]
 
-    def _pieces(self) -> Iterator[PathRows]:
+    def _pieces(self) -> Iterator[CodedRows]:
         """In memory the parts as they are, with what is kept beside them; of a scratch file a few rows at a time."""
         if self._space.lasting or not any(rows.size for rows in self._parts):
             return iter(self._parts)
         return pieces(self._parts, self._space, PIECE)
 
-    def _sum(self, query: Query, rows: PathRows, chosen: NDArray[np.intp] | None) -> list[NDArray[np.int64]]:
+    def _sum(self, query: Query, rows: CodedRows, chosen: NDArray[np.intp] | None) -> list[NDArray[np.int64]]:
         if chosen is None or self._space.lasting:
             return exact_sums(query, rows, chosen)
         return exact_sums(query, rows.take(chosen))  # nothing is worked out of rows that are not in the sample
@@ -146,20 +144,5 @@ class StoredRows:
             if isinstance(inner.columns.get(c), Numeric)
         }
         weights = None if rows.weights is None else joined(rows.weights, slices, self._space)
-        part = PathRows(inner, columns, numbers, sum(s.stop - s.start for s in slices), weights)
-        return StoredRows(inner, [part], self._space)
-
-
-class MemoryRows(StoredRows):
-    """Rows in memory, one array a column."""
-
-    def __init__(
-        self,
-        schema: Schema,
-        codes: Mapping[str, NDArray[Any]],
-        numbers: Mapping[str, NDArray[np.float64]],
-        size: int,
-        weights: NDArray[np.int64] | None = None,
-    ) -> None:
-        """Take the columns, and what each row counts where the schema names a column of weights."""
-        super().__init__(schema, [PathRows(schema, dict(codes), dict(numbers), size, weights)], Heap())
+        part = CodedRows(inner, columns, numbers, sum(s.stop - s.start for s in slices), weights)
+        return StoredRows([part], self._space)

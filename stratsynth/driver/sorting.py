@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.driver.clipping import Ints, PathRows
 from stratsynth.driver.counting import BLOCK, add, cell_numbers, pieces
 from stratsynth.files.scratch import Space
 from stratsynth.progress import phase
+from stratsynth.questions.sums.clipping import Ints
+from stratsynth.schema.rows import CodedRows
 
 
-def by_cell(parts: Sequence[PathRows], columns: tuple[str, ...], space: Space) -> tuple[PathRows, Ints]:
+def by_cell(parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space) -> tuple[CodedRows, Ints]:
     """All rows of the parts by cell of the crossing of some columns, and where each cell ends."""
     counts = np.zeros(parts[0].schema.cells(columns), np.int64)
     with phase("sorting", lambda: -(-2 * sum(rows.size for rows in parts) // BLOCK)) as done:
@@ -22,8 +23,8 @@ def by_cell(parts: Sequence[PathRows], columns: tuple[str, ...], space: Space) -
 
 
 def _sorted(
-    parts: Sequence[PathRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
-) -> tuple[PathRows, Ints]:
+    parts: Sequence[CodedRows], columns: tuple[str, ...], space: Space, counts: Ints, done: Callable[[], object]
+) -> tuple[CodedRows, Ints]:
     """The two passes: how many rows each cell has, and each row to its place."""
     schema, shape = parts[0].schema, parts[0].schema.shape(columns)
     for rows in pieces(parts, space, BLOCK):
@@ -47,7 +48,7 @@ def _sorted(
             weights[place] = rows.weights[order]
         free += here
         done()
-    return PathRows(schema, codes, numbers, size, weights), ends
+    return CodedRows(schema, codes, numbers, size, weights), ends
 
 
 def joined(array: NDArray[Any], slices: Sequence[slice], space: Space) -> NDArray[Any]:

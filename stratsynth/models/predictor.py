@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 
 class Shown(dict[str, "NDArray[np.integer[Any]]"]):
-    """Rows to predict, as level numbers by column; a numeric column's numbers too, which its levels blur to bins."""
+    """Rows to predict, as level numbers by column; a numeric column's numbers too, which its levels blur to bins.
+
+    A mapping and not `CodedRows`, since `Predictor.predict` takes plain mappings of level numbers as well.
+    """
 
     def __init__(self, codes: Codes, numbers: Mapping[str, NDArray[np.float64]]) -> None:
         """`numbers` are within their bounds, and NaN where a row has none."""
@@ -94,12 +97,12 @@ class Predictor(Model):
 
         numeric = [name for name in self.inputs if isinstance(self.schema.column(name), Numeric)]
         coded = encode(self.schema.restrict(self.inputs), data, numeric)
-        if coded.n < data.num_rows:
+        if coded.size < data.num_rows:
             raise UsageError(
-                f"predict: {data.num_rows - coded.n:,} of {data.num_rows:,} rows hold a value that the schema does "
+                f"predict: {data.num_rows - coded.size:,} of {data.num_rows:,} rows hold a value that the schema does "
                 f"not admit in {', '.join(self.inputs)}. Leave these rows out, or mend them first."
             )
-        if not coded.n:
+        if not coded.size:
             raise UsageError("predict: there are no rows; give at least one.")
         return Shown(dict(coded.codes), coded.numbers)
 

@@ -5,26 +5,28 @@ much noise that takes, what is charged for it and how it is answered are written
 file a kind, with the question and its handler.
 """
 
-from stratsynth.questions.attribute import AttributeGradients
 from stratsynth.questions.base import Answer, Clique, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.composite import Composite, Term
-from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.counts import Counts, NoisyTable, counts
-from stratsynth.questions.designs import Coded
-from stratsynth.questions.fairness import FairGradients
-from stratsynth.questions.gradients import Gradients, Losses
-from stratsynth.questions.grouped import GroupLosses
-from stratsynth.questions.mitigation import Mitigated
-from stratsynth.questions.networks import NetworkGradients, NetworkLosses
-from stratsynth.questions.newton import Curvature
 from stratsynth.questions.pairs import Independence, Pairs
-from stratsynth.questions.perrow import PerRow, PerRowGradients
 from stratsynth.questions.public import PublicRows, public_rows
-from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.scores import Distance, Peak, Score
+from stratsynth.questions.sums.attribute import AttributeGradients
+from stratsynth.questions.sums.base import Block, Query, Sum
+from stratsynth.questions.sums.columns import Columns
+from stratsynth.questions.sums.confusions import Confusions
+from stratsynth.questions.sums.design import Coded, Design
+from stratsynth.questions.sums.fairness import FairGradients
+from stratsynth.questions.sums.gradients import Gradients
+from stratsynth.questions.sums.losses import GroupLosses, Losses
+from stratsynth.questions.sums.mitigation import Mitigated
+from stratsynth.questions.sums.moments import Curvature, Moments
+from stratsynth.questions.sums.networks import NetworkGradients, NetworkLosses
+from stratsynth.questions.sums.perrow import PerRow, PerRowGradients
+from stratsynth.questions.sums.row_vectors import RowVectors
 from stratsynth.questions.total import NoisySum, Total, total
 
 __all__ = [
@@ -43,7 +45,6 @@ __all__ = [
     "Design",
     "Distance",
     "FairGradients",
-    "Glm",
     "Gradients",
     "GroupLosses",
     "Independence",
@@ -67,6 +68,7 @@ __all__ = [
     "Score",
     "Solver",
     "Split",
+    "Sum",
     "Term",
     "Total",
     "Work",

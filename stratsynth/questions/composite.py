@@ -42,11 +42,11 @@ from stratsynth.checks import number, one_of, whole
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import check_unwritten, fixed, is_plain, is_plain_tuple
-from stratsynth.questions.confusions import Confusions
 from stratsynth.questions.handler import Exact, Setting, Wanted
-from stratsynth.questions.queries import check_query
 from stratsynth.questions.scores import Score
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.confusions import Confusions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

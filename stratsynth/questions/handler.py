@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from stratsynth.noise import Entropy
     from stratsynth.questions.counts import NoisyTable
-    from stratsynth.questions.published import PublishedSum
-    from stratsynth.questions.queries import Query
+    from stratsynth.questions.sums.base import Query
+    from stratsynth.questions.sums.published import PublishedSum
     from stratsynth.schema import Schema
 
 Q = TypeVar("Q", bound=Question)

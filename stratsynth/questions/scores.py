@@ -23,8 +23,8 @@ from stratsynth.digest import Digested, digest
 from stratsynth.errors import MechanismError
 from stratsynth.questions.base import Clique, check_clique, check_positive, check_unwritten, fixed, is_plain
 from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
-from stratsynth.questions.queries import Query, check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import Query, check_query
+from stratsynth.questions.sums.clipping import GRID
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema

@@ -18,8 +18,9 @@ from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
 from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
 from stratsynth.questions.handler import Exact, Handler, Ints, Kept, Seen, Setting, Wanted, frozen, squared
-from stratsynth.questions.published import PublishedSum, columns_read, summed
-from stratsynth.questions.queries import Query, check_query
+from stratsynth.questions.sums.base import Query, check_query
+from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.published import PublishedSum, columns_read, summed
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -29,12 +30,6 @@ if TYPE_CHECKING:
 
 WIDEST = 2.0**50
 """The widest noise that samplers draw, in units of the grid."""
-GRID = 2**30
-"""A block's clip in units of its grid: sums are taken in these units, as integers.
-
-A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
-millions of units wide, far above the width from which the discrete law is as good as the continuous one.
-"""
 
 
 @dataclass(frozen=True)

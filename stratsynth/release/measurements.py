@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import open_regular
-from stratsynth.questions.published import PublishedSum
+from stratsynth.questions.sums.published import PublishedSum
 from stratsynth.strata import label
 
 if TYPE_CHECKING:

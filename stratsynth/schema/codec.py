@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -20,27 +19,11 @@ from stratsynth.schema import values
 from stratsynth.schema.bins import LOG
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.nested import Nested
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.schema import Schema
 from stratsynth.schema.temporal import UNITS, Temporal
 from stratsynth.schema.text import MISSING
 from stratsynth.schema.weight import RowWeight
-
-
-@dataclass(frozen=True, eq=False)
-class Coded:
-    """Rows as codes: private, and never to leave the driver."""
-
-    codes: Mapping[str, NDArray[Any]] = field(repr=False)
-    """For each column, the code of each row, in the smallest of uint8, uint16 and uint32 that holds them."""
-
-    numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)
-    """For the columns asked, each value clipped to its bounds; NaN where missing or not applicable."""
-
-    n: int = field(repr=False)
-    """The number of rows that the schema's policy lets in."""
-
-    weights: NDArray[np.int64] | None = field(default=None, repr=False)
-    """What each row counts, where a column says so and it was asked for."""
 
 
 def check_columns(schema: Schema, names: Iterable[str]) -> None:
@@ -74,7 +57,7 @@ def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
     return [places[name][0] for name in wanted]
 
 
-def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> Coded:
+def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
     """Turn rows into codes; rows with a value that the schema neither knows nor admits are left out.
 
     `numbers` names numeric columns whose clipped values are wanted as well; `weigh` wants the rows' weights, where the
@@ -103,7 +86,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
         weights = None if weights is None else weights[kept]
         codes = {name: coded[kept] for name, coded in codes.items()}
         reals = {name: real[kept] for name, real in reals.items()}
-    return Coded(codes, reals, int(kept.sum()), weights)
+    return CodedRows(schema, codes, reals, int(kept.sum()), weights)
 
 
 def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:

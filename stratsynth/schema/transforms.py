@@ -10,7 +10,7 @@ increasing, with 0 at 0, and as good for debts as for incomes. The mean of trans
 not the mean of the numbers (for `log` it is close to a geometric mean); `mean_back` says what it misses.
 
 `forward` is applied to private rows, so it is row-local to the last bit: every step is one elementary operation
-on one element (`stratsynth.driver.sums` says why that matters), and so the logarithm is written out here.
+on one element (`stratsynth.questions.sums.base` says why that matters), and so the logarithm is written out here.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Sample(Digested):
         weigh = told is not None and self.source.columns().count(told) == 1
         wanted = (*columns, told) if weigh and told is not None else columns
         coded = encode(schema.restrict(columns), self.source.read(wanted), weigh=weigh)
-        each = np.ones(coded.n) if coded.weights is None else effective(coded.weights)
+        each = np.ones(coded.size) if coded.weights is None else effective(coded.weights)
         n = float(each.sum())
         if not n > 0:
             raise WeightsError("weights: the holdout has no rows that the schema lets in.")

@@ -11,7 +11,7 @@ from helpers.toys import Toy
 from stratsynth.accounting.budget import Budget
 from stratsynth.mechanisms import Public
 from stratsynth.models import Predictor, Returns, State
-from stratsynth.questions import Design, Glm, Total, total
+from stratsynth.questions import Design, Gradients, Total, total
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.testing import World, check_contract
 
@@ -66,7 +66,7 @@ class Fermi(Toy):
     def steps(self, public, allot, rng):
         theta = np.zeros(len(FEATURES.names(SCHEMA)))
         for _ in range(round(allot.amount)):
-            gradient = Glm(FEATURES, "WORK", "logistic", theta, clip=1.0)
+            gradient = Gradients(FEATURES, "WORK", "logistic", theta[None], clip=1.0)
             (part,) = yield from total(gradient, noise=allot.noise, rate=allot.rate)
             theta = theta - self.step(part.values)
         return self.learned(theta)

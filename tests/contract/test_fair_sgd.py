@@ -11,8 +11,8 @@ from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.adapters import FairSGD
 from stratsynth.adapters.fair_sgd import leaning
-from stratsynth.driver import bent, mitigation, networks
 from stratsynth.mechanisms import make
+from stratsynth.questions.sums import bent, mitigation, networks
 from stratsynth.testing import World, check_contract
 
 SCHEMA = Schema({

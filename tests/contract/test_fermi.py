@@ -10,9 +10,10 @@ from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified
 from stratsynth.adapters import DPFermi
-from stratsynth.driver import fairness, rows
+from stratsynth.driver import rows
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
+from stratsynth.questions.sums import fairness, kernel
 from stratsynth.testing import World, check_contract
 
 SCHEMA = Schema({
@@ -103,19 +104,19 @@ def test_noise_for_w_that_leaves_the_penalty_out_is_caught(monkeypatch):
 
 def test_a_clip_after_averaging_is_caught(monkeypatch):
     """As in the authors' code: no row's gradient is as long as the clip any more, and the noise is for clipped ones."""
-    into_ball = fairness.into_ball
+    into_ball = kernel.into_ball
 
     def after(vectors, radius, norm="l2"):
         return into_ball(vectors / 1024, radius, norm) * 1024
 
-    monkeypatch.setattr(fairness, "into_ball", after)
+    monkeypatch.setattr(kernel, "into_ball", after)
     assert "sensitivity" in kinds({"clip": 0.1, "penalty": 5.0})
 
 
 def test_a_penalty_outside_the_clip_is_caught(monkeypatch):
     """Loss and penalty each within the clip, and added up afterwards."""
-    into_ball = fairness.into_ball
-    monkeypatch.setattr(fairness, "into_ball", lambda *given: 2 * into_ball(*given))
+    into_ball = kernel.into_ball
+    monkeypatch.setattr(kernel, "into_ball", lambda *given: 2 * into_ball(*given))
     assert "sensitivity" in kinds({"clip": 0.1})
 
 

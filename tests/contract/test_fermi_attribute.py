@@ -8,9 +8,10 @@ from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Stratified
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.driver import attribute, rows
+from stratsynth.driver import rows
 from stratsynth.mechanisms import make
 from stratsynth.questions.handler import PublicColumns
+from stratsynth.questions.sums import attribute, kernel
 from stratsynth.testing import check_contract
 
 FEATURES = {"features": ["AGE", "AREA"]}
@@ -60,8 +61,8 @@ def test_what_is_sound_for_an_exchange_is_sound_for_an_attribute(name):
 
 
 def test_a_gradient_that_is_not_clipped_is_caught(monkeypatch):
-    into_ball = attribute.into_ball
-    monkeypatch.setattr(attribute, "into_ball", lambda *given: 8 * into_ball(*given))
+    into_ball = kernel.into_ball
+    monkeypatch.setattr(kernel, "into_ball", lambda *given: 8 * into_ball(*given))
     settings = {"penalty": 5.0, "clip": 1e-6, "ascent": 5.0, **WAYS["parity, public shares"]}
     assert "sensitivity" in kinds(settings, tables=6)
 
@@ -80,7 +81,7 @@ def test_a_protected_column_among_the_public_rows_is_caught(monkeypatch):
         return PublicColumns(own.size, {n: own.codes["GROUP" if n == "WORK" else n].copy() for n in names},
                              {n: own.numbers[n].copy() for n in names if n in own.numbers})  # fmt: skip
 
-    monkeypatch.setattr(rows.MemoryRows, "columns", columns)
+    monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})
 
 
@@ -93,5 +94,5 @@ def test_rows_sorted_by_a_protected_column_are_caught(monkeypatch):
         return PublicColumns(own.size, {n: own.codes[n][order] for n in names},
                              {n: own.numbers[n][order] for n in names if n in own.numbers})  # fmt: skip
 
-    monkeypatch.setattr(rows.MemoryRows, "columns", columns)
+    monkeypatch.setattr(rows.StoredRows, "columns", columns)
     assert "sensitivity" in kinds({})

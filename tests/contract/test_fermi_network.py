@@ -6,8 +6,8 @@ import pytest
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema
-from stratsynth.driver import perrow
 from stratsynth.mechanisms import make
+from stratsynth.questions.sums import perrow
 from stratsynth.testing import World, check_contract
 
 pytest.importorskip("torch", reason="PyTorch is not installed; scripts/test --with torch installs it")

@@ -10,9 +10,9 @@ from stratsynth import Categorical, Numeric, Schema, Stratified
 from stratsynth.accounting.budget import PRICED, Budget, Neighbours
 from stratsynth.adapters import GroupRegression
 from stratsynth.adapters.predictors.tailored import ask
-from stratsynth.driver import clipping, models, networks
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
+from stratsynth.questions.sums import clipping, kernel, networks
 from stratsynth.testing import World, check_contract, worlds
 
 MIXED = Schema({
@@ -110,7 +110,7 @@ def test_an_unclipped_gradient_is_caught(monkeypatch):
     def loose(vectors, radius, norm="l2"):
         return clipped(vectors, np.minimum(np.asarray(radius) * 8, clipping.GRID), norm)
 
-    monkeypatch.setattr(models, "into_ball", loose)
+    monkeypatch.setattr(kernel, "into_ball", loose)
     found = {finding.kind for finding in checked({"clip": 0.05}, AMONG)}
     assert "sensitivity" in found
 

@@ -10,12 +10,12 @@ import pytest
 from helpers.handlers import answered_by
 from helpers.toys import Grouped, Toy
 from stratsynth import Stratified
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.questions import (
     Columns,
     Design,
     Distance,
-    Glm,
+    Gradients,
     Moments,
     Peak,
     choose,
@@ -69,7 +69,7 @@ class Summer(Toy):
         (middle,) = yield from total(Columns(numeric[:1], (20.0,), (7.0,), clip=1.5), rho=rho)
         products = yield from total(Moments(design, numeric[0], clip=1.2, bound=0.7), rho=rho, weights=(3, 1))
         theta = np.linspace(-1, 1, size) + middle.values[0] / 1000
-        (slope,) = yield from total(Glm(design, numeric[0], "linear", theta, clip=0.8), rho=rho)
+        (slope,) = yield from total(Gradients(design, numeric[0], "linear", theta[None], clip=0.8), rho=rho)
         peaks = [
             Peak(Columns(numeric[:1], (c,), (7.0,), clip=1.5), np.array([[1.0], [-1.0]]), np.zeros(2), sign=-1)
             for c in (10.0, 20.0, 30.0)
@@ -106,7 +106,7 @@ def test_questions_cost_what_they_say(arrange, mechanism):
     assert check_contract(arrange(mechanism)) == []
 
 
-class Doubling(MemoryRows):
+class Doubling(StoredRows):
     """Rows whose sums count everybody twice."""
 
     def sums(self, asked, entropy):

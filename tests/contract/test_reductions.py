@@ -11,7 +11,6 @@ from stratsynth.accounting.budget import PRICED, Budget
 from stratsynth.adapters import Reductions
 from stratsynth.adapters.reductions import loop
 from stratsynth.adapters.reductions.oracles import DescentOracle
-from stratsynth.driver import confusions, grouped, sums
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.questions import Confusions, GroupLosses
@@ -94,18 +93,22 @@ def test_weights_of_exact_losses_are_caught():
 
 
 def test_a_row_in_two_cells_is_caught(monkeypatch):
-    def twice(query, rows, which):
-        return [block + np.roll(block, 1) for block in confusions.confusions(query, rows, which)]
+    proper = Confusions.exact
 
-    monkeypatch.setitem(sums.SUMS, Confusions, twice)
+    def twice(query, rows, which):
+        return [block + np.roll(block, 1) for block in proper(query, rows, which)]
+
+    monkeypatch.setattr(Confusions, "exact", twice)
     assert "sensitivity" in {finding.kind for finding in checked(ODDS)}
 
 
 def test_losses_that_are_not_cut_are_caught(monkeypatch):
-    def whole(query, rows, which):
-        return [3 * block for block in grouped.group_losses(query, rows, which)]
+    proper = GroupLosses.exact
 
-    monkeypatch.setitem(sums.SUMS, GroupLosses, whole)
+    def whole(query, rows, which):
+        return [3 * block for block in proper(query, rows, which)]
+
+    monkeypatch.setattr(GroupLosses, "exact", whole)
     assert "sensitivity" in {finding.kind for finding in checked(WAYS["losses of probabilities"])}
 
 

@@ -8,7 +8,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 
 
 def exactly(mechanism, schema, frame, *, declared=None, budget=None):

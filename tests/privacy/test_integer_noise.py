@@ -12,7 +12,7 @@ from stratsynth.fitting import fit
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Columns, Counts, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema({"CELL": Categorical(levels=tuple(map(str, range(2000)))), "PAY": Numeric(lower=0, upper=10)})

@@ -22,14 +22,14 @@ from stratsynth.data.held import ArrowSource, FrameSource
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import ParquetSource, open_source
 from stratsynth.driver.answering import Answerer, Reader
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.evaluation.tables.encoded import EncodedRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions.handler import Exact
 from stratsynth.schema import Schema
-from stratsynth.schema.codec import Coded, encode
+from stratsynth.schema.codec import encode
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.schema import Unit
 
 CANARY = "canaryqx"
@@ -216,7 +216,7 @@ def test_nothing_that_holds_rows_shows_one(people):
     source = open_source(people[FrameSource])
     rows = load_rows(small.SCHEMA, source)
     coded = encode(small.SCHEMA, source.read(small.SCHEMA.names), ["AGE"])
-    path = PathRows(small.SCHEMA, coded.codes, coded.numbers, 987654)
+    path = CodedRows(small.SCHEMA, coded.codes, coded.numbers, 987654)
     frame = rows.frame(())
     exact = Exact([np.array([987654])], [[np.array([987654])]], frame)
     encoded = EncodedRows.read(people[FrameSource], small.SCHEMA)
@@ -225,7 +225,7 @@ def test_nothing_that_holds_rows_shows_one(people):
                   PrivateAnswers(lambda: rows, None, SeededEntropy(1))):  # fmt: skip
         assert "array" not in shown(thing).replace("uint8", "")
         assert "987654" not in shown(thing)
-    for kind in (Coded, PathRows, Exact, EncodedRows):
+    for kind in (CodedRows, Exact, EncodedRows):
         hidden = {f.name for f in dataclasses.fields(kind) if not f.repr}
         assert hidden >= {"codes", "numbers"} & {f.name for f in dataclasses.fields(kind)}
 

@@ -14,7 +14,7 @@ from stratsynth.accounting.budget import PRICED
 from stratsynth.adapters import MST
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again, exactly
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Choose, Distance, Independence, Pairs
 from stratsynth.questions.choose import ChooseHandler
@@ -187,7 +187,7 @@ def test_another_class_is_no_independence():
 
 def test_the_rows_of_each_stratum_are_counted_by_themselves_and_once_for_all_choices(monkeypatch):
     """Tables of thousands of strata at once would fill the memory."""
-    counted, proper = [], MemoryRows.counts
+    counted, proper = [], StoredRows.counts
     schema = schema_of({"g": 3, **LEVELS})
     rows = {"g": np.arange(90) % 3, **{name: codes for name, codes in rows_of(90).items() if name in LEVELS}}
 
@@ -195,7 +195,7 @@ def test_the_rows_of_each_stratum_are_counted_by_themselves_and_once_for_all_cho
         counted.append([(len(path), len(cliques)) for path, cliques in asked])
         return proper(self, asked)
 
-    monkeypatch.setattr(MemoryRows, "counts", counts)
+    monkeypatch.setattr(StoredRows, "counts", counts)
     table = open_table(frame_of(rows), schema=schema, declared_size=90)
     fit(Stratified(MST(), ["g"], even(schema, "g")), table, BUDGET)
     assert counted == [[(1, 4)]] * 3 + [[(1, 6)]] * 3 + [[(1, 3)]] * 3

@@ -61,7 +61,7 @@ def codes(values, make=pd.Series):
     series = make(values)
     frame = pd.DataFrame({"as_level": series, "as_number": series})
     coded = encode(SCHEMA, open_source(frame).read(SCHEMA.names), ["as_number"])
-    assert coded.n == len(values)
+    assert coded.size == len(values)
     found = [coded.codes["as_level"], coded.codes["as_number"], coded.numbers["as_number"]]
     return [tuple(map(repr, row)) for row in zip(*(column.tolist() for column in found), strict=True)]
 

@@ -7,12 +7,13 @@ import pytest
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.handlers import handler
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, Design, Moments, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 
 SCHEMA = Schema({"SEX": Categorical(levels=("1", "2")), "PAY": Numeric(lower=0, upper=10)})
 SETTING = Setting(SCHEMA, Neighbours.ADD_REMOVE)
@@ -46,7 +47,7 @@ def test_each_row_takes_part_by_a_coin_of_its_own():
     numbers = {"PAY": np.full(rows, 10.0)}
     codes = {name: np.zeros(rows, np.uint8) for name in SCHEMA.names}
     query, entropy = Columns(("PAY",), (0.0,), (1.0,), clip=1.0), SeededEntropy(3)
-    table = MemoryRows(SCHEMA, codes, numbers, rows)
+    table = StoredRows([CodedRows(SCHEMA, codes, numbers, rows)])
     drawn = [table.sums([((), query, rate)], entropy)[0][0][0] / GRID for _ in range(times)]
     assert np.mean(drawn) == pytest.approx(rows * rate, rel=0.03)
     assert np.var(drawn) == pytest.approx(rows * rate * (1 - rate), rel=0.2)  # 0 for batches of one size
@@ -61,6 +62,6 @@ def _samples(times):
     rows, entropy = 30, SeededEntropy(4)
     # a sum of powers of 2 tells which rows took part
     numbers = {"PAY": np.array([10.0 * 2.0 ** -(i + 1) for i in range(rows)])}
-    table = MemoryRows(SCHEMA, {name: np.zeros(rows, np.uint8) for name in SCHEMA.names}, numbers, rows)
+    table = StoredRows([CodedRows(SCHEMA, {name: np.zeros(rows, np.uint8) for name in SCHEMA.names}, numbers, rows)])
     query = Columns(("PAY",), (0.0,), (1.0,), clip=10.0)
     return [table.sums([((), query, 0.5)], entropy)[0][0] for _ in range(times)]

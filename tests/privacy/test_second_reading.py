@@ -9,10 +9,9 @@ import pytest
 import stratsynth as ss
 from helpers import small
 from stratsynth.adapters import MST, Independent
-from stratsynth.driver import sums
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import check_again
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import MechanismError, SchemaError, UsageError
 from stratsynth.fitting import request_of
 from stratsynth.mechanisms import prepare
@@ -20,6 +19,7 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Coded, Columns, Counts, Gradients, Peak, PublicRows, Split, Total
 from stratsynth.schema import Numeric, Schema, Unit
 from stratsynth.schema.codec import encode
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.temporal import Temporal
 from stratsynth.schema.values import _unit
 from stratsynth.strata import Stratum
@@ -176,8 +176,8 @@ def test_a_sum_that_is_shorter_than_its_query_says_is_refused_and_not_repeated(m
     schema = Schema({name: Numeric(lower=0, upper=1, bins=2) for name in ("a", "b")})
     query = Columns(("a", "b"), (0.0, 0.0), (1.0, 1.0), 1.0)
     codes = {name: np.zeros(3, np.uint8) for name in schema.names}
-    rows = MemoryRows(schema, codes, {name: np.full(3, 0.5) for name in schema.names}, 3)
-    monkeypatch.setitem(sums.SUMS, Columns, lambda *_: [np.ones(1, np.int64)])
+    rows = StoredRows([CodedRows(schema, codes, {name: np.full(3, 0.5) for name in schema.names}, 3)])
+    monkeypatch.setattr(Columns, "exact", lambda *_: [np.ones(1, np.int64)])
     with pytest.raises(MechanismError, match="another size than its query says"):
         rows.sums([((), query, 1.0)], SeededEntropy(1))
 

@@ -15,11 +15,12 @@ import strategies
 from stratsynth.data.sources import open_source
 from stratsynth.data.writing import write_table
 from stratsynth.schema import Numeric, Schema
-from stratsynth.schema.codec import Coded, decode, encode, to_pandas
+from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.text import number
 
 
-def _same(coded: Coded, codes: dict[str, list[int]]) -> bool:
+def _same(coded: CodedRows, codes: dict[str, list[int]]) -> bool:
     return all(coded.codes[name].tolist() == list(codes[name]) for name in codes)
 
 
@@ -95,7 +96,7 @@ def test_a_rows_codes_depend_on_that_row_alone(data: st.DataObject) -> None:
     reals = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
     whole = encode(schema, table, reals)
     rows = [encode(schema, table.slice(i, 1), reals) for i in range(table.num_rows)]
-    assert whole.n == sum(row.n for row in rows)
+    assert whole.size == sum(row.size for row in rows)
     for name in schema.names:
         alone = [code for row in rows for code in row.codes[name].tolist()]
         assert whole.codes[name].tolist() == alone

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratsynth.driver import counting, sorting
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum
 
 SIZES = {"A": 2, "B": 3, "C": 1, "D": 300}
@@ -41,7 +42,7 @@ def codes(table):
 
 
 def memory(columns, size):
-    return MemoryRows(SCHEMA, columns, {}, size)
+    return StoredRows([CodedRows(SCHEMA, columns, {}, size)])
 
 
 def by_hand(table, path, clique):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from property.test_sums import QUERIES, SCHEMA, world
 from stratsynth.driver import counting, rows, sorting
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.rows import MemoryRows, StoredRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.files.scratch import Scratch
 from stratsynth.noise import SeededEntropy
 from stratsynth.schema import Categorical, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum
 
 WIDER = Schema({**SCHEMA.columns, "g": Categorical(levels=tuple("abcd")), "h": Categorical(levels=tuple("xyz"))})
@@ -34,7 +34,7 @@ def both(seed, size, cuts):
     plain = world(seed, size)
     rng = np.random.default_rng(seed)
     extra = {name: rng.integers(WIDER.size(name), size=size).astype(np.uint8) for name in "gh"}
-    whole = PathRows(WIDER, {**plain.codes, **extra}, plain.numbers, size)
+    whole = CodedRows(WIDER, {**plain.codes, **extra}, plain.numbers, size)
     space = Scratch()
 
     def put(array):
@@ -47,8 +47,8 @@ def both(seed, size, cuts):
     for a, b in itertools.pairwise(ends):
         part = whole.take(slice(a, b))
         arrays = ({name: put(array) for name, array in held.items()} for held in (part.codes, part.numbers))
-        parts.append(PathRows(WIDER, *arrays, part.size))
-    return MemoryRows(WIDER, whole.codes, whole.numbers, size), StoredRows(WIDER, parts, space)
+        parts.append(CodedRows(WIDER, *arrays, part.size))
+    return StoredRows([CodedRows(WIDER, whole.codes, whole.numbers, size)]), StoredRows(parts, space)
 
 
 @pytest.fixture

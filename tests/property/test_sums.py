@@ -10,15 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from stratsynth.driver import clipping, design, sums
-from stratsynth.driver.clipping import PathRows, into_ball
+from stratsynth.driver import sums
 from stratsynth.driver.sums import exact_sums
 from stratsynth.questions import (
     Columns,
     Confusions,
     Design,
     FairGradients,
-    Glm,
     Gradients,
     GroupLosses,
     Mitigated,
@@ -27,8 +25,10 @@ from stratsynth.questions import (
     NetworkLosses,
     RowVectors,
 )
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums import clipping, design
+from stratsynth.questions.sums.clipping import GRID, into_ball
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.weight import RowWeight
 
 MAX = 1.7976931348623157e308
@@ -88,12 +88,12 @@ QUERIES = {
     "moments": Moments(DESIGN, "y", math.sqrt(len(DESIGN.columns) + DESIGN.intercept)),
     "moments, tight": Moments(DESIGN, "y", 0.3, 0.01),
     "moments, extreme": Moments(SMALL, "wide", 1e-99, 1e-99),
-    "linear": Glm(DESIGN, "y", "linear", theta(1, WIDTH), 1.0),
-    "linear, extreme": Glm(SMALL, "wide", "linear", np.full(len(SMALL.names(SCHEMA)), -1e308), 1e-99),
-    "logistic": Glm(DESIGN, "yes", "logistic", theta(2, WIDTH), 0.5),
-    "logistic, extreme": Glm(DESIGN, "yes", "logistic", theta(3, WIDTH) * 1e307, 1e-99),
-    "softmax": Glm(DESIGN, "class", "softmax", theta(4, WIDTH, 4), 0.7),
-    "softmax, extreme": Glm(DESIGN, "class", "softmax", theta(5, WIDTH, 4) * 1e300, 1e-3),
+    "linear": Gradients(DESIGN, "y", "linear", theta(1, 1, WIDTH), 1.0),
+    "linear, extreme": Gradients(SMALL, "wide", "linear", np.full((1, len(SMALL.names(SCHEMA))), -1e308), 1e-99),
+    "logistic": Gradients(DESIGN, "yes", "logistic", theta(2, 1, WIDTH), 0.5),
+    "logistic, extreme": Gradients(DESIGN, "yes", "logistic", theta(3, 1, WIDTH) * 1e307, 1e-99),
+    "softmax": Gradients(DESIGN, "class", "softmax", theta(4, 1, WIDTH, 4), 0.7),
+    "softmax, extreme": Gradients(DESIGN, "class", "softmax", theta(5, 1, WIDTH, 4) * 1e300, 1e-3),
     "confusions": Confusions(DESIGN, "yes", theta(6, 3, WIDTH), ("kind", "class")),
     "confusions, extreme": Confusions(DESIGN, "yes", theta(7, 2, WIDTH) * 1e300),
     "group losses, squared": GroupLosses(DESIGN, "yes", theta(6, 3, WIDTH), 0.7, "squared", ("kind", "class")),
@@ -181,7 +181,7 @@ def world(seed, size=ROWS, *, lawful=True):
             drawn[rng.random(size) < 0.1] = rng.choice([math.inf, -math.inf])
         numbers[name] = drawn
     codes = {name: rng.integers(SCHEMA.size(name), size=size).astype(np.uint8) for name in SCHEMA.names}
-    return PathRows(SCHEMA, codes, numbers, size)
+    return CodedRows(SCHEMA, codes, numbers, size)
 
 
 def parts(query, rows, chosen=None):
@@ -241,7 +241,7 @@ def test_sums_add_up_over_any_split_in_any_order(query, seed, data):
 def test_a_row_contributes_the_same_alone_and_among_others(query, seed):
     rows = world(seed)
     for i, contribution in enumerate(single(query, rows)):
-        alone = PathRows(
+        alone = CodedRows(
             SCHEMA, {c: a[[i]] for c, a in rows.codes.items()}, {c: a[[i]] for c, a in rows.numbers.items()}, 1
         )
         assert parts(query, alone) == [mine.tolist() for mine in contribution]
@@ -336,7 +336,7 @@ def test_long_vectors_do_not_overflow_the_check(norm):
 
 def weighed(rows, weights):
     """The same rows with weights of their own."""
-    return PathRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
+    return CodedRows(HEAVY, rows.codes, rows.numbers, rows.size, np.asarray(weights, np.int64))
 
 
 @queries

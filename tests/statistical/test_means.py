@@ -9,13 +9,13 @@ from scipy import stats
 
 from helpers.small import even
 from stratsynth import Budget, Categorical, Numeric, Schema, Stratified, fit, open_table
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import Unsupported
 from stratsynth.evaluation.audit.mechanism import audit_mechanism
 from stratsynth.mechanisms import make
 from stratsynth.questions import Columns
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
+from stratsynth.schema.rows import CodedRows
 from stratsynth.weights import Weights
 from studies.means import mixtures
 from studies.means.coverage import coverage
@@ -48,7 +48,7 @@ def test_simulated_sums_are_the_sums(columns, square):
     query = Columns(columns, (1.0,) * len(columns), (2.0,) * len(columns), 3.0, square=square)
     numbers = {name: np.asarray(column) for name, column in rows.numbers.items()}
     codes = {name: np.zeros(600, np.uint8) for name in SCHEMA.names}
-    (exact,) = exact_sums(query, PathRows(SCHEMA, codes, numbers, 600))
+    (exact,) = exact_sums(query, CodedRows(SCHEMA, codes, numbers, 600))
     assert rows.sum_of((), query) == pytest.approx(exact * 3.0 / GRID, abs=1e-5)
 
 

@@ -10,9 +10,9 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import MechanismError
 from stratsynth.questions import AttributeGradients, Coded, FairGradients, Total
-from stratsynth.questions.attribute import reach
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.attribute import reach
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("X", "C")), Coded(("X", "D"))
@@ -102,7 +102,7 @@ def test_an_attribute_moves_a_block_by_at_most_two_clips_and_the_sums_by_root_tw
 
 def test_rounding_never_lengthens_a_row(monkeypatch):
     """The check is one of integers: probabilities that add up to more would not pass it."""
-    from stratsynth.driver import attribute
+    from stratsynth.questions.sums import attribute
 
     monkeypatch.setattr(attribute, "SHRUNK", 2.0)
     sums = exact(QUERIES["parity"], people(30))[1::2]

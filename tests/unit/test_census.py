@@ -123,7 +123,7 @@ class TestSchema:
 
     def test_no_row_is_left_out_and_no_value_is_outside(self, table, coded):
         schema = census.schema()
-        assert coded.n == len(table)
+        assert coded.size == len(table)
         for name, column in schema.columns.items():
             if isinstance(column, Categorical):
                 assert set(table[name].unique()) == set(column.levels), name  # every level exists, too
@@ -154,7 +154,7 @@ class TestSchema:
         boxes = [box for rule in census.schema().rules for box in rule.cells(census.schema())]
         assert len(boxes) > 40
         for box in boxes:
-            inside = np.ones(coded.n, bool)
+            inside = np.ones(coded.size, bool)
             for name, codes in box.items():
                 assert codes, box  # a condition that no level meets would forbid nothing
                 inside &= np.isin(coded.codes[name], list(codes))

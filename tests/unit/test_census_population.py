@@ -176,7 +176,7 @@ class TestStructure:
         """The best a model of pairs can do is wrong by far more than where pairs do tell the triple."""
         real = counts(coded, triple)
         pairs = fitted_to_pairs(real)
-        null = np.random.default_rng(1).multinomial(coded.n, (pairs / pairs.sum()).ravel()).reshape(real.shape)
+        null = np.random.default_rng(1).multinomial(coded.size, (pairs / pairs.sum()).ravel()).reshape(real.shape)
         sampling = distance(null, fitted_to_pairs(null))
         found = distance(real, pairs)
         assert found > least

@@ -22,8 +22,8 @@ from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Choose, Coded, Composite, Confusions, Gradients, Term, Total
 from stratsynth.questions.composite import KINDS
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
 
 DESIGN = Coded(("X",))
 THETAS = np.array([[0.0, 1.0], [0.1, -1.0], [1.0, 0.0]])

@@ -14,11 +14,12 @@ from stratsynth.accounting.standing import total as all_fits
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import BudgetRefused, Unsupported, UsageError
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Claim, Columns, counts, raw, split, total
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import crossing
 
 GOLDENS = json.loads((Path(__file__).parents[1] / "golden" / "goldens.json").read_text())
@@ -31,7 +32,7 @@ def answering(allot, budget=BUDGET):
     account = ProcessLedger().open(Request("", "test", budget, allot, 0))
     rng = np.random.default_rng(0)
     codes = {"SEX": rng.integers(0, 2, 50).astype(np.uint8), "AGE": rng.integers(0, 91, 50).astype(np.uint8)}
-    rows = MemoryRows(SCHEMA, codes, {"AGE": codes["AGE"].astype(float)}, 50)
+    rows = StoredRows([CodedRows(SCHEMA, codes, {"AGE": codes["AGE"].astype(float)}, 50)])
     return account, PrivateAnswers(lambda: rows, account, SystemEntropy())
 
 

@@ -15,7 +15,7 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import Public
 from stratsynth.questions import NoisySum
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 
 USUAL = {"target": "D", "features": ["G", "X", "C"], "groups": ["G"], "sampling": 1.0, "iterations": 40}
 BUDGET = Budget(4, 1e-6)
@@ -49,14 +49,14 @@ def test_without_mitigation_it_is_gradient_descent():
     """By hand, on the same clipped gradients."""
     from stratsynth.data.load import load_rows
     from stratsynth.data.sources import open_source
-    from stratsynth.questions import Glm
+    from stratsynth.questions import Gradients
 
     frame = people(500)
     model, _ = exactly(made(mitigation="none", iterations=5, tail=0.0), frame, budget=BUDGET)
     rows, design, theta = load_rows(SCHEMA, open_source(frame)), model.design, np.zeros(5)
     for _ in range(5):
         asked = np.rint(theta * 2**20) / 2**20
-        (units,) = rows.sums([((), Glm(design, "D", "logistic", asked, 1.0), 1.0)], None)[0]
+        (units,) = rows.sums([((), Gradients(design, "D", "logistic", asked[None], 1.0), 1.0)], None)[0]
         theta = theta - 4 / design.most_features * units / GRID / 500
     assert np.allclose(model.theta, theta, atol=1e-9)
 
@@ -92,7 +92,7 @@ def test_a_network_without_mitigation_is_gradient_descent_by_hand():
     from stratsynth.data.load import load_rows
     from stratsynth.data.sources import open_source
     from stratsynth.questions import NetworkGradients
-    from stratsynth.questions.networks import layers
+    from stratsynth.questions.sums.networks import layers
 
     frame = people(500)
     how = made(model="network", hidden=3, mitigation="none", iterations=5, tail=0.0)

@@ -15,8 +15,8 @@ from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Coded, FairGradients, Gradients, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("G", "X", "C")), Coded(("X", "D"))
@@ -139,7 +139,7 @@ def test_many_cells_are_added_up_as_few_are(monkeypatch):
     """Above some number of cells another way of adding is faster."""
     frame, query = people(200), QUERIES["softmax"]
     few = exact(query, frame)
-    monkeypatch.setattr("stratsynth.driver.fairness.FEW", 1)
+    monkeypatch.setattr("stratsynth.questions.sums.fairness.FEW", 1)
     assert all((a == b).all() for a, b in zip(few, exact(query, frame), strict=True))
 
 

@@ -14,10 +14,10 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.handlers import handler
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions import Coded, Glm, Mitigated, NetworkGradients, Total
+from stratsynth.questions import Coded, Gradients, Mitigated, NetworkGradients, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
 
 RNG = np.random.default_rng(0)
 CODED, OTHER = Coded(("G", "X", "C")), Coded(("X", "D"))
@@ -157,9 +157,9 @@ def test_every_sum_is_what_it_says(name):
 
 def test_without_slopes_it_is_the_gradient_of_the_loss():
     frame = people(400)
-    (plain,) = exact(Glm(CODED, "D", "logistic", ONE, 0.6), frame)
+    (plain,) = exact(Gradients(CODED, "D", "logistic", ONE[None], 0.6), frame)
     assert (exact(Mitigated(CODED, "D", "logistic", ONE, 0.6), frame)[0] == plain).all()
-    (plain,) = exact(Glm(OTHER, "C", "softmax", THREE, 0.6), frame)
+    (plain,) = exact(Gradients(OTHER, "C", "softmax", THREE[None], 0.6), frame)
     assert (exact(Mitigated(OTHER, "C", "softmax", THREE, 0.6), frame)[0] == plain).all()
     query = QUERIES["network of three"]
     (plain,) = exact(NetworkGradients(OTHER, "C", *split(query, query.theta), 0.6), frame)

@@ -14,7 +14,7 @@ from stratsynth.adapters.networks import Blueprint, Module, per_row
 from stratsynth.adapters.sklearn import FermiClassifier
 from stratsynth.errors import MechanismError, StratsynthError, Unsupported, UsageError
 from stratsynth.files.npz import State
-from stratsynth.questions.perrow import BATCH
+from stratsynth.questions.sums.perrow import BATCH
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed; scripts/test --with torch installs it")
 nn = torch.nn

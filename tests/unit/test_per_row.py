@@ -10,14 +10,13 @@ from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver import clipping, perrow
 from stratsynth.driver.handlers import handler
-from stratsynth.driver.perrow import RADIUS, into_ball, shares
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Coded, FairGradients, PerRow, PerRowGradients, Total
-from stratsynth.questions.perrow import BATCH, MOST_WEIGHTS, RESERVE
-from stratsynth.questions.queries import check_query
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums import clipping, perrow
+from stratsynth.questions.sums.base import check_query
+from stratsynth.questions.sums.clipping import GRID
+from stratsynth.questions.sums.perrow import BATCH, MOST_WEIGHTS, RADIUS, RESERVE, into_ball, shares
 
 RNG = np.random.default_rng(0)
 DESIGN = Coded(("X", "Z", "D"))

@@ -25,7 +25,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver import counting, rows
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.rows import MemoryRows
+from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import (
     NotPrivateWarning,
     RecipeError,
@@ -56,6 +56,7 @@ from stratsynth.questions.handler import Setting
 from stratsynth.release.page.summary import summary
 from stratsynth.schema import Schema
 from stratsynth.schema.codec import row_weights
+from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.schema import Unit
 from stratsynth.schema.weight import RowWeight
 from stratsynth.schema.weight_names import looks_like_weight, weight_warnings
@@ -157,9 +158,9 @@ def test_data_without_the_column_are_refused_before_anything_is_read():
 def test_rows_without_their_weights_are_refused():
     codes = {name: np.zeros(3, np.uint8) for name in SCHEMA.names}
     with pytest.raises(StratsynthError, match="rows came without"):
-        MemoryRows(WEIGHED, codes, {}, 3)
+        StoredRows([CodedRows(WEIGHED, codes, {}, 3)])
     with pytest.raises(StratsynthError, match="or the reverse"):
-        MemoryRows(SCHEMA, codes, {}, 3, np.ones(3, np.int64))
+        StoredRows([CodedRows(SCHEMA, codes, {}, 3, np.ones(3, np.int64))])
 
 
 def test_tables_add_weights_up_in_every_stratum():
@@ -313,7 +314,7 @@ def counting_wrongly(change):
 
     def load(schema, source, **settings):
         (inner,) = load_rows(schema, source, **settings)._parts
-        return MemoryRows(schema, inner.codes, inner.numbers, inner.size, change(inner.weights, source))
+        return StoredRows([CodedRows(schema, inner.codes, inner.numbers, inner.size, change(inner.weights, source))])
 
     return load
 

@@ -18,7 +18,7 @@ from stratsynth.errors import SchemaError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Columns, Counts, Distance, NoisyTable, Peak, Total
 from stratsynth.questions.handler import Exact, Setting
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import crossing, within
 from stratsynth.testing import check_contract, worlds

@@ -19,7 +19,7 @@ LEFT_OUT = None
 
 def _code(column, value, kind=None):
     coded = encode(Schema({"x": column}), pa.table({"x": pa.array([value], kind)}))
-    return coded.codes["x"][0] if coded.n else LEFT_OUT
+    return coded.codes["x"][0] if coded.size else LEFT_OUT
 
 
 SEX = Categorical(levels=("1", "2", "N"))
@@ -114,7 +114,7 @@ def test_numbers_are_clipped_and_nan_where_there_is_none():
 def test_a_row_that_is_left_out_is_gone_from_every_column():
     schema = Schema({"SEX": SEX, "AGE": AGE})
     coded = encode(schema, pa.table({"AGE": [1, 50, 95], "SEX": ["1", "x", "2"], "more": [[1]] * 3}), ["AGE"])
-    assert coded.n == 2
+    assert coded.size == 2
     assert coded.codes["AGE"].tolist() == [0, 2]
     assert coded.numbers["AGE"].tolist() == [1, 95]
 

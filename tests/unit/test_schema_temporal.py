@@ -30,7 +30,7 @@ def levels(column, values):
     coded = encode(
         Schema({"x": column, "y": Categorical(levels=("a",), outside="a")}), pa.table({"x": data, "y": data})
     )
-    assert coded.n == len(data), "no row is left out"
+    assert coded.size == len(data), "no row is left out"
     return [column.all_levels[code] for code in coded.codes["x"]]
 
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from stratsynth.driver import design
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import MechanismError
-from stratsynth.questions import Coded, Design, Glm
+from stratsynth.questions import Coded, Design, Gradients
+from stratsynth.questions.sums import design
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 
 SCHEMA = Schema(
     {
@@ -23,7 +23,7 @@ AGE, KIND = Design(("age",)), Design(("kind", "age"), intercept=False)
 def made():
     codes = {"age": [0, 3, 4, 5, 5], "kind": [0, 1, 0, 1, 0], "yes": [1, 0, 1, 1, 0]}
     numbers = np.array([0.0, 75.0, np.nan, np.nan, 60.0])  # the last one belongs to no bin
-    return PathRows(SCHEMA, {c: np.array(a, np.uint8) for c, a in codes.items()}, {"age": numbers}, 5)
+    return CodedRows(SCHEMA, {c: np.array(a, np.uint8) for c, a in codes.items()}, {"age": numbers}, 5)
 
 
 class Text(str):
@@ -87,7 +87,9 @@ def test_the_reach_is_the_largest_that_fits():
 
 
 def test_designs_are_kept_apart_and_within_a_limit(monkeypatch):
-    queries = [Glm(d, "yes", "logistic", np.linspace(-1, 1, len(d.names(SCHEMA))), 1.0) for d in (AGE, KIND)]
+    queries = [
+        Gradients(d, "yes", "logistic", np.linspace(-1, 1, len(d.names(SCHEMA)))[None], 1.0) for d in (AGE, KIND)
+    ]
     alone = [exact_sums(query, made())[0].tolist() for query in queries]
     rows = made()
     kept = []

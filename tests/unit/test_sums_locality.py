@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions.locality import BLOCK, check_row_local, evaluate, frame, made_up
+from stratsynth.questions.sums.row_vectors import BLOCK, check_row_local, evaluate, frame, made_up
 from stratsynth.schema import Categorical, Numeric, Schema
 
 NAMES = [f"x{i}" for i in range(12)]

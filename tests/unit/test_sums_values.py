@@ -7,11 +7,11 @@ import sys
 import numpy as np
 import pytest
 
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Design, Glm, Moments, RowVectors
-from stratsynth.questions.total import GRID
+from stratsynth.questions import Columns, Design, Gradients, Moments, RowVectors
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
+from stratsynth.schema.rows import CodedRows
 
 SCHEMA = Schema(
     {
@@ -31,7 +31,7 @@ def made(n=N, seed=0):
     codes = {name: rng.integers(SCHEMA.size(name), size=n).astype(np.uint8) for name in SCHEMA.names}
     age = np.where(codes["age"] < 2, 10 + 40 * (codes["age"] + rng.random(n)), np.nan)
     pay = np.where(codes["pay"] < 20, 5 * (codes["pay"] + rng.random(n)), np.nan)
-    return PathRows(SCHEMA, codes, {"age": age, "pay": pay}, n)
+    return CodedRows(SCHEMA, codes, {"age": age, "pay": pay}, n)
 
 
 def by_hand(rows):
@@ -64,7 +64,7 @@ def test_the_clipped_mean_of_coinpress_by_hand():
     """900 zeros and 100 values of 100, clipped at 4.6371: the mean is a tenth of the clip."""
     schema = Schema({"x": Numeric(lower=0, upper=100)})
     x = np.repeat([0.0, 100.0], [900, 100])
-    rows = PathRows(schema, {"x": np.zeros(1000, np.uint8)}, {"x": x}, 1000)
+    rows = CodedRows(schema, {"x": np.zeros(1000, np.uint8)}, {"x": x}, 1000)
     (units,) = exact_sums(Columns(("x",), (0.0,), (1.0,), 4.6371), rows)
     assert units.tolist() == [100 * GRID]
     assert units[0] * (4.6371 / GRID) / 1000 == pytest.approx(0.46371, rel=1e-15)
@@ -95,7 +95,7 @@ def test_moments(clip, bound):
 
 @pytest.mark.parametrize("clip", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("link", ["linear", "logistic", "softmax"])
-def test_glm(link, clip):
+def test_gradients(link, clip):
     rows = made()
     chosen = np.arange(0, N, 2)
     x, y = by_hand(rows)
@@ -110,7 +110,7 @@ def test_glm(link, clip):
     else:
         share = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True) - np.eye(3)[rows.codes["class"]]
         gradients, target = (x[:, :, None] * share[:, None, :]).reshape(N, -1), "class"
-    (got,) = values(Glm(DESIGN, target, link, theta, clip), rows, chosen)
+    (got,) = values(Gradients(DESIGN, target, link, theta[None], clip), rows, chosen)
     expected = clipped(gradients[chosen], clip)
     assert np.linalg.norm(got - expected) < 1e-3 * np.linalg.norm(expected)
 
@@ -119,16 +119,16 @@ def test_glm(link, clip):
 def test_the_logistic_curve_at_some_points(logit, p):
     """One row of level `no`, whose gradient at the intercept is p."""
     schema = SCHEMA.restrict(["kind", "yes"])
-    rows = PathRows(schema, {"kind": np.array([0]), "yes": np.array([0])}, {}, 1)
+    rows = CodedRows(schema, {"kind": np.array([0]), "yes": np.array([0])}, {}, 1)
     theta = np.array([logit, 0.0, 0.0, 0.0])
-    (got,) = values(Glm(Design(("kind",)), "yes", "logistic", theta, 2.0), rows)
+    (got,) = values(Gradients(Design(("kind",)), "yes", "logistic", theta[None], 2.0), rows)
     np.testing.assert_allclose(got, [p, p, 0, 0], atol=1e-4)
 
 
 def test_coefficients_out_of_range_are_clipped_whatever_the_rows():
     rows = made()
     width = len(DESIGN.names(SCHEMA))
-    far, at = (Glm(DESIGN, "pay", "linear", np.full(width, v), 1.0) for v in (1e308, 1024.0))
+    far, at = (Gradients(DESIGN, "pay", "linear", np.full((1, width), v), 1.0) for v in (1e308, 1024.0))
     assert exact_sums(far, rows)[0].tolist() == exact_sums(at, rows)[0].tolist()
 
 
@@ -144,14 +144,14 @@ SUMS = """
 import hashlib, numpy as np
 from test_sums_values import DESIGN, SCHEMA, made
 from stratsynth.driver.sums import exact_sums
-from stratsynth.questions import Columns, Glm, Moments
+from stratsynth.questions import Columns, Gradients, Moments
 rows, theta = made(30_000), np.linspace(-1, 1, len(DESIGN.names(SCHEMA)))
 queries = [
     Columns(("age", "pay"), (50.0, 40.0), (20.0, 25.0), 1.5),
     Moments(DESIGN, "pay", 1.7),
-    Glm(DESIGN, "pay", "linear", theta, 1.0),
-    Glm(DESIGN, "yes", "logistic", theta, 1.0),
-    Glm(DESIGN, "class", "softmax", np.outer(theta, [1, 2, 3]), 1.0),
+    Gradients(DESIGN, "pay", "linear", theta[None], 1.0),
+    Gradients(DESIGN, "yes", "logistic", theta[None], 1.0),
+    Gradients(DESIGN, "class", "softmax", np.outer(theta, [1, 2, 3])[None], 1.0),
 ]
 chosen = [None, np.arange(0, 30_000, 7)]
 found = [sums.tobytes() for query in queries for c in chosen for sums in exact_sums(query, rows, c)]

@@ -5,7 +5,7 @@ import pytest
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions import Block, Choose, Columns, Design, Distance, Glm, Moments, RowVectors, Total
+from stratsynth.questions import Block, Choose, Columns, Design, Distance, Gradients, Moments, RowVectors, Total
 from stratsynth.schema import Categorical, Numeric, Schema
 
 SCHEMA = Schema(
@@ -20,7 +20,9 @@ MEAN = Columns(("AGE", "PAY"), (40.0, 1e4), (10.0, 1e4), clip=2.0)
 
 
 @pytest.mark.parametrize(
-    "query", [MEAN, Moments(DESIGN, "PAY", clip=1.0), Glm(DESIGN, "PAY", "linear", np.zeros(4), clip=1.0)], ids=type
+    "query",
+    [MEAN, Moments(DESIGN, "PAY", clip=1.0), Gradients(DESIGN, "PAY", "linear", np.zeros((1, 4)), clip=1.0)],
+    ids=type,
 )
 def test_pure_epsilon_is_refused_for_an_l2_clip(query):
     """Laplace noise for an L2 clip would be too small by up to the square root of the dimension."""
@@ -38,9 +40,9 @@ BAD = {
     "an infinite centre": Columns(("AGE",), (np.inf,), (1.0,), clip=1.0),
     "a scale of 0": Columns(("AGE",), (0.0,), (0.0,), clip=1.0),
     "a target among the features": Moments(Design(("SEX", "AGE")), "AGE", clip=1.0),
-    "a list for theta": Glm(DESIGN, "PAY", "linear", [0.0] * 4, clip=1.0),
-    "theta of the wrong shape": Glm(DESIGN, "PAY", "linear", np.zeros(3), clip=1.0),
-    "a logistic target of many levels": Glm(Design(("AGE",)), "PAY", "logistic", np.zeros(2), clip=1.0),
+    "a list for thetas": Gradients(DESIGN, "PAY", "linear", [[0.0] * 4], clip=1.0),
+    "thetas of the wrong shape": Gradients(DESIGN, "PAY", "linear", np.zeros((1, 3)), clip=1.0),
+    "a logistic target of many levels": Gradients(Design(("AGE",)), "PAY", "logistic", np.zeros((1, 2)), clip=1.0),
     "a function that is none": RowVectors("nothing", 1, clip=1.0),
     "a function of no size": RowVectors(len, 0, clip=1.0),
 }

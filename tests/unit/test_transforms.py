@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stratsynth import Numeric, Schema
-from stratsynth.driver.clipping import PathRows
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import SchemaError
 from stratsynth.questions import Columns
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import transforms
+from stratsynth.schema.rows import CodedRows
 
 KINDS = ["log", "square-root", "fourth-root"]
 REALS = st.floats(-1e12, 1e12)
@@ -72,7 +72,7 @@ def test_the_mean_of_a_square():
 def test_sums_are_taken_on_the_declared_scale():
     schema = Schema({"pay": Numeric(lower=-5000, upper=1e6, transform="log", transform_unit=100, missing=True)})
     pay = np.array([0.0, 100.0, -300.0, 12_345.0, math.nan])
-    rows = PathRows(schema, {"pay": np.zeros(5, np.uint8)}, {"pay": pay}, 5)
+    rows = CodedRows(schema, {"pay": np.zeros(5, np.uint8)}, {"pay": pay}, 5)
     for square in (False, True):
         query = Columns(("pay",), (1.0,), (2.0,), 50.0, square=square)
         wanted = (np.copysign(np.log1p(np.abs(pay[:4]) / 100), pay[:4]) - 1) / 2

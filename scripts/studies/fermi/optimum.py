@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.driver.design import features
 from stratsynth.errors import UsageError
 from stratsynth.evaluation.fermi.columns import sized
+from stratsynth.questions.sums.design import features
 
 if TYPE_CHECKING:
     import pandas as pd

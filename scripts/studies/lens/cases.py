@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth import census
-from stratsynth.driver.clipping import PathRows
-from stratsynth.driver.design import features
 from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.questions import Coded
+from stratsynth.questions.sums.design import features
+from stratsynth.schema.rows import CodedRows
 from studies.fermi import data
 from studies.lens.people import People
 from studies.lens.simulate import WORLDS, as_table, make_people
@@ -88,7 +88,7 @@ def _case(name: str, problem: data.Problem, group: str, rng: Generator) -> Case:
     chosen = np.sort(rng.permutation(len(frame))[:MOST])
     rows = EncodedRows.read(frame.iloc[chosen], schema)
     design = Coded(tuple(column for column in schema.names if column not in (problem.target, group)))
-    x = features(design, PathRows(schema, rows.codes, dict(rows.numbers), rows.rows)).T
+    x = features(design, CodedRows(schema, rows.codes, dict(rows.numbers), rows.rows)).T
     y = (rows.codes[problem.target] == 1).astype(np.float64)
     people = People(np.ascontiguousarray(x), y, group_numbers(rows, (group,)).astype(np.intp), schema.levels(group))
     return Case(name, people, frame, schema, problem.target, group, 1.0, False)

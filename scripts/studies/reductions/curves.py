@@ -29,7 +29,7 @@ from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Choose, Composite
 from stratsynth.questions.handler import Setting
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums.clipping import GRID
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

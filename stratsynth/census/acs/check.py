@@ -64,4 +64,4 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
     table = source.read(schema.names)
     coded = encode(schema, table)
     counts = zip(map(described, schema.rules), broken(schema, coded), strict=True)
-    return Checked(verdict, table.num_rows, table.num_rows - coded.n, tuple(counts))
+    return Checked(verdict, table.num_rows, table.num_rows - coded.size, tuple(counts))

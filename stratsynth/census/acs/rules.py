@@ -11,7 +11,7 @@ from stratsynth.census.acs.catalogue import rules
 from stratsynth.schema import Categorical, Numeric, Rule, Schema
 
 if TYPE_CHECKING:
-    from stratsynth.schema.codec import Coded
+    from stratsynth.schema.rows import CodedRows
 
 
 def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
@@ -29,13 +29,13 @@ def rules_of(schema: Schema) -> tuple[tuple[Rule, ...], int]:
     return tuple(found), unchecked
 
 
-def broken(schema: Schema, rows: Coded) -> list[int]:
+def broken(schema: Schema, rows: CodedRows) -> list[int]:
     """INTERNAL. For each rule, how many rows break it."""
     found = []
     for rule in schema.rules:
-        bad = np.zeros(rows.n, bool)
+        bad = np.zeros(rows.size, bool)
         for box in rule.cells(schema):
-            inside = np.ones(rows.n, bool)
+            inside = np.ones(rows.size, bool)
             for name, codes in box.items():
                 inside &= np.isin(rows.codes[name], list(codes))
             bad |= inside

@@ -84,11 +84,11 @@ def shares(
     whole = Schema({**own.columns, **heavy})
     table = open_source(path).read(whole.names)
     coded = encode(whole, table, [*heavy])
-    if coded.n < table.num_rows or not coded.n:
+    if coded.size < table.num_rows or not coded.size:
         raise UsageError(
             f"census: {_strange(own, table)}; is the file of {year}?" if table.num_rows else "census: no records."
         )
-    weights = np.ones(coded.n) if weight is None else coded.numbers[weight]
+    weights = np.ones(coded.size) if weight is None else coded.numbers[weight]
     if not np.isfinite(weights).all() or not weights.sum() > 0:
         raise UsageError(f"census: some records have no weight in the column {weight}.")
     shape = own.shape(own.names)
@@ -98,7 +98,9 @@ def shares(
     levels = zip(*product(*(own.levels(name) for name in own.names)), strict=True)
     columns: dict[str, Any] = {name: list(each) for name, each in zip(own.names, levels, strict=True)}
     frame = pd.DataFrame({**columns, "share": sums / sums.sum()})
-    return Shares(frame, _citation(year, weight, smooth, origin, state, coded.n), coded.n, int((counts == 0).sum()))
+    return Shares(
+        frame, _citation(year, weight, smooth, origin, state, coded.size), coded.size, int((counts == 0).sum())
+    )
 
 
 def _strange(schema: Schema, table: Any) -> str:
@@ -108,8 +110,8 @@ def _strange(schema: Schema, table: Any) -> str:
     lost = {}
     for name in schema.names:
         one = encode(schema.restrict([name]), table.select([name]))
-        if one.n < table.num_rows:
-            lost[name] = table.num_rows - one.n
+        if one.size < table.num_rows:
+            lost[name] = table.num_rows - one.size
     said = ", ".join(f"{name} in {count:,}" for name, count in lost.items())
     return f"records have values that the schema does not know: {said}"
 

@@ -8,18 +8,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from stratsynth.checks import whole
 from stratsynth.errors import MechanismError
+from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm, known
+from stratsynth.questions.sums.clipping import Ints, clipped
 from stratsynth.schema import Numeric
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
 
     Codes = Mapping[str, NDArray[Any]]
     Numbers = Mapping[str, NDArray[np.float64]]
@@ -31,6 +36,41 @@ SEED = 20180
 SINGLES = 24
 """Made-up rows that are also tried alone."""
 REMEDY = "compute each row's vector from that row alone, with nothing summed, sorted, counted or drawn over rows"
+
+
+@known
+@dataclass(frozen=True)
+class RowVectors(Sum):
+    """Any function of rows that gives one vector a row. Tested for row-locality on made-up rows, never proven.
+
+    The function takes a pandas frame of decoded rows and returns an array with one row for each. What it
+    makes is stamped `unverified` in the certificate.
+    """
+
+    function: Callable[[Any], Any]
+    size: int
+    clip: float
+    norm: Norm = "l2"
+    unverified: ClassVar[str] = "row vectors by a function that was tested for row-locality, not proven"
+
+    def check(self, schema: Schema) -> None:
+        """A function, a size and a clip; then the test, on rows made from the schema."""
+        if not callable(self.function):
+            raise MechanismError("row vectors: the function cannot be called.")
+        whole("row vectors: size", self.size, 1, error=MechanismError)
+        check_clip("row vectors", self.clip)
+        check_norm("row vectors", self.norm)
+        check_row_local(self.function, self.size, schema)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One block."""
+        return (Block(self.size, self.clip),)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """A user's function, block by block; what it fails at is NaN, and counts as zero."""
+        part = rows.take(which)
+        vectors = evaluate(self.function, self.size, part.schema, part.codes, part.numbers, part.size)
+        return clipped(vectors.T, self.clip, self.norm)
 
 
 def frame(schema: Schema, codes: Codes, numbers: Numbers, rows: int) -> pd.DataFrame:

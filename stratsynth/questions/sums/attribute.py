@@ -1,4 +1,4 @@
-"""What a step of fair learning asks of rows whose features and labels are public: what a group's attribute adds.
+"""Sums of a step of fair learning over rows whose features and labels are public: what a group's attribute adds.
 
 A classifier gives a public row of features x and label y the probabilities F(x), and a penalty adds <a_s, F(x)> to its
 loss, s being its secret group. Two sums depend on s: the gradient of that penalty, and the sum of F by group. Their
@@ -25,20 +25,28 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
-from stratsynth.questions.fairness import MOST_CELLS
-from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+from stratsynth.questions.base import Clique, check_clique
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints
+from stratsynth.questions.sums.design import Design
+from stratsynth.questions.sums.fairness import MOST_CELLS, added, by_cell, check_classifiers, finite, predicted
+from stratsynth.questions.sums.kernel import by_feature, cells_of, clip_gradients, logits_of, sum_gradients
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+SHRUNK = 1 - 1e-12
+"""Factors are this much smaller than they are, which is more than their rounding."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
-class AttributeGradients(Query):
+class AttributeGradients(Sum):
     """Two blocks a model, several models side by side, as the head of this file says."""
 
     design: Design
@@ -55,16 +63,6 @@ class AttributeGradients(Query):
     slopes: NDArray[np.float64]
     """a: one axis for models, one for each column of `groups` and of `given`, and one for classes."""
 
-    def __post_init__(self) -> None:
-        """Keep copies of the arrays that nobody can change."""
-        object.__setattr__(self, "thetas", fixed(self.thetas))
-        object.__setattr__(self, "slopes", fixed(self.slopes))
-
-    @property
-    def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a model and class."""
-        return np.moveaxis(self.thetas, 1, 0).reshape(self.thetas.shape[1], -1)
-
     @property
     def by(self) -> Clique:
         """The columns that make the cells."""
@@ -73,22 +71,15 @@ class AttributeGradients(Query):
     def check(self, schema: Schema) -> None:
         """A sound design, a target of classes, several groups, finite coefficients and slopes of the right shapes."""
         what = "attribute gradients"
-        one_of(f"{what}: link", self.link, ("logistic", "softmax"), error=MechanismError)
-        check_target(what, self.design, self.target, schema, numeric=False)
-        check_clip(what, self.clip)
+        check_classifiers(what, self, schema)
+        classes = schema.size(self.target)
         check_clique(what, self.groups, schema)
         check_clique(what, self.by, schema)
-        classes = schema.size(self.target)
-        if self.link == "logistic" and classes != 2:
-            raise MechanismError(f"{what}: logistic needs a target of two levels; {self.target} has not.")
         if schema.cells(self.groups) < 2:
             raise MechanismError(f"{what}: there is one group only.")
         if schema.cells(self.by) > MOST_CELLS:
             raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
-        shape = (len(self.design.names(schema)), *([classes] if self.link == "softmax" else []))
-        if not _finite(self.thetas) or not len(self.thetas) or self.thetas.shape[1:] != shape:
-            raise MechanismError(f"{what}: thetas must be finite, one entry a model, each of shape {shape}.")
-        if not _finite(self.slopes) or self.slopes.shape != (len(self.thetas), *schema.shape(self.by), classes):
+        if not finite(self.slopes) or self.slopes.shape != (len(self.thetas), *schema.shape(self.by), classes):
             raise MechanismError(f"{what}: slopes must be finite, one a model, cell and class.")
 
     def replayed(self) -> Any:
@@ -101,12 +92,44 @@ class AttributeGradients(Query):
         sums = Block(schema.cells(self.by) * schema.size(self.target), reach(schema.cells(self.groups)))
         return (gradient, sums) * len(self.thetas)
 
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """What the group adds to gradients is clipped as they are; the sums of F are cut by the clip of theirs."""
+        x, reached = design.whole(self.design, rows, which)
+        cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
+        logits = logits_of(x, self.design, by_feature(self.thetas))
+        _, residuals, units = predicted(self.link, logits, len(self.thetas), _contrasts(self, groups)[:, cell])
+        assert residuals is not None and units is not None  # noqa: S101, PT018 - there are slopes
+        gradients = sum_gradients(clip_gradients(residuals, reached, self.clip), x)
+        sums = _by_cell(units, cell, groups, rows.schema.cells(self.by))
+        return [block for pair in zip(gradients, sums, strict=True) for block in pair]
+
 
 def reach(groups: int) -> float:
     """How far a group's point is from the middle of all, where any two are sqrt(2) apart."""
     return math.sqrt(1 - 1 / groups)
 
 
-def _finite(values: Any) -> bool:
-    """Whether this is a plain array of at least two axes that holds finite numbers."""
-    return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
+def _contrasts(query: AttributeGradients, groups: int) -> Floats:
+    """The slopes less their mean over groups: one line a model, a column a cell, and classes last."""
+    slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
+    found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
+    return by_cell(found)
+
+
+def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:
+    """For each model the sums of F at the own group less F / K at each, in units of the block's clip over GRID.
+
+    With R the block's clip, a row of units u adds trunc(u R) at its own group, and -trunc(u / (K R)) at each other
+    one. Its squared length, R^2 + (K - 1) / (K R)^2 = 1 times that of u, is checked in integers; a row that fails
+    would add nothing.
+    """
+    far = reach(groups)
+    own = np.trunc(units * (far * SHRUNK)).astype(np.int64)
+    other = np.trunc(units * (SHRUNK / (groups * far))).astype(np.int64)
+    fits = (own * own).sum(axis=0) + (groups - 1) * (other * other).sum(axis=0) <= GRID * GRID
+    own, other = own * fits, other * fits
+    found = []
+    for mine, theirs in zip(added(own, cell, cells), added(other, cell, cells), strict=True):
+        at = theirs.reshape(groups, -1)
+        found.append(mine - (at.sum(axis=0, keepdims=True) - at).ravel())
+    return found

@@ -1,4 +1,4 @@
-"""Gradients of networks that somebody wrote, many rows at once: what is asked of rows, and how it is tested first.
+"""Gradients of networks that somebody wrote, many rows at once, how they are tested first, and how they are clipped.
 
 The function that evaluates the network is not ours, and its matrix products may round a row's last digits otherwise
 beside other rows. So nothing here holds by construction but the clip. What is known:
@@ -19,25 +19,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
-from stratsynth.questions.fairness import MOST_CELLS
-from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+from stratsynth.questions.base import Clique, check_clique, is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.clipping import GRID, HUGE, Floats, Ints
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.fairness import MOST_CELLS
+from stratsynth.questions.sums.kernel import cells_of
 
 if TYPE_CHECKING:
-    from stratsynth.schema import Schema
+    from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
 Function = Callable[[Floats, Floats, Ints, Floats], tuple[Floats, Floats]]
 
-GRID = 2**30
-"""A clip in units: that of `stratsynth.questions.total`, which imports this room's queries."""
 RESERVE = 2**20
 """What is left of the clip for the last digits of other rows."""
+RADIUS = GRID - RESERVE
+"""The longest vector of a row, in units."""
 BATCH = 128
 """The number of rows in every call; where fewer are left, the rest are zeros."""
 MOST_WEIGHTS = 2**18
@@ -143,8 +147,9 @@ def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
     return mask.reshape(-1, *[1] * (part.ndim - 1))
 
 
+@known
 @dataclass(frozen=True, eq=False)
-class PerRowGradients(Query):
+class PerRowGradients(Sum):
     """As `FairGradients` for one model, whose gradients and probabilities are those of a `PerRow`.
 
     The gradient of a row is clipped as one vector. The probabilities F of a row are not negative and add up to 1 at
@@ -164,11 +169,6 @@ class PerRowGradients(Query):
     unverified: ClassVar[str] = (
         "per-row gradients of a network that was tested on made-up rows, not proven, to treat each row by itself"
     )
-
-    def __post_init__(self) -> None:
-        """Keep copies of the arrays that nobody can change."""
-        object.__setattr__(self, "weights", fixed(self.weights))
-        object.__setattr__(self, "slopes", fixed(self.slopes))
 
     def check(self, schema: Schema) -> None:
         """A tested function for this design and target, finite weights and slopes of the right shapes."""
@@ -203,3 +203,76 @@ class PerRowGradients(Query):
             return (gradient,)
         size = schema.cells(self.by) * schema.size(self.target)
         return gradient, Block(size, GRID / (GRID - RESERVE), exchange=math.sqrt(2))
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """The sum of the clipped gradients, and of the probabilities in each cell."""
+        per_row, classes = self.per_row, self.per_row.classes
+        whole, _ = design.whole(self.design, rows, which)
+        x: Floats = whole[:, int(self.design.intercept) :] / design.UNIT
+        levels = rows.codes[self.target][which].astype(np.int64)
+        cell, slopes = np.zeros(len(x), np.intp), np.zeros((len(x), classes))
+        if self.slopes is not None:
+            cell = cells_of(self.by, rows, which)
+            slopes = self.slopes.reshape(-1, classes)[cell]
+        total = np.zeros(per_row.weights, np.int64)
+        sums = np.zeros((rows.schema.cells(self.by) if self.by else 1, classes), np.int64)
+        for places, gradients, chances in _evaluated(per_row, self.weights, x, levels, slopes):
+            total += into_ball(gradients / per_row.clip * GRID, RADIUS).sum(axis=0)
+            np.add.at(sums, cell[places], shares(chances))
+        return [total, sums.ravel()] if self.by else [total]
+
+
+def _evaluated(
+    per_row: PerRow, weights: Floats, x: Floats, levels: Ints, slopes: Floats
+) -> Iterator[tuple[NDArray[np.intp], Floats, Floats]]:
+    """Rows by number, their gradients and their probabilities; rows at which the function fails are left out.
+
+    Every call has BATCH rows. When one fails, its rows are tried one by one.
+    """
+    for start in range(0, len(x), BATCH):
+        together = np.arange(start, min(start + BATCH, len(x)))
+        for places in (together, *together[:, None]):
+            pad = BATCH - len(places)
+            given = [np.concatenate([a[places], np.zeros((pad, *a.shape[1:]), a.dtype)]) for a in (x, levels, slopes)]
+            found = per_row.sound(weights, given[0], given[1], given[2])
+            if found is not None:
+                yield places, found[0][: len(places)], found[1][: len(places)]
+            if places is together and found is not None:
+                break
+
+
+@np.errstate(all="ignore")
+def into_ball(vectors: Floats, radius: int) -> Ints:
+    """Each line scaled into a ball of a whole radius below GRID and cut to integers, whose norm is checked exactly.
+
+    As `clipping.into_ball`, for many coordinates: a line's float norm is added up in any order.
+    """
+    vectors = np.clip(vectors, -HUGE, HUGE)
+    length = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    scaled = np.where(np.isnan(length), 0.0, vectors * np.minimum(1.0, radius / np.maximum(length, 1.0)))
+    units = np.clip(np.trunc(scaled), -GRID - 1, GRID + 1).astype(np.int64)
+    fits = _within(units, radius)
+    if not fits.all():
+        units -= np.where(fits[:, None], 0, np.sign(units))  # a norm that was rounded up: one unit less is enough
+        units[~_within(units, radius)] = 0
+    return units
+
+
+def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
+    """Whether each line's norm is at most the radius, exactly, for |units| <= GRID + 1.
+
+    A float sum of P <= 2^18 squares is right to 2^-34 of itself; below 2^62 the whole sum stays within 64 bits.
+    """
+    floats = units.astype(np.float64)
+    small = (floats * floats).sum(axis=1) < 2.0**62
+    fits: NDArray[np.bool_] = small & ((units * units).sum(axis=1) <= radius**2)
+    return fits
+
+
+@np.errstate(all="ignore")
+def shares(chances: Floats) -> Ints:
+    """Probabilities in units, RADIUS in all at most; a row whose are not so counts as zero."""
+    scaled = np.trunc(np.clip(chances, 0, 1) * RADIUS)
+    units = np.where(np.isnan(chances), 0, scaled).astype(np.int64)
+    units[units.sum(axis=1) > RADIUS] = 0
+    return units

@@ -1,4 +1,4 @@
-"""What a step of group-aware gradient descent asks: a gradient bent by group, and what the next step bends it by."""
+"""Sums of a step of group-aware gradient descent: a gradient bent by group, and what the next step bends it by."""
 
 from __future__ import annotations
 
@@ -10,14 +10,19 @@ import numpy as np
 
 from stratsynth.checks import one_of, whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
-from stratsynth.questions.networks import MOST_HIDDEN, MOST_OUTPUT, outputs
-from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+from stratsynth.questions.base import Clique, check_clique, check_positive, is_plain
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.bent import Layers, Regression, boundary
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.kernel import cells_of
+from stratsynth.questions.sums.networks import MOST_HIDDEN, MOST_OUTPUT, outputs
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
 
 Statistic = Literal["tally", "boundary", "pulls", "excess"]
 STATISTICS: tuple[Statistic, ...] = ("tally", "boundary", "pulls", "excess")
@@ -25,8 +30,9 @@ MOST_CELLS = 2**12
 """The most groups."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
-class Mitigated(Query):
+class Mitigated(Sum):
     """One model's clipped gradient, and sums by group about the same rows; g is the gradient of a row's log loss.
 
     The first block is the gradient by the coefficients theta of
@@ -73,11 +79,6 @@ class Mitigated(Query):
     """Each group's own clip, as a part of `clip` from 0 to 1; None where all groups have the same."""
     hidden: int = 0
     """The number of hidden units of a network; 0 for the other models."""
-
-    def __post_init__(self) -> None:
-        """Keep copies of the arrays that nobody can change."""
-        for name in ("theta", "noise_slopes", "clip_slopes", "direction", "cuts"):
-            object.__setattr__(self, name, fixed(getattr(self, name)))
 
     def check(self, schema: Schema) -> None:
         """A design, a target of classes, known statistics, and finite arrays of the right shapes."""
@@ -140,3 +141,31 @@ class Mitigated(Query):
             "excess": Block(size, self.wide - self.clip if "excess" in self.statistics else 1.0),
         }
         return (Block(size, self.clip), *(found[name] for name in self.statistics))
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """The gradient and the statistics of one piece of the rows."""
+        model = (Layers if self.link == "network" else Regression)(self, rows, which)
+        norms, groups = model.norms, rows.schema.cells(self.by)
+        cell = cells_of(self.by, rows, which) if self.by else np.zeros(len(norms), np.intp)
+        bent = model.bent(_of(self.noise_slopes, cell), _of(self.clip_slopes, cell))
+        found = [model.total(model.whole(bent, self.clip, _of(self.cuts, cell)))]
+        for name in self.statistics:
+            if name == "tally":
+                counts = np.bincount(2 * cell + (norms > self.threshold), minlength=2 * groups)
+                found.append(counts.astype(np.int64) * GRID)
+            elif name == "boundary":
+                top = 1 - 1 / rows.schema.size(self.target)
+                share = np.trunc(np.clip(boundary(model.chances) / top, 0, 1) * GRID)
+                found.append(np.bincount(cell, share, groups).astype(np.int64))  # whole numbers below 2^53: exact
+            elif name == "pulls":
+                pulls = model.whole(model.plain, self.wide)
+                found.append(np.concatenate([model.total(pulls, cell == k) for k in range(groups)]))
+            else:
+                beyond = np.maximum(1 - self.clip / np.maximum(norms, self.clip), 0.0)
+                found.append(model.total(model.whole(model.plain * beyond, self.wide - self.clip)))
+        return found
+
+
+def _of(by_group: Floats | None, cell: NDArray[np.intp]) -> Floats | None:
+    """Each row's number of those of its group."""
+    return None if by_group is None else np.asarray(by_group.ravel()[cell])

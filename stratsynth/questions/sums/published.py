@@ -18,7 +18,7 @@ from stratsynth.questions.base import Clique
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.questions.queries import Query
+    from stratsynth.questions.sums.base import Sum
     from stratsynth.schema import Schema
 
 MOST_SUMS = 2**22
@@ -41,7 +41,7 @@ class PublishedSum:
     """What was summed: JSON."""
 
 
-def summed(query: Query, schema: Schema, block: int, noise: str) -> str:
+def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
     """What one block of a query sums, as JSON: the query, its settings, its features in order, and the law of noise."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
@@ -52,7 +52,7 @@ def summed(query: Query, schema: Schema, block: int, noise: str) -> str:
     return json.dumps(said, ensure_ascii=False)
 
 
-def columns_read(query: Query) -> Clique:
+def columns_read(query: Sum) -> Clique:
     """The columns of a query's rows: those it names, of its design, its target and its groups."""
     design = getattr(query, "design", None)
     named = [*getattr(query, "columns", ()), *(design.columns if design is not None else ())]

@@ -1,4 +1,4 @@
-"""What gradient descent asks of rows: clipped gradients of several models at once, and their losses."""
+"""Clipped gradients of generalised linear models, several models at once."""
 
 from __future__ import annotations
 
@@ -9,20 +9,33 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import check_clique, fixed, is_plain
-from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
+from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.clipping import Ints
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.kernel import (
+    by_feature,
+    cells_of,
+    clip_gradients,
+    logits_of,
+    residuals_of,
+    sum_gradients,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.questions.grouped import GroupLosses
+    from stratsynth.questions.sums.losses import GroupLosses, Losses
     from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
 
 Link = Literal["linear", "logistic", "softmax"]
 
 
+@known
 @dataclass(frozen=True, eq=False)
-class Gradients(Query):
+class Gradients(Sum):
     """The gradients of a generalised linear model's loss at several coefficient vectors, one block each.
 
     `linear`: (x.theta - y) x, of half the squared error. `logistic`: (p - y) x, of the log loss, for a target of two
@@ -46,19 +59,8 @@ class Gradients(Query):
     """For `logistic`: the cells of `by` whose rows count as if they had the other level of the target, in the same
     shape; a loss with a negative weight, up to a constant. Clip and parts hold as they do for all rows."""
 
-    def __post_init__(self) -> None:
-        """Keep copies of the arrays that nobody can change."""
-        object.__setattr__(self, "thetas", fixed(self.thetas))
-        object.__setattr__(self, "parts", fixed(self.parts))
-        object.__setattr__(self, "flips", fixed(self.flips, "b"))
-
-    @property
-    def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a model, or a level of a model."""
-        return by_feature(self.thetas)
-
     def check(self, schema: Schema) -> None:
-        """As for `Glm`, and parts that never make a row count for more."""
+        """Models for the design and the target, and parts that never make a row count for more."""
         check_models("gradients", self, schema)
         check_parts("gradients", self.by, self.parts, schema)
         if self.flips is not None and (
@@ -79,52 +81,21 @@ class Gradients(Query):
         """One block a model."""
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """One product gives all models' logits, and another all sums.
 
-@dataclass(frozen=True, eq=False)
-class Losses(Query):
-    """The sum of each model's losses, a row's being cut at the clip: one number a model.
-
-    A loss lies between 0 and the clip, so exchanging a row moves the sum by no more than adding one.
-    """
-
-    design: Design
-    target: str
-    link: Link
-    thetas: NDArray[np.float64]
-    """Coefficients, as of `Gradients`."""
-    clip: float
-    """The most that a row's loss can be."""
-    measure: Literal["squared", "log"] = "squared"
-    """The squared residual, of all levels' probabilities together for `softmax`; or the log loss, not for `linear`."""
-
-    def __post_init__(self) -> None:
-        """Keep a copy of the coefficients that nobody can change."""
-        object.__setattr__(self, "thetas", fixed(self.thetas))
-
-    @property
-    def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a model, or a level of a model."""
-        return by_feature(self.thetas)
-
-    def check(self, schema: Schema) -> None:
-        """As for `Glm`."""
-        check_models("losses", self, schema)
-        one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
-        if self.measure == "log" and self.link == "linear":
-            raise MechanismError("losses: the log loss is that of a logistic or softmax model.")
-
-    def replayed(self) -> Any:
-        """All but the coefficients' values, which come from earlier answers."""
-        return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
-
-    def blocks(self, schema: Schema) -> tuple[Block, ...]:
-        """One number a model."""
-        return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
-
-
-def by_feature(thetas: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of several models as one table: one row a feature, the models' columns side by side."""
-    return np.moveaxis(thetas, 1, 0).reshape(thetas.shape[1], -1)
+        A row's c, which the clip has bounded, times a public number from 0 to 1 and cut towards zero, is no larger.
+        """
+        x, reach = design.whole(self.design, rows, which)
+        logits = logits_of(x, self.design, by_feature(self.thetas))
+        residuals = residuals_of(self.link, self.target, rows, which, logits).reshape(len(self.thetas), -1, len(x))
+        if self.flips is not None:
+            away = 2 * rows.codes[self.target][which].astype(np.intp) - 1  # from p - y to p - (1 - y)
+            residuals = np.where(self.flips.ravel()[cells_of(self.by, rows, which)], residuals + away, residuals)
+        c = clip_gradients(np.moveaxis(residuals, 1, 0), reach, self.clip)
+        if self.parts is not None:
+            c = np.trunc(c * self.parts.ravel()[cells_of(self.by, rows, which)])
+        return sum_gradients(c, x)
 
 
 def check_models(what: str, query: Gradients | Losses | GroupLosses, schema: Schema) -> None:

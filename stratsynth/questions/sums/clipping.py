@@ -1,53 +1,28 @@
-"""Private rows as sums see them, and whole vectors within a ball: what every exact sum is made of."""
+"""Whole vectors within a ball, of which every exact sum is made."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.questions.queries import Norm
-from stratsynth.questions.total import GRID
-
 if TYPE_CHECKING:
-    from stratsynth.schema import Schema
+    from stratsynth.questions.sums.base import Norm
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-Which = slice | NDArray[np.intp]
 
+GRID = 2**30
+"""A block's clip in units of its grid: sums are taken in these units, as integers.
+
+A row moves a sum by at most 2^30 units, so 2^32 rows stay within 64 bits; and noise worth adding is at least
+millions of units wide, far above the width from which the discrete law is as good as the continuous one.
+"""
 ROWS = 1 << 13
 """Rows worked on at a time."""
 HUGE = 2.0**300
 """Coordinates beyond this are taken as this: their squares do not overflow, and no clip keeps them apart."""
-
-
-@dataclass(frozen=True, eq=False)
-class PathRows:
-    """The rows of one path, one array a column. Private, and never to leave the driver."""
-
-    schema: Schema
-    """The schema of the path."""
-    codes: Mapping[str, NDArray[Any]] = field(repr=False)
-    """The level of each row."""
-    numbers: Mapping[str, Floats] = field(repr=False)
-    """For numeric columns, the value within its bounds; NaN where there is none."""
-    size: int = field(repr=False)
-    """The number of rows."""
-    weights: Ints | None = field(default=None, repr=False)
-    """What each row counts, from 0 to the schema's largest weight, where a column says so; None: all the same."""
-    cache: dict[Any, Any] = field(default_factory=dict, repr=False)
-    """What has been worked out from these very rows, such as the features of a design."""
-
-    def take(self, which: Which) -> PathRows:
-        """Some of the rows."""
-        size = len(range(self.size)[which]) if isinstance(which, slice) else len(which)
-        codes = {name: column[which] for name, column in self.codes.items()}
-        numbers = {name: column[which] for name, column in self.numbers.items()}
-        return PathRows(self.schema, codes, numbers, size, None if self.weights is None else self.weights[which])
 
 
 @np.errstate(all="ignore")

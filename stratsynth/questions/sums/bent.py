@@ -10,26 +10,25 @@ with units h_j = tanh(W_j x), a_j = D_j x and the output weights V,
     z'_k = sum_j V_jk h'_j a_j + dV_jk h_j + dV_k      by W_j: (V_jk h''_j a_j + dV_jk h'_j) x      by V_jk: h'_j a_j
 
 so the whole of a row's gradient by hidden weights is a number a unit times its features, as that of the loss is. All is
-done one element at a time, under the rules of `stratsynth.driver.sums`.
+done one element at a time, under the rules of `stratsynth.questions.sums.base`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.driver import design, networks
-from stratsynth.driver.clipping import Floats, Ints, PathRows, Which, into_ball
-from stratsynth.driver.models import THETA, logits_of, residuals_of
-from stratsynth.questions.networks import NetworkGradients, layers
-from stratsynth.questions.queries import Glm
-from stratsynth.questions.total import GRID
+from stratsynth.questions.sums import design, networks
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.kernel import THETA, logits_of, residuals_of
+from stratsynth.questions.sums.networks import NetworkGradients, layers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stratsynth.questions.mitigation import Mitigated
+    from stratsynth.questions.sums.mitigation import Mitigated
+    from stratsynth.schema.rows import CodedRows, Which
 
 
 class Regression:
@@ -38,11 +37,11 @@ class Regression:
     Clipping it is clipping c to the row's reach: the largest whole m with |m x| <= GRID.
     """
 
-    def __init__(self, query: Mitigated, rows: PathRows, which: Which) -> None:
-        features, self._reach = design.whole(query.design, rows, which)
-        self._query, self._x = query, features.astype(np.float64)
+    def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
+        self._query = query
+        self._x, self._reach = design.whole(query.design, rows, which)
         levels = rows.codes[query.target][which].astype(np.intp)
-        self.plain = residuals_of(query, rows, which, logits_of(self._x, query))
+        self.plain = residuals_of(query.link, query.target, rows, which, logits_of(self._x, query.design, query.theta))
         """The gradient of the loss."""
         chances = self.plain.copy()
         if query.link == "logistic":
@@ -67,8 +66,7 @@ class Regression:
         if clipping is not None:
             query = self._query
             assert query.direction is not None  # noqa: S101 - the query's check
-            link: Literal["logistic", "softmax"] = "logistic" if query.link == "logistic" else "softmax"
-            along = logits_of(self._x, Glm(query.design, query.target, link, query.direction, query.clip))
+            along = logits_of(self._x, query.design, query.direction)
             found += clipping * turned(self.chances, along / (design.UNIT * THETA))
         return found
 
@@ -85,11 +83,11 @@ class Regression:
 
 
 class Layers:
-    """Of a network of one hidden layer. Its lines are those of `stratsynth.driver.networks:lines`."""
+    """Of a network of one hidden layer. Its lines are those of `stratsynth.questions.sums.networks:lines`."""
 
-    def __init__(self, query: Mitigated, rows: PathRows, which: Which) -> None:
-        features, self._reach = design.whole(query.design, rows, which)
-        self._query, self._x = query, features.astype(np.float64)
+    def __init__(self, query: Mitigated, rows: CodedRows, which: Which) -> None:
+        self._query = query
+        self._x, self._reach = design.whole(query.design, rows, which)
         asked = self._asked(query.theta)
         self._h, logits = networks.forward(self._x, asked)
         self._steep = 1 - self._h * self._h

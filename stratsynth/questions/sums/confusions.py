@@ -9,17 +9,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import check_clique, fixed, is_plain
-from stratsynth.questions.queries import Block, Design, Query, check_target
+from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.clipping import GRID, Ints
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.kernel import cells_of, logits_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+MOST = 1 << 22
+"""The most rows times classifiers that are worked on at a time."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
-class Confusions(Query):
+class Confusions(Sum):
     """For each linear classifier the number of records by group, label and prediction; one block a classifier.
 
     A classifier predicts the second level of `target` where x . theta > 0. The coordinates of its block are the cells
@@ -35,15 +44,6 @@ class Confusions(Query):
     """Coefficients: one row a classifier, one column a feature."""
     by: tuple[str, ...] = ()
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
-
-    def __post_init__(self) -> None:
-        """Keep a copy of the coefficients that nobody can change."""
-        object.__setattr__(self, "thetas", fixed(self.thetas))
-
-    @property
-    def theta(self) -> NDArray[np.float64]:
-        """One row a feature, one column a classifier."""
-        return self.thetas.T
 
     def check(self, schema: Schema) -> None:
         """A sound design, a target of two levels, groups without the target, finite coefficients."""
@@ -70,3 +70,16 @@ class Confusions(Query):
     def blocks(self, schema: Schema) -> tuple[Block, ...]:
         """One block a classifier."""
         return (Block(self.cells(schema), 1.0, math.sqrt(2)),) * len(self.thetas)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """Each classifier's rows by group, label and prediction: every row adds exactly one GRID to one coordinate."""
+        x, _ = design.whole(self.design, rows, which)
+        found: list[Ints] = []
+        cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
+        together = max(1, MOST // max(len(x), 1))
+        for start in range(0, len(self.thetas), together):
+            said = logits_of(x, self.design, self.thetas[start : start + together].T) > 0  # whole numbers: exact
+            first = size * np.arange(len(said))[:, None]
+            counts = np.bincount((first + 2 * cell + said).ravel(), minlength=size * len(said))
+            found.extend(counts.reshape(len(said), size) * GRID)
+        return found

@@ -1,0 +1,92 @@
+"""Clipped sums of numeric columns."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import check_positive
+from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm, known
+from stratsynth.questions.sums.clipping import Floats, Ints, clipped
+from stratsynth.schema import Column, Numeric
+from stratsynth.schema.transforms import bounds, forward
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+
+@known
+@dataclass(frozen=True)
+class Columns(Sum):
+    """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
+
+    With one column and `norm` l1 or l2 alike this is a clipped sum; its mean is what COINPRESS needs. A column
+    that declares a transform is summed on that scale: centre and scale are then in its unit.
+    """
+
+    columns: tuple[str, ...]
+    centre: tuple[float, ...]
+    """A public guess of the middle of each column."""
+    scale: tuple[float, ...]
+    """A public unit of each column."""
+    clip: float
+    """The radius of the ball, in units of scale."""
+    norm: Norm = "l2"
+    """`l2` for Gaussian noise, `l1` for Laplace noise."""
+    square: bool = False
+    """Whether each coordinate is squared, before the vector is clipped: what a variance is made of."""
+
+    def check(self, schema: Schema) -> None:
+        """Numeric columns, finite centres, positive scales and clip."""
+        check_clip("columns", self.clip)
+        check_norm("columns", self.norm)
+        if not self.columns or not len(self.columns) == len(self.centre) == len(self.scale):
+            raise MechanismError("columns: give a centre and a scale for each column.")
+        for name, centre, scale in zip(self.columns, self.centre, self.scale, strict=True):
+            if not isinstance(schema.columns.get(name), Numeric):
+                raise MechanismError(f"columns: {name!r} is not a numeric column here.")
+            if not math.isfinite(centre):
+                raise MechanismError(f"columns: the centre of {name} must be finite.")
+            check_positive(f"columns: the scale of {name}", scale)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One block."""
+        return (Block(len(self.columns), self.clip),)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """(x - centre) / scale, or its square, clipped; a missing value makes the norm NaN, and the row zero."""
+        vectors = np.array(
+            [
+                (_on_scale(rows.schema.column(name), rows.numbers[name][which]) - float(centre)) / float(scale)
+                for name, centre, scale in zip(self.columns, self.centre, self.scale, strict=True)
+            ]
+        )
+        if self.square:
+            vectors *= vectors
+        return clipped(vectors, self.clip, self.norm)
+
+    def replayed(self) -> Any:
+        """All but the guessed centres and units, which may come from earlier answers."""
+        return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
+
+    def each_row_adds_clip(self, schema: Schema) -> bool:
+        """Whether the bounds of the first column are all further from its centre than the clip."""
+        low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
+        return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
+
+    def counts_records(self, schema: Schema) -> bool:
+        """Whether it is the sum of one column beyond the clip, which every row has."""
+        column = cast("Numeric", schema.column(self.columns[0]))
+        every = not column.missing and column.not_applicable is None
+        return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)
+
+
+def _on_scale(column: Column, numbers: Floats) -> Floats:
+    """The numbers on the scale that the column declares."""
+    assert isinstance(column, Numeric)  # noqa: S101 - the query's check
+    return forward(column, numbers)

@@ -1,0 +1,191 @@
+"""Sums of a step of fair learning: gradients of a penalised loss, and what each group is predicted."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.base import Clique, check_clique, is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.kernel import (
+    THETA,
+    by_feature,
+    cells_of,
+    clip_gradients,
+    exp_of,
+    logits_of,
+    sum_gradients,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.questions.sums.attribute import AttributeGradients
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+MOST_CELLS = 2**16
+"""The most cells that a row's predicted probabilities are added up in."""
+FEW = 64
+"""Up to this many cells, sums by cell are a product with each row's cell as a line of zeros and a one."""
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class FairGradients(Sum):
+    """Two blocks a model, several models side by side, F being the probabilities that a model gives to a row's classes.
+
+    The gradient by the coefficients of  log loss + <slopes of the row's cell, F>,  clipped as one vector: what a
+    penalty that is linear in F adds is in the same clip as the loss.
+
+    The sum of F in each cell. A row adds F to its own cell and nothing to others; F is not negative and adds up to at
+    most 1, so its norm is at most 1, and exchanging a row moves the sum by at most sqrt(2). Whatever is linear in
+    these sums, such as the gradient of that penalty by the penalty's own numbers, follows without another question.
+    """
+
+    design: Design
+    target: str
+    link: Literal["logistic", "softmax"]
+    thetas: NDArray[np.float64]
+    """Coefficients: one row a model and one column a feature; for `softmax` a third axis, one entry a class."""
+    clip: float
+    """The most L2 norm of a row's gradient."""
+    by: Clique = ()
+    """The columns whose levels, fully crossed, are the cells; none where nothing is added to the loss."""
+    slopes: NDArray[np.float64] | None = None
+    """Public numbers: one axis for models, one for each column of `by`, and one for classes."""
+
+    def check(self, schema: Schema) -> None:
+        """A sound design, a target of classes, finite coefficients and slopes of the right shapes."""
+        what = "fair gradients"
+        check_classifiers(what, self, schema)
+        classes = schema.size(self.target)
+        if (self.slopes is None) != (not self.by):
+            raise MechanismError(f"{what}: `by` and `slopes` go together.")
+        if self.slopes is not None:
+            check_clique(what, self.by, schema)
+            if schema.cells(self.by) > MOST_CELLS:
+                raise Unsupported(f"{what}: {', '.join(self.by)} have {schema.cells(self.by):,} cells, too many.")
+            if not finite(self.slopes) or self.slopes.shape != (len(self.thetas), *schema.shape(self.by), classes):
+                raise MechanismError(f"{what}: slopes must be finite, one a model, cell of `by` and class.")
+
+    def replayed(self) -> Any:
+        """All but the values of coefficients and slopes, which come from earlier answers."""
+        return (
+            "fair gradients", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.by
+        )  # fmt: skip
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """For each model its gradient, and its sums of F where there are cells."""
+        cells = schema.cells(self.by) * schema.size(self.target) if self.by else 0
+        return _blocks(len(self.thetas), self.thetas[0].size, self.clip, cells)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """One product gives all models' logits, another all gradients, and a third all sums of probabilities."""
+        x, reach = design.whole(self.design, rows, which)
+        levels = rows.codes[self.target][which].astype(np.intp)
+        cell = cells_of(self.by, rows, which) if self.slopes is not None else None
+        slopes = None if self.slopes is None else by_cell(self.slopes)[:, cell]
+        logits = logits_of(x, self.design, by_feature(self.thetas))
+        p, steep, units = predicted(self.link, logits, len(self.thetas), slopes)
+        residuals = p.copy()
+        if self.link == "logistic":
+            residuals -= levels
+        else:
+            residuals[levels, :, np.arange(len(levels))] -= 1
+        if steep is not None:
+            residuals += steep
+        gradients = sum_gradients(clip_gradients(residuals, reach, self.clip), x)
+        if cell is None or units is None:
+            return gradients
+        sums = added(units, cell, rows.schema.cells(self.by))
+        return [block for pair in zip(gradients, sums, strict=True) for block in pair]
+
+
+@lru_cache(maxsize=64, typed=True)  # every step of a fit asks for them many times
+def _blocks(models: int, size: int, clip: float, cells: int) -> tuple[Block, ...]:
+    gradient = Block(size, clip)
+    if not cells:
+        return (gradient,) * models
+    return (gradient, Block(cells, 1.0, exchange=math.sqrt(2))) * models
+
+
+def check_classifiers(what: str, query: FairGradients | AttributeGradients, schema: Schema) -> None:
+    """A sound design, a target of classes, a clip, and finite coefficients for each of the design's features."""
+    one_of(f"{what}: link", query.link, ("logistic", "softmax"), error=MechanismError)
+    check_target(what, query.design, query.target, schema, numeric=False)
+    check_clip(what, query.clip)
+    classes = schema.size(query.target)
+    if query.link == "logistic" and classes != 2:
+        raise MechanismError(f"{what}: logistic needs a target of two levels; {query.target} has not.")
+    shape = (len(query.design.names(schema)), *([classes] if query.link == "softmax" else []))
+    if not finite(query.thetas) or not len(query.thetas) or query.thetas.shape[1:] != shape:
+        raise MechanismError(f"{what}: thetas must be finite, one entry a model, each of shape {shape}.")
+
+
+def finite(values: Any) -> bool:
+    """Whether this is a plain array of at least two axes that holds finite numbers."""
+    return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
+
+
+def by_cell(slopes: Floats) -> Floats:
+    """Slopes as one line a model, a column a cell, and classes last."""
+    return slopes.reshape(len(slopes), -1, slopes.shape[-1])
+
+
+def predicted(
+    link: str, logits: Floats, models: int, slopes: Floats | None
+) -> tuple[Floats, Floats | None, Ints | None]:
+    """The probability of each logit's class, the derivatives of <slopes, F> by the logits, and F in whole units.
+
+    Axes: class, model and row. The units of a row, which are of 1 / GRID, come to GRID at most. Without slopes there
+    are the probabilities alone.
+
+    Args:
+        link: `logistic`, with one logit and two classes in F, or `softmax`.
+        logits: One row a model and class.
+        models: Their number.
+        slopes: Axes: model, row and class.
+    """
+    unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
+    p: Floats
+    if link == "logistic":
+        small = exp_of(np.abs(logits) * unit)
+        p = np.where(logits < 0, small, GRID) / (small + GRID)
+        if slopes is None:
+            return p[None], None, None
+        second = np.trunc(p * GRID).astype(np.int64)
+        steep = p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])
+        return p[None], steep[None], np.stack([GRID - second, second])
+    each = np.moveaxis(logits.reshape(models, -1, logits.shape[-1]), 1, 0)
+    weights = exp_of((each.max(axis=0) - each) * unit)
+    whole = weights.sum(axis=0)
+    p = weights / whole
+    if slopes is None:
+        return p, None, None
+    slopes = np.moveaxis(slopes, 2, 0)
+    mean = np.zeros_like(p[0])
+    for share, slope in zip(p, slopes, strict=True):
+        mean += share * slope
+    return p, p * (slopes - mean), weights * GRID // whole
+
+
+def added(units: Ints, cell: NDArray[np.intp], cells: int) -> list[Ints]:
+    """For each model the sum of F in each cell, classes last; exact, as every row adds at most GRID."""
+    classes, models, rows = units.shape
+    if cells <= FEW:
+        here = np.zeros((rows, cells))
+        here[np.arange(rows), cell] = 1.0
+        found = (units.reshape(-1, rows).astype(np.float64) @ here).reshape(classes, models, cells)
+    else:
+        found = np.array([[np.bincount(cell, one, cells) for one in line] for line in units])
+    return [np.ascontiguousarray(found[:, m].T).astype(np.int64).ravel() for m in range(models)]

@@ -1,0 +1,157 @@
+"""Losses of generalised linear models, several models at once: of all rows, or by group and label."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import check_clique
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints
+from stratsynth.questions.sums.design import Design
+from stratsynth.questions.sums.gradients import Link, check_models
+from stratsynth.questions.sums.kernel import LAST, STEPS, THETA, by_feature, cells_of, exp_of, logits_of, residuals_of
+from stratsynth.schema.transforms import exact_log
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+Measure = Literal["squared", "log"]
+MEASURES: tuple[Measure, ...] = ("squared", "log")
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class Losses(Sum):
+    """The sum of each model's losses, a row's being cut at the clip: one number a model.
+
+    A loss lies between 0 and the clip, so exchanging a row moves the sum by no more than adding one.
+    """
+
+    design: Design
+    target: str
+    link: Link
+    thetas: NDArray[np.float64]
+    """Coefficients, as of `Gradients`."""
+    clip: float
+    """The most that a row's loss can be."""
+    measure: Literal["squared", "log"] = "squared"
+    """The squared residual, of all levels' probabilities together for `softmax`; or the log loss, not for `linear`."""
+
+    def check(self, schema: Schema) -> None:
+        """Models for the design and the target, and a measure that they have."""
+        check_models("losses", self, schema)
+        one_of("losses: measure", self.measure, ("squared", "log"), error=MechanismError)
+        if self.measure == "log" and self.link == "linear":
+            raise MechanismError("losses: the log loss is that of a logistic or softmax model.")
+
+    def replayed(self) -> Any:
+        """All but the coefficients' values, which come from earlier answers."""
+        return "losses", self.design, self.target, self.link, self.thetas.shape, f"{self.clip:.9g}", self.measure
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One number a model."""
+        return (Block(1, self.clip, exchange=1.0),) * len(self.thetas)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """Each model's sum of losses."""
+        return [np.array([model.sum()]) for model in loss_units(self, rows, which)]
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class GroupLosses(Sum):
+    """For each logistic model the sums of its losses by group and label, a row's being cut at the clip; one block each.
+
+    The coordinates of a block are the cells of `by` x label, row-major. Whatever the coefficients, a record adds to
+    exactly one of them, and a number between 0 and the clip. So adding one moves the block by at most the clip in the
+    L2 norm; exchanging one moves one coordinate by at most the clip, or two by at most the clip each: sqrt(2) clip.
+    """
+
+    design: Design
+    target: str
+    """A categorical column of two levels, outside the design; the probability is that of the second."""
+    thetas: NDArray[np.float64]
+    """Coefficients: one row a model, one column a feature."""
+    clip: float
+    """The most that a row's loss can be."""
+    measure: Measure = "squared"
+    """`squared`: (p - y)^2. `log`: the negative natural logarithm of the probability of the row's own label."""
+    by: tuple[str, ...] = ()
+    """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
+    link: ClassVar[Literal["logistic"]] = "logistic"
+
+    def check(self, schema: Schema) -> None:
+        """As for `Losses`, and groups without the target."""
+        check_models("group losses", self, schema)
+        one_of("group losses: measure", self.measure, MEASURES, error=MechanismError)
+        if self.by:
+            check_clique("group losses", self.by, schema)
+        if self.target in self.by:
+            raise MechanismError(f"group losses: the target {self.target} is among the groups' columns.")
+
+    def replayed(self) -> Any:
+        """All but the coefficients' values, which come from earlier answers."""
+        return "group losses", self.design, self.target, self.thetas.shape, f"{self.clip:.9g}", self.measure, self.by
+
+    def cells(self, schema: Schema) -> int:
+        """The number of coordinates of one block."""
+        return 2 * (math.prod(schema.shape(self.by)) if self.by else 1)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One block a model."""
+        return (Block(self.cells(schema), self.clip, math.sqrt(2)),) * len(self.thetas)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """Each model's losses by group and label: every row adds a whole number from 0 to GRID to one coordinate."""
+        cell, size = cells_of((*self.by, self.target), rows, which), self.cells(rows.schema)
+        # bincount adds in floats: at most 2^13 rows of at most 2^30 units each, so all partial sums are exact
+        found = [np.bincount(cell, weights=units, minlength=size) for units in loss_units(self, rows, which)]
+        return [sums.astype(np.int64) for sums in found]
+
+
+def loss_units(query: Losses | GroupLosses, rows: CodedRows, which: Which) -> Ints:
+    """Each row's loss, cut at the clip and towards zero to whole units, from 0 to GRID: one row a model."""
+    x, _ = design.whole(query.design, rows, which)
+    logits, models = logits_of(x, query.design, by_feature(query.thetas)), len(query.thetas)
+    if query.measure == "log":
+        losses = _log_losses(query, rows.codes[query.target][which].astype(np.intp), logits)
+    else:
+        residuals = residuals_of(query.link, query.target, rows, which, logits).reshape(models, -1, len(x))
+        losses = np.zeros((models, len(x)))
+        for level in range(residuals.shape[1]):  # one after another: a sum over an axis may be in any order
+            losses += residuals[:, level] * residuals[:, level]
+    share = np.clip(losses / query.clip, 0, 1)
+    return np.asarray(np.trunc(np.where(np.isnan(share), 0.0, share) * GRID), np.int64)
+
+
+def _log_losses(query: Losses | GroupLosses, levels: NDArray[np.intp], logits: Floats) -> Floats:
+    """The log loss of each model, one row a model."""
+    unit = 1 / (design.UNIT * THETA)
+    if query.link == "logistic":
+        margin = logits * (1 - 2.0 * levels) * unit  # of the wrong level over the right one
+        depth = np.minimum(np.rint(np.abs(margin) * STEPS), LAST).astype(np.intp)
+        return np.asarray(np.maximum(margin, 0.0) + _softplus()[depth] / GRID)
+    each = logits.reshape(len(query.thetas), -1, len(levels))
+    likeliest = each.max(axis=1)
+    weights = np.zeros(likeliest.shape, np.int64)
+    for level in range(each.shape[1]):
+        weights += exp_of((likeliest - each[:, level]) * unit)
+    own = each[:, levels, np.arange(len(levels))]
+    return np.asarray((likeliest - own) * unit + exact_log(weights / GRID))
+
+
+@cache
+def _softplus() -> Ints:
+    """log(1 + exp(-i / STEPS)) in units of 1 / GRID."""
+    return np.array([round(math.log1p(math.exp(-i / STEPS)) * GRID) for i in range(LAST + 1)], np.int64)

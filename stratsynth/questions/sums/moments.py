@@ -1,0 +1,125 @@
+"""Sums for least squares and for Newton steps of logistic models: second moments, and gradients beside them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from stratsynth.errors import MechanismError
+from stratsynth.questions.base import is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.kernel import THETA, exp_of, logits_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+HALF = 1 << 15
+"""The square root of GRID: the clip of a vector whose products with itself are summed."""
+
+
+@known
+@dataclass(frozen=True)
+class Moments(Sum):
+    """Sums for least squares: the upper triangle of x x', and x y, for rows clipped to |x| <= clip, |y| <= bound.
+
+    Two blocks. |upper(x x')| <= clip^2; exchanging a row moves it by at most sqrt(2) clip^2, because
+    <upper(x x'), upper(z z')> = ((x.z)^2 + sum x_i^2 z_i^2) / 2 is never negative.
+    """
+
+    design: Design
+    target: str
+    """A numeric column, scaled from its bounds to [-1, 1]."""
+    clip: float
+    bound: float = 1.0
+    """The clip of the scaled target."""
+
+    def check(self, schema: Schema) -> None:
+        """A sound design and a numeric target outside it."""
+        check_target("moments", self.design, self.target, schema)
+        check_clip("moments", self.clip)
+        check_clip("moments", self.bound)
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """X x', then x y."""
+        size = len(self.design.names(schema))
+        return (
+            Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)),
+            Block(size, self.clip * self.bound),
+        )
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """The upper triangle of x x', row after row, and x y, for whole vectors |x| <= 2^15 and |y| <= 2^15.
+
+        Nothing is rounded after x and y, so what `Moments` proves of real vectors holds of these.
+        """
+        rows = rows.take(which)
+        y = np.rint(np.clip(design.target(self.target, rows) / self.bound, -1, 1) * HALF)
+        x = into_ball(design.features(self.design, rows) / self.clip * HALF, HALF).astype(np.float64)
+        absent = np.isnan(y)
+        x[:, absent], y[absent] = 0, 0
+        return [_triangle(x), (x @ y).astype(np.int64)]
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class Curvature(Sum):
+    """The upper triangle of 4 p (1 - p) x x', and (p - y) x, for rows clipped to |x| <= clip.
+
+    p is the probability of the target's second level at the given coefficients, and y whether it is that level. Since
+    4 p (1 - p) <= 1 and |p - y| <= 1, the blocks are bounded as those of `Moments`, of the vector sqrt(4 p (1 - p)) x
+    and of x: exchanging a row moves the first by at most sqrt(2) clip^2. The log loss has a quarter of it as its
+    curvature.
+    """
+
+    design: Design
+    target: str
+    """A categorical column of two levels."""
+    theta: NDArray[np.float64]
+    """One coefficient a feature."""
+    clip: float
+
+    def check(self, schema: Schema) -> None:
+        """A sound design, a target of two levels outside it, and finite coefficients for its features."""
+        check_target("curvature", self.design, self.target, schema, numeric=False)
+        check_clip("curvature", self.clip)
+        if schema.size(self.target) != 2:
+            raise MechanismError(f"curvature: the target needs two levels; {self.target} has not.")
+        size = len(self.design.names(schema))
+        if not is_plain(self.theta) or self.theta.shape != (size,) or not np.isfinite(self.theta).all():
+            raise MechanismError(f"curvature: theta must be {size} finite numbers.")
+
+    def replayed(self) -> Any:
+        """All but the coefficients' values, which come from earlier answers."""
+        return "curvature", self.design, self.target, self.theta.shape, f"{self.clip:.9g}"
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """The curvature, then the gradient."""
+        size = len(self.theta)
+        return (Block(size * (size + 1) // 2, self.clip**2, math.sqrt(2)), Block(size, self.clip))
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """As of `Moments`, of x and p - y; the triangle is of sqrt(4 p (1 - p)) x, cut to a whole vector first."""
+        whole, _ = design.whole(self.design, rows, which)
+        (logits,) = logits_of(whole, self.design, self.theta)
+        rows = rows.take(which)
+        chances = exp_of(np.abs(logits) / (design.UNIT * THETA))  # of the less likely level over the likelier one
+        weight = np.sqrt((chances * GRID).astype(np.float64)) * 2 / (chances + GRID)
+        levels = rows.codes[self.target].astype(np.intp)
+        residuals = np.rint((np.where(logits < 0, chances, GRID) / (chances + GRID) - levels) * HALF)
+        x = design.features(self.design, rows) / self.clip * HALF
+        weighted = into_ball(x * weight, HALF).astype(np.float64)
+        return [_triangle(weighted), (into_ball(x, HALF).astype(np.float64) @ residuals).astype(np.int64)]
+
+
+def _triangle(x: Floats) -> Ints:
+    """The upper triangle of the sum of x x' over rows, for whole vectors: exact."""
+    return (x @ x.T)[np.triu_indices(len(x))].astype(np.int64)

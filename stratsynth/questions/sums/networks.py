@@ -1,0 +1,270 @@
+"""Sums of gradient descent for a network of one hidden layer: its clipped gradient, and its losses.
+
+    h = tanh(hidden x)      logits = output' (h, 1)
+
+x being a row's features, and `hidden` one row a unit. A target of two levels has one logit, that of the second level;
+any other target has one for each level, under a softmax. The loss is the log loss, so with r_k = p_k - [y = k]
+
+    d loss / d output[j, k] = r_k h_j      d loss / d hidden[j, i] = (sum_k r_k output[j, k]) (1 - h_j^2) x_i
+
+and a row's gradient is all of these numbers as one vector, which is clipped as a whole.
+
+Both layers are products of exact integers: features in units of 1 / UNIT = 2^-12, hidden units in 1 / TANH = 2^-16 from
+a public table, weights in 1 / THETA. Everything between is done one element at a time, in a fixed order.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from stratsynth.checks import one_of
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.base import is_plain
+from stratsynth.questions.sums import design
+from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
+from stratsynth.questions.sums.design import Design, check_target
+from stratsynth.questions.sums.gradients import check_parts
+from stratsynth.questions.sums.kernel import LAST, STEPS, THETA, THETA_MOST, cells_of, exp_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from stratsynth.schema import Schema
+    from stratsynth.schema.rows import CodedRows, Which
+
+MOST_HIDDEN = 1 << 10
+"""The most hidden units."""
+MOST_OUTPUT = 1 << 11
+"""The most output weights: a row's part of each is held at once, for thousands of rows."""
+TANH = 1 << 16
+"""Hidden units are taken to the nearest 1 / TANH."""
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class NetworkGradients(Sum):
+    """The gradient of a network's log loss at given weights: one vector a row, hidden weights first, clipped whole.
+
+    After the clip it is multiplied by the part that `parts` has for the row's cell, as in `Gradients`.
+    """
+
+    design: Design
+    target: str
+    """A categorical column."""
+    hidden: NDArray[np.float64]
+    """One row a hidden unit, one column a feature."""
+    output: NDArray[np.float64]
+    """One row a hidden unit and a last one for the constant, one column a logit."""
+    clip: float
+    """The most L2 norm of a row's whole gradient, before `parts`."""
+    by: tuple[str, ...] = ()
+    """The columns whose levels, fully crossed, are the cells of `parts`; none where all rows count alike."""
+    parts: NDArray[np.float64] | None = None
+    """A public number from 0 to 1 for each cell of `by`, in the shape of their crossing."""
+
+    def check(self, schema: Schema) -> None:
+        """Weights of the right shapes, and parts that never make a row count for more."""
+        check_network("network gradients", self, schema)
+        check_parts("network gradients", self.by, self.parts, schema)
+
+    def replayed(self) -> Any:
+        """All but the values of weights and parts, which come from earlier answers."""
+        shapes = self.hidden.shape, self.output.shape
+        return "network gradients", self.design, self.target, shapes, f"{self.clip:.9g}", self.by
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One block of all weights: the layers have one clip together."""
+        return (Block(int(self.hidden.size + self.output.size), self.clip),)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """The sum of the rows' gradients, each clipped as one vector to GRID."""
+        x, reach = design.whole(self.design, rows, which)
+        h, logits = forward(x, self)
+        output = whole_output(self) / THETA  # a power of 2: exact
+        residuals = residuals_of(self, rows, which, logits)[-output.shape[1] :]
+        inner = back(residuals, output) * (1 - h * h)
+        units = whole(lines(inner, outer(h, residuals), reach), len(h), reach, self.clip)
+        if self.parts is not None:
+            units = np.trunc(units * self.parts.ravel()[cells_of(self.by, rows, which)]).astype(np.int64)
+        return [added(units, len(h), x)]
+
+
+@known
+@dataclass(frozen=True, eq=False)
+class NetworkLosses(Sum):
+    """The sum of a network's losses, a row's being cut at the clip; exchanging a row moves it no more than adding one.
+
+    `log`: the log loss. `squared`: half the squared distance between the levels' probabilities and the row's level, at
+    most 1; with two levels that is the squared residual of a probability, as in `Losses`.
+    """
+
+    design: Design
+    target: str
+    """A categorical column."""
+    hidden: NDArray[np.float64]
+    """As in `NetworkGradients`."""
+    output: NDArray[np.float64]
+    """As in `NetworkGradients`."""
+    clip: float
+    """The most that a row's loss can be."""
+    measure: Literal["squared", "log"] = "log"
+
+    def check(self, schema: Schema) -> None:
+        """Weights of the right shapes."""
+        check_network("network losses", self, schema)
+        one_of("network losses: measure", self.measure, ("squared", "log"), error=MechanismError)
+
+    def replayed(self) -> Any:
+        """All but the weights' values, which come from earlier answers."""
+        shapes = self.hidden.shape, self.output.shape
+        return "network losses", self.design, self.target, shapes, f"{self.clip:.9g}", self.measure
+
+    def blocks(self, schema: Schema) -> tuple[Block, ...]:
+        """One number."""
+        return (Block(1, self.clip, exchange=1.0),)
+
+    def exact(self, rows: CodedRows, which: Which) -> list[Ints]:
+        """The sum of losses, cut at the clip and to whole units."""
+        features, _ = design.whole(self.design, rows, which)
+        _, logits = forward(features, self)
+        if self.measure == "log":
+            levels = rows.codes[self.target][which].astype(np.intp)
+            largest = logits.max(axis=0)
+            weights = exp_of(largest - logits).sum(axis=0)  # from GRID to GRID times the number of levels
+            step = np.rint((weights - GRID) * (STEPS / GRID)).astype(np.intp)
+            found = largest - logits[levels, np.arange(len(levels))] + _log(len(logits))[step] / GRID
+        else:
+            found = np.zeros(len(features))
+            for residual in residuals_of(self, rows, which, logits):
+                found += residual * residual / 2
+        share = np.clip(found / self.clip, 0, 1)
+        units: Ints = np.trunc(np.where(np.isnan(share), 0.0, share) * GRID).astype(np.int64)
+        return [np.array([units.sum()])]
+
+
+Network = NetworkGradients | NetworkLosses
+
+
+def outputs(levels: int) -> int:
+    """The number of logits for a target of that many levels."""
+    return 1 if levels == 2 else levels
+
+
+def layers(weights: NDArray[np.float64], hidden: int, features: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Hidden weights, one row a unit, and output weights, one column a logit, of one vector of both in this order."""
+    cut = hidden * features
+    return weights[:cut].reshape(hidden, features), weights[cut:].reshape(hidden + 1, -1)
+
+
+def check_network(what: str, query: Network, schema: Schema) -> None:
+    """A sound design, a target of at least two levels, a clip, and finite weights of the right shapes."""
+    check_target(what, query.design, query.target, schema, numeric=False)
+    check_clip(what, query.clip)
+    levels = schema.size(query.target)
+    if levels < 2:
+        raise MechanismError(f"{what}: the target {query.target} has one level only: there is nothing to learn.")
+    hidden, output, size = query.hidden, query.output, len(query.design.names(schema))
+    if is_plain(output) and output.size > MOST_OUTPUT:
+        raise Unsupported(f"{what}: {output.size:,} output weights are too many; take fewer hidden units or levels.")
+    if not is_plain(hidden) or hidden.ndim != 2 or not 1 <= len(hidden) <= MOST_HIDDEN or hidden.shape[1] != size:
+        raise MechanismError(f"{what}: hidden weights are 1 to {MOST_HIDDEN} rows, one a unit, of {size} columns.")
+    if not is_plain(output) or output.shape != (len(hidden) + 1, outputs(levels)):
+        raise MechanismError(f"{what}: output weights must be of shape {(len(hidden) + 1, outputs(levels))}.")
+    if not (np.isfinite(hidden).all() and np.isfinite(output).all()):
+        raise MechanismError(f"{what}: weights must be finite.")
+
+
+def back(residuals: Floats, output: Floats) -> Floats:
+    """What reaches each hidden unit of the residuals, through the output weights; one line a unit."""
+    found = np.zeros((len(output) - 1, residuals.shape[1]))
+    for residual, weights in zip(residuals, output.T, strict=True):
+        found += residual * weights[:-1, None]
+    return found
+
+
+def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Floats]:
+    """The products of units, and of a constant after them, with residuals: one line an output weight."""
+    return [line for unit in (*units, np.full(residuals.shape[1], constant)) for line in unit * residuals]
+
+
+def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
+    """What is clipped of a vector whose part for hidden unit j is inner_j x, x being the row's features.
+
+    One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
+    whole m with |m x| <= GRID.
+    """
+    return np.array([*(inner * (GRID / reach / design.UNIT)), *outer])
+
+
+def whole(lines: Floats, hidden: int, reach: Ints, clip: float, radius: int | Ints = GRID) -> Ints:
+    """Such lines in integers of a norm of at most `radius`, the first ones as whole numbers of features.
+
+    A coordinate u of a hidden unit is made c = floor(|u| reach / GRID) with its sign, so that |c x| <= |u|: the vector
+    of all c x and of the output layer's coordinates is as long as the clipped one at most.
+    """
+    units = into_ball(lines / clip * GRID, radius)
+    c = units[:hidden]
+    units[:hidden] = np.sign(c) * ((np.abs(c) * reach) // GRID)
+    return units
+
+
+def added(units: Ints, hidden: int, x: Floats) -> Ints:
+    """The sum over rows of the vectors that `whole` made."""
+    inner = (units[:hidden].astype(np.float64) @ x).astype(np.int64)
+    return np.concatenate([inner.ravel(), units[hidden:].sum(axis=1)])
+
+
+def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
+    """The hidden units, one a line, and a logit for each level of the target: 0 for the first of two.
+
+    A row has at most `width` features that are not 0, each at most UNIT = 2^12, and weights are at most 2^40 / width:
+    sums stay within 2^52. So they do in the second layer, of `units` + 1 numbers that are at most TANH = 2^16.
+    """
+    z = inputs_of(x, query)
+    h = np.sign(z).astype(np.int64) * _tanh()[np.minimum(np.rint(np.abs(z) * STEPS), LAST).astype(np.intp)]
+    inputs = np.concatenate([h, np.full((1, len(x)), TANH)]).astype(np.float64)
+    logits = (whole_output(query).T @ inputs) * (1 / (TANH * THETA))
+    if len(logits) == 1:
+        logits = np.concatenate([np.zeros_like(logits), logits])
+    return h / TANH, logits
+
+
+def inputs_of(x: Floats, query: Network) -> Floats:
+    """What hidden units see: features times hidden weights, one line a unit, exactly."""
+    most = min(THETA_MOST, 2**40 // query.design.most_features)
+    hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
+    return np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))
+
+
+def whole_output(query: Network) -> Floats:
+    """The output weights in units of 1 / THETA."""
+    most = min(THETA_MOST, 2**36 // len(query.output))
+    found: Floats = np.rint(np.clip(query.output * THETA, -most, most))
+    return found
+
+
+def residuals_of(query: Network, rows: CodedRows, which: Which, logits: Floats) -> Floats:
+    """Each level's probability, less 1 for the row's own level; one line a level."""
+    levels = rows.codes[query.target][which].astype(np.intp)
+    weights = exp_of(logits.max(axis=0) - logits)
+    residuals: Floats = weights / weights.sum(axis=0)
+    residuals[levels, np.arange(len(levels))] -= 1
+    return residuals
+
+
+@cache
+def _tanh() -> Ints:
+    """tanh(i / STEPS) in units of 1 / TANH."""
+    return np.array([round(math.tanh(i / STEPS) * TANH) for i in range(LAST + 1)], np.int64)
+
+
+@cache
+def _log(levels: int) -> Ints:
+    """log(1 + i / STEPS) in units of 1 / GRID, for up to 1 + i / STEPS = `levels`."""
+    return np.array([round(math.log1p(i / STEPS) * GRID) for i in range((levels - 1) * STEPS + 1)], np.int64)
