@@ -2,11 +2,11 @@
 
 A mechanism yields questions and is sent answers; it never sees a row. What one record can change in an answer, how
 much noise that takes, what is charged for it and how it is answered are written in this folder and nowhere else: one
-file a kind, with the question and its handler.
+file a kind.
 """
 
 from stratsynth.questions.attribute import AttributeGradients
-from stratsynth.questions.base import Answer, Clique, Program, Question
+from stratsynth.questions.base import Answer, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.composite import Composite, Term
@@ -24,6 +24,7 @@ from stratsynth.questions.perrow import PerRow, PerRowGradients
 from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.queries import Block, Columns, Design, Glm, Moments, Query, RowVectors
 from stratsynth.questions.raw import Claim, Raw, raw
+from stratsynth.questions.reading import Clique
 from stratsynth.questions.scores import Distance, Peak, Score
 from stratsynth.questions.total import NoisySum, Total, total
 

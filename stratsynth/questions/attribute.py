@@ -27,6 +27,7 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
 from stratsynth.questions.fairness import MOST_CELLS
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class AttributeGradients(Query):
     """Two blocks a model, several models side by side, as the head of this file says."""

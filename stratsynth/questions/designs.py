@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import is_plain_tuple
 from stratsynth.questions.queries import Design
 from stratsynth.schema import Categorical
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+@known
 @dataclass(frozen=True)
 class Coded(Design):
     """As `Design`, but that a categorical column's reference level has no feature: the intercept stands for it.

@@ -11,6 +11,7 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
 
@@ -23,6 +24,7 @@ MOST_CELLS = 2**16
 """The most cells that a row's predicted probabilities are added up in."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class FairGradients(Query):
     """Two blocks a model, several models side by side, F being the probabilities that a model gives to a row's classes.

@@ -9,6 +9,7 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, fixed, is_plain
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 Link = Literal["linear", "logistic", "softmax"]
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Gradients(Query):
     """The gradients of a generalised linear model's loss at several coefficient vectors, one block each.
@@ -80,6 +82,7 @@ class Gradients(Query):
         return (Block(self.thetas[0].size, self.clip),) * len(self.thetas)
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Losses(Query):
     """The sum of each model's losses, a row's being cut at the clip: one number a model.

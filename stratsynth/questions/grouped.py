@@ -10,6 +10,7 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, fixed
 from stratsynth.questions.gradients import check_models
 from stratsynth.questions.queries import Block, Design, Query
@@ -23,6 +24,7 @@ Measure = Literal["squared", "log"]
 MEASURES: tuple[Measure, ...] = ("squared", "log")
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class GroupLosses(Query):
     """For each logistic model the sums of its losses by group and label, a row's being cut at the clip; one block each.

@@ -10,6 +10,7 @@ import numpy as np
 
 from stratsynth.checks import one_of, whole
 from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import Clique, check_clique, check_positive, fixed, is_plain
 from stratsynth.questions.networks import MOST_HIDDEN, MOST_OUTPUT, outputs
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
@@ -25,6 +26,7 @@ MOST_CELLS = 2**12
 """The most groups."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Mitigated(Query):
     """One model's clipped gradient, and sums by group about the same rows; g is the gradient of a row's log loss.

@@ -19,6 +19,7 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import fixed, is_plain
 from stratsynth.questions.gradients import check_parts
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
@@ -34,6 +35,7 @@ MOST_OUTPUT = 1 << 11
 """The most output weights: a row's part of each is held at once, for thousands of rows."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class NetworkGradients(Query):
     """The gradient of a network's log loss at given weights: one vector a row, hidden weights first, clipped whole.
@@ -75,6 +77,7 @@ class NetworkGradients(Query):
         return (Block(int(self.hidden.size + self.output.size), self.clip),)
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class NetworkLosses(Query):
     """The sum of a network's losses, a row's being cut at the clip; exchanging a row moves it no more than adding one.

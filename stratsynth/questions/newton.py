@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import fixed, is_plain
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Curvature(Query):
     """The upper triangle of 4 p (1 - p) x x', and (p - y) x, for rows clipped to |x| <= clip.

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import Clique, check_clique, fixed, is_plain
 from stratsynth.questions.fairness import MOST_CELLS
 from stratsynth.questions.queries import Block, Design, Query, check_clip, check_target
@@ -49,6 +50,7 @@ SCALES = (0.03, 0.3)
 REMEDY = "a network must treat each row by itself: no batch statistics, nothing random, nothing kept between calls"
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class PerRow:
     """A function of weights that gives, for each row, a gradient and the probabilities of its classes; tested.
@@ -143,6 +145,7 @@ def _like(mask: NDArray[np.bool_], part: NDArray[Any]) -> NDArray[np.bool_]:
     return mask.reshape(-1, *[1] * (part.ndim - 1))
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class PerRowGradients(Query):
     """As `FairGradients` for one model, whose gradients and probabilities are those of a `PerRow`.

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import check_positive, check_unwritten, fixed, is_plain_tuple
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import check_positive, fixed, is_plain_tuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,6 +77,7 @@ class Query(ABC):
         return False
 
 
+@known
 @dataclass(frozen=True)
 class Design:
     """A public way to turn a row into numbers between -1 and 1, for models.
@@ -131,6 +133,7 @@ def _names(design: Design, schema: Schema) -> tuple[str, ...]:
     return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
 
+@known
 @dataclass(frozen=True)
 class Columns(Query):
     """The vector of some numeric columns, (x - centre) / scale, clipped to a ball around zero.
@@ -188,6 +191,7 @@ class Columns(Query):
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)
 
 
+@known
 @dataclass(frozen=True)
 class Moments(Query):
     """Sums for least squares: the upper triangle of x x', and x y, for rows clipped to |x| <= clip, |y| <= bound.
@@ -218,6 +222,7 @@ class Moments(Query):
         )
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Glm(Query):
     """The gradient of a generalised linear model's loss at given coefficients, clipped a row at a time.
@@ -264,6 +269,7 @@ class Glm(Query):
         return (Block(int(self.theta.size), self.clip),)
 
 
+@known
 @dataclass(frozen=True)
 class RowVectors(Query):
     """Any function of rows that gives one vector a row. Tested for row-locality on made-up rows, never proven.
@@ -322,7 +328,6 @@ def check_query(what: str, query: Query, schema: Schema) -> None:
     """One of the known queries, by its exact class: another could restate its own sensitivity."""
     if type(query) not in _known():
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
-    check_unwritten(query)
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))
     if size > MOST_COORDINATES:
