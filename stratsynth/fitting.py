@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +21,10 @@ from stratsynth.progress import bar, wanted
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
-    from stratsynth.driver.lockstep import Asked
     from stratsynth.driver.solving import Workers
     from stratsynth.noise import Entropy
     from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.priors import Prior
-    from stratsynth.questions import Answer
     from stratsynth.release import Release
     from stratsynth.weights import Weights
 
@@ -123,7 +121,6 @@ def fitted(
     """
     import numpy as np
 
-    from stratsynth.driver.handlers import declared
     from stratsynth.driver.lockstep import run
     from stratsynth.driver.private import PrivateAnswers
     from stratsynth.driver.solving import check_workers, solving
@@ -147,18 +144,13 @@ def fitted(
     ) as solve:  # refuses a cluster out of reach: nothing is reserved yet
         account = table.ledger.open(request)
         numbers = not prepared.mechanism.needs.isdisjoint({Total, PublicRows})
-        answers = PrivateAnswers(partial(table.backend.rows, numbers=numbers), account, source)
+        load = partial(table.backend.rows, numbers=numbers)
+        answers = PrivateAnswers(load, account, source, prepared.admit, tick)
         try:
             steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(account.seed))
 
-            def answer(asked: Sequence[Asked]) -> list[Answer]:
-                prepared.admit(declared(asked))
-                replies = answers(asked)
-                tick()
-                return replies
-
-            model = run(steps, table.schema, answer, solve) if not table.public else _openly(
-                lambda: run(steps, table.schema, answer, solve)
+            model = run(steps, table.schema, answers, solve) if not table.public else _openly(
+                lambda: run(steps, table.schema, answers, solve)
             )  # fmt: skip
             answers.close()  # nothing is read any more
             if not isinstance(model, Model) or model.returns != prepared.mechanism.returns:
@@ -227,7 +219,7 @@ def _judged(
     """What public facts decide of the fit, and what it asks of the ledger, after everything that can be refused is."""
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.stream import Stream
-    from stratsynth.driver.handlers import check_served
+    from stratsynth.driver.served import check_served
     from stratsynth.files.scratch import check_room
     from stratsynth.planning.rows import held_bytes
     from stratsynth.priors import Prior

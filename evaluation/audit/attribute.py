@@ -15,9 +15,9 @@ import numpy as np
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import StoredRows
+from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, everybody
 from stratsynth.evaluation.audit.claims import ASSUMED, seen
-from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.questions import AttributeGradients, Coded, Question, Total
 from stratsynth.questions.sums.attribute import reach
@@ -119,9 +119,9 @@ def attribute_steps() -> Experiment:
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[Floats]:
     """Scores of WIDTH runs at a time, one row for each way of scoring: STEPS answers to the same question."""
-    allot = plenty(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
-    desk, passes = Desk(rows, breakage, allot), math.ceil(runs / WIDTH)
-    answers = desk.again([Asked((), SCHEMA, question)], passes * STEPS)
+    allot = unlimited_allotment(Currency.SAMPLED, Neighbours.ATTRIBUTE, noise=NOISE_MULTIPLIER, rate=RATE)
+    audited, passes = AuditedAnswers(rows, breakage, allot), math.ceil(runs / WIDTH)
+    answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)
     for _ in range(passes):
         score = np.zeros((len(ASSUMED) + 1, WIDTH))
         for _ in range(STEPS):

@@ -13,11 +13,12 @@ import numpy as np
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import StoredRows
-from stratsynth.evaluation.audit.desk import Desk
+from stratsynth.evaluation.audit.audited import AuditedAnswers
 from stratsynth.evaluation.audit.harness import HALF, THREE_QUARTERS, Experiment, Point, Rates, quieter
 from stratsynth.evaluation.audit.report import Audit, Control
 from stratsynth.questions import Choose, Clique, Columns, Distance, Peak
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 from stratsynth.testing.moved import exact_answers
@@ -79,7 +80,9 @@ def choices() -> Experiment:
     ratios = laws[1] - laws[0]
 
     def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        absent, present = ([answer[0] for answer in Desk(rows, breakage).again(asked, runs)] for rows in worlds)
+        absent, present = (
+            [answer[0] for answer in AuditedAnswers(rows, breakage).again(asked, runs)] for rows in worlds
+        )
         return ratios[absent], ratios[present]
 
     epsilon = charged_epsilon(question, schema, Neighbours.ADD_REMOVE)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.driver.lockstep import Asked
-    from stratsynth.evaluation.audit.desk import Desk
-    from stratsynth.questions.handler import Exact
+    from stratsynth.evaluation.audit.audited import AuditedAnswers
+    from stratsynth.questions.reading import Exact
     from stratsynth.schema import Schema
 
 Score = Callable[[Answer, "NDArray[np.float64]"], "NDArray[np.float64] | float"]
@@ -87,14 +87,14 @@ class Transcript:
         kept = [(a, s) for a, s in found if s is not None]
         return cls(tuple(a for a, _ in kept), tuple(s for _, s in kept))
 
-    def draw(self, desk: Desk, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+    def draw(self, audited: AuditedAnswers, runs: int, shares: NDArray[np.float64]) -> NDArray[np.float64]:
         """The sum of all questions' scores in each run: one row for each assumed share of the noise.
 
         A last row leaves choices out, at the first of the shares.
         """
         drawn = np.zeros((len(shares) + 1, runs))
         noisy = [not isinstance(a.question, Choose) for a in self.asked]
-        for run, answers in enumerate(desk.again(self.asked, runs)):
+        for run, answers in enumerate(audited.again(self.asked, runs)):
             for answer, one, adds in zip(answers, self.scores, noisy, strict=True):
                 ratios = one(answer, shares)
                 drawn[:-1, run] += ratios

@@ -15,8 +15,8 @@ from stratsynth.accounting.charges import Spending
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.errors import Unsupported
+from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.claims import ASSUMED
-from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.likelihood import Transcript, divergence
 from stratsynth.mechanisms import Mechanism
 from stratsynth.questions import Choose
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.evaluation.audit.broken import Breakage
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
 
 Build = Callable[[World], Mechanism[Any]]
 PROBE = 50
@@ -113,10 +113,12 @@ class Pair:
     def draw(self, breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Scores of `runs` transcripts on each table, one row for each assumed share of the noise."""
         details = self.run.charges[0].details
-        reserved = plenty(self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate"))
+        reserved = unlimited_allotment(
+            self.currency, self.budget.neighbours, noise=details.get("noise"), rate=details.get("rate")
+        )
         shares = np.array(ASSUMED if self.currency == Currency.SAMPLED else ASSUMED[:1])
-        desks = [Desk(rows, breakage, reserved) for rows in (self.here, self.there)]
-        one, two = (self.transcript.draw(desk, runs, shares) for desk in desks)
+        both = [AuditedAnswers(rows, breakage, reserved) for rows in (self.here, self.there)]
+        one, two = (self.transcript.draw(audited, runs, shares) for audited in both)
         return one, two
 
     def affordable(self, seconds: float) -> int:

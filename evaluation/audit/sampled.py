@@ -14,9 +14,9 @@ import numpy as np
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.driver.lockstep import Asked
+from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, everybody
 from stratsynth.evaluation.audit.claims import ASSUMED, seen
-from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, Rates, quieter
 from stratsynth.evaluation.audit.totals import CLIP, SCHEMA, WIDTH, columns, targets
 from stratsynth.questions import Total
@@ -77,9 +77,9 @@ def _step(x: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _scores(rows: StoredRows, question: Total, runs: int, breakage: Breakage | None) -> Iterator[NDArray[np.float64]]:
     """Scores of WIDTH runs at a time, one row for each assumed noise: STEPS answers to the same question."""
-    desk = Desk(rows, breakage, plenty(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
+    audited = AuditedAnswers(rows, breakage, unlimited_allotment(Currency.SAMPLED, noise=NOISE_MULTIPLIER, rate=RATE))
     passes = math.ceil(runs / WIDTH)
-    answers = desk.again([Asked((), SCHEMA, question)], passes * STEPS)
+    answers = audited.again([Asked((), SCHEMA, question)], passes * STEPS)
     for _ in range(passes):
         score = np.zeros((len(ASSUMED), WIDTH))
         for _ in range(STEPS):

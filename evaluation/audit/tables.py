@@ -16,8 +16,8 @@ import numpy as np
 from stratsynth.accounting.budget import Budget
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.rows import StoredRows
+from stratsynth.evaluation.audit.audited import AuditedAnswers
 from stratsynth.evaluation.audit.broken import Breakage, whole_rho_for_each_table
-from stratsynth.evaluation.audit.desk import Desk
 from stratsynth.evaluation.audit.estimators import jittered
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Clique, NoisyTable, Program, counts, split
@@ -43,10 +43,10 @@ def tables(k: int = 20) -> Experiment:
     cliques: tuple[Clique, ...] = tuple(("A", f"B{i}") for i in range(k))
     rho = BUDGET.zcdp().rho
 
-    def ask(side: int, present: bool, breakage: Breakage | None) -> tuple[Desk, NDArray[np.float64]]:
+    def ask(side: int, present: bool, breakage: Breakage | None) -> tuple[AuditedAnswers, NDArray[np.float64]]:
         schema = _schema(side, k)
-        desk = Desk(_rows(schema, side * side * present, side), breakage)
-        return desk, _sum(run(counts(cliques, rho=rho), schema, desk))
+        audited = AuditedAnswers(_rows(schema, side * side * present, side), breakage)
+        return audited, _sum(run(counts(cliques, rho=rho), schema, audited))
 
     charged = float(ask(1, False, None)[0].charged())
     variance = k / (2 * charged)  # of the noise in each cell, by what was charged
@@ -78,13 +78,13 @@ def move() -> Experiment:
         left, entered = (_sum(parts[stratum]) for stratum in strata)
         return entered - left
 
-    def ask(side: int, entered: bool, breakage: Breakage | None) -> tuple[Desk, NDArray[np.float64]]:
+    def ask(side: int, entered: bool, breakage: Breakage | None) -> tuple[AuditedAnswers, NDArray[np.float64]]:
         schema = _schema(side, 1, GROUP)
-        desk = Desk(_rows(schema, side * side, side, int(entered)), breakage)
-        return desk, run(program(), schema, desk)
+        audited = AuditedAnswers(_rows(schema, side * side, side, int(entered)), breakage)
+        return audited, run(program(), schema, audited)
 
-    desk, _ = ask(1, False, None)
-    moved, one = float(desk.charged("move")), float(desk.charged())
+    audited, _ = ask(1, False, None)
+    moved, one = float(audited.charged("move")), float(audited.charged())
     variance = 1 / (2 * one)
 
     def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -14,8 +14,8 @@ import numpy as np
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import StoredRows
+from stratsynth.evaluation.audit.audited import AuditedAnswers, unlimited_allotment
 from stratsynth.evaluation.audit.broken import Breakage, twice_the_clip
-from stratsynth.evaluation.audit.desk import Desk, plenty
 from stratsynth.evaluation.audit.harness import Experiment, Fault, Point, normal, quieter
 from stratsynth.questions import Columns, Total
 from stratsynth.schema import Numeric, Schema
@@ -53,8 +53,8 @@ def sums(
     rows: StoredRows, question: Total, runs: int, breakage: Breakage | None, neighbours: Neighbours
 ) -> NDArray[np.float64]:
     """The noisy coordinates, in clips."""
-    desk = Desk(rows, breakage, plenty(question.currency, neighbours))
-    answers = desk.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
+    audited = AuditedAnswers(rows, breakage, unlimited_allotment(question.currency, neighbours))
+    answers = audited.again([Asked((), SCHEMA, question)], math.ceil(runs / WIDTH))
     return np.concatenate([answer[0][0].values for answer in answers]) / CLIP
 
 

@@ -19,7 +19,7 @@ from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.accounting.sampled import least_noise
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.lockstep import Asked, run
+from stratsynth.driver.lockstep import Answers, Asked, run
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import UsageError
 from stratsynth.mechanisms import Public, make
@@ -98,7 +98,7 @@ def fitted(
         allot = Allotment(Currency.SAMPLED, float(steps), PROMISE, noise=1.0, rate=task.sampling)
         noise = np.array([multiplier(columns[i].epsilon, delta, task.sampling, steps) for i in places])
         program = how.side_by_side(public, allot, [columns[i].penalty for i in places], np.random.default_rng(0))
-        answers = Answers(rows._parts[0], noise, rng)  # noqa: SLF001 - public rows, in memory
+        answers = NoisyColumns(rows._parts[0], noise, rng)  # noqa: SLF001 - public rows, in memory
         with threadpool_limits(1):  # matrices of a thousand rows: threads would wait for each other
             found.update(zip(places, run(program, schema, answers), strict=True))
     return [found[i] for i in range(len(columns))]
@@ -115,7 +115,7 @@ def multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
     return 0.0 if math.isinf(epsilon) else least_noise(Budget(epsilon, delta), rate=rate, steps=steps)
 
 
-class Answers:
+class NoisyColumns(Answers):
     """Exact sums over Poisson samples, with each column's own noise."""
 
     def __init__(self, rows: Any, noise: Any, rng: np.random.Generator) -> None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.units import whole
-from stratsynth.driver.handlers import declared, handler
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.driver.private import Measurement, PrivateAnswers
 from stratsynth.errors import Unsupported
@@ -21,7 +20,7 @@ from stratsynth.evaluation.audit.broken import Quieter
 from stratsynth.mechanisms import Prepared
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Answer, NoisySum, NoisyTable, Raw
-from stratsynth.questions.handler import Setting
+from stratsynth.questions.base import Setting
 
 if TYPE_CHECKING:
     from stratsynth.data.table import PrivateTable
@@ -41,10 +40,8 @@ class Noiseless(PrivateAnswers):
     def _answer(self, asked: Sequence[Asked]) -> list[Answer]:
         quiet = super()._answer([replace(a, question=HUSH(a.question)) for a in asked])
         neighbours, rng = self._account.budget.neighbours, np.random.default_rng(0)
-        said = [
-            handler(a.question).simulate(a.question, Setting(a.schema, neighbours), a.path, 1.0, rng)[0] for a in asked
-        ]
-        return [_as_loud(truth, usual) for truth, usual in zip(quiet, said, strict=True)]
+        usual = [a.question.simulate(Setting(a.schema, neighbours), a.path, 1.0, rng)[0] for a in asked]
+        return [_as_loud(truth, other) for truth, other in zip(quiet, usual, strict=True)]
 
 
 def _as_loud(truth: Answer, usual: Answer) -> Answer:
@@ -75,12 +72,8 @@ def fit_internal(prepared: Prepared, table: PrivateTable, *, noise: bool, seed: 
         raise Unsupported(f"lens: {prepared.mechanism.name} adds its own noise, which cannot be left out.")
     request = Request("", prepared.mechanism.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
     driver = PrivateAnswers if noise else Noiseless
-    answers = driver(table.backend.rows, ProcessLedger().open(request), SystemEntropy())
+    answers = driver(table.backend.rows, ProcessLedger().open(request), SystemEntropy(), prepared.admit)
     steps = prepared.mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(seed))
 
-    def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit(declared(asked))
-        return answers(asked)
-
-    model: Any = run(steps, table.schema, answer)
+    model: Any = run(steps, table.schema, answers)
     return Fitted(model, tuple(answers.measurements))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from stratsynth.data.sources import Source
     from stratsynth.questions import Clique
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
     from stratsynth.strata import Stratum, StratumPath
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -85,19 +85,43 @@ class FitAccount:
         """Held from looking whether charges fit until they are recorded."""
         self._distance = 0.0
 
-    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        """Refuse what would pass the allotment; otherwise record it."""
-        with self.lock:
-            self.refuse(charges, distance)
-            self.record(charges, distance)
+    def charge(
+        self,
+        moment: int,
+        asked: str,
+        charges: Sequence[Charge],
+        distance: float,
+        record: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Refuse charges that would pass the allotment; otherwise count them. What is refused or fails counts nothing.
 
-    def refuse(self, charges: Sequence[Charge], distance: float) -> None:
-        """Raise if these charges would pass the allotment; nothing is recorded.
-
-        `distance` is the total variation between the noise as sampled, tails cut off, and as priced. A
-        mechanism within distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that
-        much of delta was set aside.
+        Args:
+            moment: The number of the moment; an account in memory needs none.
+            asked: The journal key; an account in memory needs none.
+            charges: Of everything that is asked at the moment.
+            distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
+                distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
+                set aside.
+            record: Writes the charges down, once they are known to fit.
         """
+        with self.lock:
+            self._check(charges, distance)
+            self.spending.add(charges)
+            would = self._spent()
+            try:
+                fits = all(spent <= cap for spent, cap in zip(would, self._most, strict=True))
+                if fits:
+                    record()
+            except BaseException:
+                self.spending.withdraw(charges)
+                raise
+            if not fits:
+                self.spending.withdraw(charges)
+                raise self._refusal(would)
+            self._distance += distance
+
+    def _check(self, charges: Sequence[Charge], distance: float) -> None:
+        """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
         if not tails <= self.budget.truncation_delta:
             least = tails / TRUNCATION_SHARE
@@ -121,29 +145,29 @@ class FitAccount:
                     f"budget refused before reading: claims of delta {delta:g} in all, "
                     f"{self.allot.promise.delta:g} reserved."
                 )
-        before = self._spent()
-        self.spending.add(charges)
-        after = self._spent()
-        self.spending.withdraw(charges)
-        for where, spent, would, cap in zip((None, *self.caps), before, after, self._most, strict=True):
-            if would > cap:
-                asked, left = float(would - spent), float(cap - spent)
+
+    def _refusal(self, would: Sequence[Fraction]) -> BudgetRefused:
+        """The refusal of charges after which records would have cost this much, in words."""
+        for where, spent, after, cap in zip((None, *self.caps), self._spent(), would, self._most, strict=True):
+            if after > cap:
+                asked, left = float(after - spent), float(cap - spent)
                 own = "" if where is None else f"stratum {where.label} has a budget of its own: "
-                raise BudgetRefused(
+                return BudgetRefused(
                     f"budget refused before reading: {own}asked {self.allot.currency.unit} {asked:.6g}, "
                     f"remaining {left:.6g}, short of {asked - left:.6g}."
                 )
+        raise AssertionError("nothing passes its cap")
 
     def _spent(self) -> list[Fraction]:
-        """What was spent on the dearest record, and on those of each stratum with a cap."""
+        """The spending on the dearest record, and on those of each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
 
     @cached_property
     def _most(self) -> list[Fraction]:
         return [Fraction(self.allot.amount), *map(Fraction, self.caps.values())]
 
-    def record(self, charges: Sequence[Charge], distance: float) -> None:
-        """Record charges that were found to fit, or that were made before."""
+    def resume(self, charges: Sequence[Charge], distance: float) -> None:
+        """Count charges that were found to fit before an interruption."""
         self.spending.add(charges)
         self._distance += distance
 

@@ -50,7 +50,7 @@ class FileAccount:
                 continue
             if line["kind"] == "charge":
                 charges = [Charge.from_dict(c, account.allot.currency) for c in line["charges"]]
-                account.record(charges, line["distance"])
+                account.resume(charges, line["distance"])
                 self._note(line["moment"], line["asked"])
             elif line["kind"] == "answered":
                 self._given[line["moment"], line["asked"]] = line["sha256"]
@@ -58,25 +58,27 @@ class FileAccount:
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """On the disk before this returns; a question that was charged before an interruption is not charged again."""
         with self._account.lock:
-            self._charge(moment, asked, charges, distance)
+            if (moment, asked) in self._paid:
+                return
+            if moment < self._last:  # what was asked later rested on another answer
+                raise BudgetRefused(f"ledger: refused before reading. {ANOTHER}")
 
-    def _charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
-        if (moment, asked) in self._paid:
-            return
-        if moment < self._last:  # what was asked later rested on another answer
-            raise BudgetRefused(f"ledger: refused before reading. {ANOTHER}")
-        try:
-            self._account.refuse(charges, distance)
-        except BudgetRefused as refused:
-            raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
-        self._append(
-            {
-                "kind": "charge", "moment": moment, "asked": asked, "distance": distance,
-                "charges": [charge.to_dict() for charge in charges],
-            }
-        )  # fmt: skip
-        self._account.record(charges, distance)
-        self._note(moment, asked)
+            def record() -> None:
+                self._append(
+                    {
+                        "kind": "charge",
+                        "moment": moment,
+                        "asked": asked,
+                        "distance": distance,
+                        "charges": [charge.to_dict() for charge in charges],
+                    }
+                )
+
+            try:
+                self._account.charge(moment, asked, charges, distance, record)
+            except BudgetRefused as refused:
+                raise BudgetRefused(f"{refused} {ANOTHER}" if moment == self._last else str(refused)) from None
+            self._note(moment, asked)
 
     def recall(self, moment: int, asked: str) -> State | None:
         """The journalled answers to questions known by this, which must have been charged."""

@@ -18,7 +18,7 @@ from stratsynth.errors import Unsupported, UsageError, nearest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
 
 MOST_BYTES = 1 << 29

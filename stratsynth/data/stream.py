@@ -14,7 +14,7 @@ from stratsynth.schema.codec import smallest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
 
 NUMBER = 8

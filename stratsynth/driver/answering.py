@@ -1,8 +1,7 @@
-"""Exact answers plus noise. Everything asked together is read together; the noise is the handlers'."""
+"""Exact answers plus noise. Everything asked together is read together; each question adds its own noise."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -10,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, Clique
-from stratsynth.questions.handler import Exact, Rows, Setting, Wanted
+from stratsynth.questions import Answer
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Clique, Exact, Rows, Wanted
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -37,26 +36,21 @@ class Answerer:
         self._neighbours = neighbours
         self._entropy = entropy
         self._memory: dict[StratumPath, dict[Any, Any]] = {}
-        """What handlers remember of exact answers, by path: as private as the rows."""
+        """Exact answers that questions remember, by path: as private as the rows."""
 
     def answer(self, asked: Sequence[Asked]) -> list[Answer]:
         """One answer a question, in order."""
         exact = self._reader.each([(a.path, self._wanted(a)) for a in asked])
         return [
-            handler(a.question).answer(
-                a.question,
-                Setting(a.schema, self._neighbours),
-                found,
-                self._entropy,
-                self._memory.setdefault(a.path, {}),
+            a.question.answer(
+                Setting(a.schema, self._neighbours), found, self._entropy, self._memory.setdefault(a.path, {})
             )
             for a, found in zip(asked, exact, strict=True)
         ]
 
     def _wanted(self, a: Asked) -> Wanted:
         """What has to be read: nothing, where what is remembered of exact answers is enough."""
-        mine = handler(a.question)
-        return Wanted() if mine.remembers(a.question, self._memory.get(a.path, {})) else mine.wanted(a.question)
+        return Wanted() if a.question.remembers(self._memory.get(a.path, {})) else a.question.wanted()
 
 
 class Reader:
@@ -135,8 +129,3 @@ class Reader:
                 self._kept.setdefault(path, {})[clique] = table
                 self._kept_cells += table.size
         return {**found, **counted}
-
-
-def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:
-    """Total variation between the noise as sampled, tails cut off, and as priced, over all that is asked."""
-    return math.fsum(handler(a.question).tv_error(a.question, Setting(a.schema, neighbours)) for a in asked)

@@ -1,19 +1,20 @@
 """Running programs in lock-step: everything that is asked at the same moment is answered together.
 
-Nothing here knows rows, noise or budgets. `answer` is the one function that does; it is given all pending
+Nothing here knows rows, noise or budgets: the answers do, which a run takes as an argument. They are given all pending
 questions at once, in a fixed order that depends on the declared strata only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
 from typing import Any, TypeVar
 
 from stratsynth.driver.solving import Solving, together
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.questions import Answer, Program, Question, Solver, Split, Work
-from stratsynth.questions.base import check_unwritten
+from stratsynth.questions.admission import Copies, admitted
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, StratumPath, label, within
 
@@ -22,41 +23,58 @@ R = TypeVar("R")
 
 @dataclass(frozen=True)
 class Asked:
-    """A question and where it was asked."""
+    """A question and where it was asked. The question is a sound, read-only copy, whoever makes this record."""
 
     path: StratumPath
     schema: Schema
     """The columns that vary at this path."""
     question: Question
+    copies: InitVar[Copies | None] = None
+    """The copies made for the last question of the same program: see `admitted`."""
+
+    def __post_init__(self, copies: Copies | None) -> None:
+        """Admit the question: from here on nobody else holds what is priced and read."""
+        object.__setattr__(self, "question", admitted(self.question, self.schema, copies))
 
 
-Alike = dict[StratumPath, tuple[StratumPath, ...]]
-"""In a rehearsal, for each path at which a program runs, all paths that it stands for, its own among them."""
-Answering = Callable[[Sequence[Asked]], Sequence[Answer]]
-"""Answers all questions that are pending at one moment, in order. Splits and work never reach it."""
+class Answers(ABC):
+    """The answers of one run: from private rows, made up for a plan, or audited."""
+
+    def admit(self, asked: Asked) -> None:
+        """Refuse a question that this run may not ask; called when a program asks it, of splits too."""
+        if type(asked.question) is Split and asked.question.alike is not None:
+            raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
+
+    @abstractmethod
+    def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
+        """The answers to all questions that are pending at one moment, in order. Splits and work never come here."""
 
 
 class _Frame:
-    """One running program: where it runs, and what it waits for."""
+    """One running program: where it runs, and the question that it waits for."""
 
-    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, alike: Alike | None) -> None:
+    def __init__(self, program: Program[Any], path: StratumPath, schema: Schema, answers: Answers) -> None:
         self.program = program
         self.path = path
         self.schema = schema
-        self.alike = alike
+        self.answers = answers
         self.children: dict[Stratum, _Frame] = {}
         """The programs of the split it waits for, in declared order."""
-        self.question: Question | None = None
-        """What it asks now; None once it is done."""
+        self.asked: Asked | None = None
+        """The question that rows have to answer, or the split."""
+        self.work: Work | None = None
+        """The problem that has to be solved."""
+        self.done = False
         self.result: Any = None
+        self._copies: Copies = {}
 
     def send(self, answer: Answer) -> None:
         """Give it an answer and run it to its next question or its end."""
-        self.children = {}
+        self.children, self.asked, self.work = {}, None, None
         try:
-            self.question = self.program.send(answer)
+            question = self.program.send(answer)
         except StopIteration as stop:
-            self.question, self.result = None, stop.value
+            self.done, self.result = True, stop.value
             return
         except StratsynthError:
             raise
@@ -65,30 +83,22 @@ class _Frame:
                 raise
             # by name alone: what the error says may be of the answers
             raise MechanismError(f"stratum {label(self.path)}: its program failed ({type(error).__name__}).") from error
-        if not isinstance(self.question, Question):
-            raise MechanismError(f"a program asked {type(self.question).__name__}, which is no question.")
-        check_unwritten(self.question)
-        self.question.check(self.schema)
-        if type(self.question) is Split:
-            self._stand(self.question)
-            for stratum, program in self.question.programs.items():
-                child = _Frame(program, (*self.path, stratum), within(self.schema, (stratum,)), self.alike)
-                self.children[stratum] = child
-                child.send(None)
-
-    def _stand(self, split: Split) -> None:
-        """Note which paths each program of a split stands for."""
-        if self.alike is None:
-            if split.alike is not None:
-                raise MechanismError("a fit runs a program in every stratum: one for several is for rehearsals alone.")
+        if not isinstance(question, Question):
+            raise MechanismError(f"a program asked {type(question).__name__}, which is no question.")
+        if type(question) is Work:
+            self.work = question
             return
-        for stratum in split.programs:
-            kind = (stratum,) if split.alike is None else split.alike[stratum]
-            self.alike[*self.path, stratum] = tuple((*above, one) for above in self.alike[self.path] for one in kind)
+        self.asked = Asked(self.path, self.schema, question, self._copies)
+        self.answers.admit(self.asked)
+        if type(self.asked.question) is Split:
+            for stratum, program in self.asked.question.programs.items():
+                schema = within(self.schema, (stratum,))
+                child = self.children[stratum] = _Frame(program, (*self.path, stratum), schema, self.answers)
+                child.send(None)
 
     def waiting(self) -> list[_Frame]:
         """The frames at and below this one that wait for an answer from outside, in declared order."""
-        if self.question is None:
+        if self.done:
             return []
         if not self.children:
             return [self]
@@ -99,7 +109,7 @@ class _Frame:
         while self.children:
             for child in self.children.values():
                 child.settle()
-            if any(child.question is not None for child in self.children.values()):
+            if not all(child.done for child in self.children.values()):
                 return
             self.send({stratum: child.result for stratum, child in self.children.items()})
 
@@ -110,29 +120,24 @@ class _Frame:
         self.program.close()
 
 
-def run(
-    program: Program[R], schema: Schema, answer: Answering, solve: Solving = together, alike: Alike | None = None
-) -> R:
+def run(program: Program[R], schema: Schema, answers: Answers, solve: Solving = together) -> R:
     """Run a program, and the programs it splits into, to the end.
 
     Args:
-        program: What is run.
+        program: The generator of questions.
         schema: The columns that everybody's rows vary in.
-        answer: Answers its questions.
+        answers: Answers its questions.
         solve: Does its work.
-        alike: For a rehearsal: filled with the paths that each program stands for. None refuses one for several.
 
     Returns:
-        What the program returns.
+        The value that the program returns.
     """
-    if alike is not None:
-        alike[()] = ((),)
-    root = _Frame(program, (), schema, alike)
+    root = _Frame(program, (), schema, answers)
     try:
         root.send(None)
         root.settle()
         while frames := root.waiting():
-            for frame, reply in zip(frames, _replies(frames, answer, solve), strict=True):
+            for frame, reply in zip(frames, _replies(frames, answers, solve), strict=True):
                 frame.send(reply)
             root.settle()
         return root.result  # type: ignore[no-any-return]
@@ -140,19 +145,18 @@ def run(
         root.close()
 
 
-def _replies(frames: Sequence[_Frame], answer: Answering, solve: Solving) -> list[Answer]:
+def _replies(frames: Sequence[_Frame], answers: Answers, solve: Solving) -> list[Answer]:
     """Work is solved together with all work of the same solver; everything else is answered in one batch."""
     replies: dict[int, Answer] = {}
     works: dict[Solver[Any, Any], dict[int, Work]] = {}
     asked: dict[int, Asked] = {}
     for i, frame in enumerate(frames):
-        question = frame.question
-        if type(question) is Work:
-            works.setdefault(question.solver, {})[i] = question
-        elif question is not None:
-            asked[i] = Asked(frame.path, frame.schema, question)
+        if frame.work is not None:
+            works.setdefault(frame.work.solver, {})[i] = frame.work
+        elif frame.asked is not None:
+            asked[i] = frame.asked
     if asked:
-        replies.update(zip(asked, answer(list(asked.values())), strict=True))
+        replies.update(zip(asked, answers(list(asked.values())), strict=True))
     for solver, mine in works.items():
         solved = solve(solver, [question.problem for question in mine.values()], [frames[i].path for i in mine])
         replies.update(zip(mine, solved, strict=True))

@@ -20,7 +20,7 @@ from stratsynth.errors import StratsynthError
 from stratsynth.files.scratch import Heap, Space
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
-from stratsynth.questions.handler import PublicColumns
+from stratsynth.questions.reading import PublicColumns
 from stratsynth.schema import Numeric
 from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import Stratum, StratumPath, within

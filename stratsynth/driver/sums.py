@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.errors import MechanismError
-from stratsynth.questions.sums.base import Sum, kind_of
+from stratsynth.questions.admission import is_known
+from stratsynth.questions.sums.base import Sum
 from stratsynth.questions.sums.clipping import ROWS, Ints
 
 if TYPE_CHECKING:
@@ -48,12 +49,11 @@ def _of_the_size(part: Ints, total: NDArray[Any]) -> Ints:
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
     """The same of rows that count 1 each."""
-    kind = kind_of(query)
-    if kind is None:
+    if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]
     for which in _pieces(rows.size, chosen):
-        for block, part in enumerate(kind.exact(query, rows, which)):  # by its class: nothing of its own replaces it
+        for block, part in enumerate(type(query).exact(query, rows, which)):  # by its class: no method of its own
             totals[block] += _of_the_size(part, totals[block])
     return totals
 

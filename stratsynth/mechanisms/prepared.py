@@ -7,7 +7,7 @@ out once for all of them.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -161,26 +161,23 @@ class Prepared:
         own = {s: replace(self.budget, epsilon=e) for s, e in layout.epsilons.items() if e < self.budget.epsilon}
         return {stratum: units.whole(make[currency](budget)).amount for stratum, budget in own.items()}
 
-    def admit(self, asked: Iterable[tuple[StratumPath, frozenset[type[Question]]]]) -> None:
+    def admit(self, path: StratumPath, kinds: frozenset[type[Question]]) -> None:
         """Refuse kinds of questions and strata that are not declared: the certificate's prices cover no others."""
-        for path, kinds in asked:
-            if self.budget.neighbours == Neighbours.ATTRIBUTE:
-                for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
-                    raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")
-            for kind in kinds - self.mechanism.needs:
-                raise MechanismError(
-                    f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`."
-                )
-            layout = self.strata
-            if layout is not None and layout.only_strata and len(path) != 1:
-                where = f"strata within {label(path[:1])}" if path else "everybody"
-                raise MechanismError(f"{self.mechanism.name} asks {where}, and declares that it asks strata alone.")
-            declared = layout.members if layout is not None else frozenset()
-            if path and (path[0] not in declared or Split not in self.mechanism.needs):
-                raise MechanismError(
-                    f"{self.mechanism.name} asks stratum {label(path)}, which it does not declare in `strata`. A "
-                    "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
-                )
+        if self.budget.neighbours == Neighbours.ATTRIBUTE:
+            for name in (name for stratum in path for name in stratum.columns if name not in self.budget.public):
+                raise MechanismError(f"{self.mechanism.name} asks strata of {name}, which is not public.")
+        for kind in kinds - self.mechanism.needs:
+            raise MechanismError(f"{self.mechanism.name} asks {kind.__name__}, which it does not declare in `needs`.")
+        layout = self.strata
+        if layout is not None and layout.only_strata and len(path) != 1:
+            where = f"strata within {label(path[:1])}" if path else "everybody"
+            raise MechanismError(f"{self.mechanism.name} asks {where}, and declares that it asks strata alone.")
+        declared = layout.members if layout is not None else frozenset()
+        if path and (path[0] not in declared or Split not in self.mechanism.needs):
+            raise MechanismError(
+                f"{self.mechanism.name} asks stratum {label(path)}, which it does not declare in `strata`. A "
+                "mechanism that wraps another forwards its `strata`, `unprotected` and `adaptive` too."
+            )
 
 
 def prepare(

@@ -17,11 +17,10 @@ from stratsynth.accounting.units import whole
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.lockstep import Asked
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.mechanisms import Prepared
     from stratsynth.models import Model
-    from stratsynth.questions import Answer, Solver
+    from stratsynth.questions import Solver
     from stratsynth.strata import StratumPath
 
 UNKNOWN = 10_000
@@ -55,26 +54,21 @@ def rehearse(prepared: Prepared) -> Rehearsal:
     """
     import numpy as np
 
-    from stratsynth.driver.handlers import declared
-    from stratsynth.driver.lockstep import Alike, run
+    from stratsynth.driver.lockstep import run
     from stratsynth.driver.simulated import SimulatedAnswers
     from stratsynth.driver.solving import together
 
-    how, public, solved, alike = prepared.mechanism, prepared.public, list[int](), Alike()
+    how, public, solved = prepared.mechanism, prepared.public, list[int]()
     request = Request("", how.title, prepared.budget, whole(prepared.allot), 0, caps=prepared.caps)
     account = ProcessLedger().open(request)
-    answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), alike)
-
-    def answer(asked: Sequence[Asked]) -> list[Answer]:
-        prepared.admit(declared(asked))
-        return answers(asked)
+    answers = SimulatedAnswers(account, lambda path: round(size_of(path, prepared)), prepared.admit)
 
     def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
         solved.append(sum(len(answers.stands_for(path)) for path in paths))
         return together(solver, [solver.hasty(problem) for problem in problems], paths)
 
     steps = how.rehearsal(public, prepared.allot, np.random.default_rng(0))
-    model = run(steps, public.schema, answer, solve, alike)
+    model = run(steps, public.schema, answers, solve)
     return Rehearsal(account, answers, model, sum(solved))
 
 

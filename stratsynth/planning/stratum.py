@@ -26,7 +26,7 @@ from stratsynth.strata import StratumPath, label
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared
     from stratsynth.planning.rehearsal import Rehearsal
-    from stratsynth.questions.handler import Seen
+    from stratsynth.questions.base import Seen
     from stratsynth.schema import Schema
 
 NOISE_SIZE = math.sqrt(2 / math.pi)

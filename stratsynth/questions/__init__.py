@@ -2,10 +2,14 @@
 
 A mechanism yields questions and is sent answers; it never sees a row. What one record can change in an answer, how
 much noise that takes, what is charged for it and how it is answered are written in this folder and nowhere else: one
-file a kind, with the question and its handler.
+file a kind.
 """
 
-from stratsynth.questions.base import Answer, Clique, Program, Question
+from importlib import import_module
+from pkgutil import iter_modules
+
+from stratsynth.questions.admission import close
+from stratsynth.questions.base import Answer, Program, Question
 from stratsynth.questions.choose import Choose, choose
 from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.composite import Composite, Term
@@ -13,6 +17,7 @@ from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.pairs import Independence, Pairs
 from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.raw import Claim, Raw, raw
+from stratsynth.questions.reading import Clique
 from stratsynth.questions.scores import Distance, Peak, Score
 from stratsynth.questions.sums.attribute import AttributeGradients
 from stratsynth.questions.sums.base import Block, Query, Sum
@@ -80,3 +85,8 @@ __all__ = [
     "total",
     "work",
 ]
+
+# A new kind of question is a new file in this folder. After the last one the set of kinds is closed.
+for _module in iter_modules(__path__):
+    import_module(f"{__name__}.{_module.name}")
+close()

@@ -11,17 +11,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.accounting.charges import Charge, alike
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, Known, exponential_choice
-from stratsynth.questions.base import Answer, Program, Question, check_positive
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_positive
 from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_number
-from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted
 from stratsynth.questions.pairs import Pairs
+from stratsynth.questions.reading import Exact, Wanted
 from stratsynth.questions.scores import Distance, Peak, Score
 from stratsynth.questions.total import Total
 from stratsynth.strata import StratumPath
@@ -32,16 +33,18 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+@known
 @dataclass(frozen=True)
 class Choose(Question):
     """The number of one candidate, drawn by its score. All candidates' scores are of one kind."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"tables"})
     scores: tuple[Score, ...] | Pairs
     rho: float
 
     @property
     def judge(self) -> type[Any]:
-        """What says of all candidates together what has to be known: the class of the first, or `Pairs`."""
+        """The class that checks, reads and scores all candidates together: that of the first, or `Pairs`."""
         return Pairs if type(self.scores) is Pairs else type(self.scores[0])
 
     def spelled(self) -> Choose:
@@ -50,7 +53,7 @@ class Choose(Question):
 
     @property
     def epsilon(self) -> float:
-        """What the choice costs as epsilon, rounded down: rho = epsilon^2 / 8."""
+        """The epsilon of the choice, rounded down: rho = epsilon^2 / 8."""
         return math.sqrt(8 * self.rho) * (1 - 1e-15)
 
     def check(self, schema: Schema) -> None:
@@ -65,12 +68,6 @@ class Choose(Question):
         self.judge.check_all(self.scores, schema)
         check_number("choose", self.judge.cells(self.scores, schema))
 
-    @property
-    def wanted(self) -> Wanted:
-        """What has to be read for it: worked out anew each time, from the scores as they are checked."""
-        found: Wanted = self.judge.wanted(self.scores)
-        return found
-
     def sensitivity(self, schema: Schema) -> Mapping[Neighbours, float]:
         """The most that one step moves any candidate's score, relative to adding or removing a record."""
         step = {n: self.judge.most_moved(self.scores, schema, n) for n in PRICED}
@@ -82,79 +79,73 @@ class Choose(Question):
         details = alike((("epsilon", self.epsilon), ("candidates", len(self.scores))))
         return (Charge(path, "choose", self.rho, sensitivity, details),)
 
+    def needs(self) -> frozenset[type[Question]]:
+        """`Total` too where scores are of sums, which a backend of tables alone cannot read."""
+        return frozenset({Choose, Total} if self.wanted().sums else {Choose})
+
+    def wanted(self) -> Wanted:
+        """The tables or sums that the scores are computed from."""
+        return self.judge.wanted(self.scores)  # type: ignore[no-any-return] # a class, or Pairs in its place
+
+    def remembers(self, memory: Mapping[Any, Any]) -> bool:
+        """True where these pairs have been compared before."""
+        return type(self.scores) is Pairs and self.scores.remembered(memory)
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
+        """The candidate's number."""
+        scores, reach = self._units(at, exact, memory)
+        # epsilon buys a reach of one; in units of the integer scores it is spread over their reach
+        known = memory.setdefault(Known, Known()) if type(self.scores) is Pairs else None
+        return exponential_choice(scores, Fraction(self.epsilon) / reach, entropy, known)
+
+    def _units(self, at: Setting, exact: Exact, memory: dict[Any, Any]) -> tuple[list[int], int]:
+        found: tuple[list[int], int] = self.judge.units(self.scores, exact, at, memory)
+        return found
+
+    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[int, Seen]:
+        """One candidate, each as likely as the others."""
+        candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted().cliques)
+        seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
+        return int(rng.integers(len(self.scores))), seen
+
+    def tv_error(self, at: Setting) -> float:
+        """Zero: the draw is exact."""
+        return 0.0
+
+    @classmethod
+    def keep(cls, answer: Answer) -> Kept:
+        """The number."""
+        return Kept(answer)
+
+    @classmethod
+    def recall(cls, kept: Kept) -> int:
+        """The number."""
+        return int(kept.facts)
+
+    def replayed(self) -> Any:
+        """The list of candidates, which the number is about; not what they are compared with."""
+        return self.judge.candidates(self.scores), self.rho
+
+    def unverified(self) -> str:
+        """The sentence of the first score that has one."""
+        if type(self.scores) is Pairs:
+            return ""
+        return next(filter(None, (score.unverified for score in self.scores)), "")
+
+    @classmethod
+    def shape(cls, answer: Answer) -> Any:
+        """A constant: the candidate's number is the secret part."""
+        return "a candidate"
+
+    def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Rho, times the square of how far the scores moved, as a part of how far they may."""
+        one, reach = self._units(at, here, {})
+        two, _ = self._units(at, there, {})
+        farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
+        return Fraction(self.rho) * (Fraction(farthest) / reach) ** 2
+
 
 def choose(scores: Sequence[Score], *, rho: float) -> Program[int]:
     """Ask for one candidate's number: `i = yield from choose(scores, rho=...)`."""
     answer = yield Choose(scores if type(scores) is Pairs else tuple(scores), float(rho))
     return cast("int", answer)
-
-
-class ChooseHandler(Handler[Choose]):
-    """Exact integer scores, and an exact draw by the exponential mechanism."""
-
-    kind = Choose
-    reads = frozenset({"tables"})
-
-    def declared(self, question: Choose) -> frozenset[type[Question]]:
-        """`Total` too where scores are of sums, which a backend of tables alone cannot read."""
-        return frozenset({Choose, Total} if question.wanted.sums else {Choose})
-
-    def wanted(self, question: Choose) -> Wanted:
-        """What the scores are about."""
-        return question.wanted
-
-    def remembers(self, question: Choose, memory: Mapping[Any, Any]) -> bool:
-        """Where pairs have been compared before."""
-        return type(question.scores) is Pairs and question.scores.remembered(memory)
-
-    def answer(self, question: Choose, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> int:
-        """The candidate's number."""
-        scores, reach = self._units(question, at, exact, memory)
-        # epsilon buys a reach of one; in units of the integer scores it is spread over their reach
-        known = memory.setdefault(Known, Known()) if type(question.scores) is Pairs else None
-        return exponential_choice(scores, Fraction(question.epsilon) / reach, entropy, known)
-
-    def _units(self, question: Choose, at: Setting, exact: Exact, memory: dict[Any, Any]) -> tuple[list[int], int]:
-        found: tuple[list[int], int] = question.judge.units(question.scores, exact, at, memory)
-        return found
-
-    def simulate(
-        self, question: Choose, at: Setting, path: StratumPath, rows: float, rng: Generator
-    ) -> tuple[int, Seen]:
-        """Any of them."""
-        candidates = frozenset((clique, at.schema.cells(clique)) for clique in self.wanted(question).cliques)
-        seen = Seen(path, "choose", (), sum(n for _, n in candidates), candidates)
-        return int(rng.integers(len(question.scores))), seen
-
-    def tv_error(self, question: Choose, at: Setting) -> float:
-        """None: the draw is exact."""
-        return 0.0
-
-    def keep(self, answer: Answer) -> Kept:
-        """The number."""
-        return Kept(answer)
-
-    def recall(self, kept: Kept) -> int:
-        """The number."""
-        return int(kept.facts)
-
-    def replayed(self, question: Choose) -> Any:
-        """The list of candidates, which the number is about; not what they are compared with."""
-        return question.judge.candidates(question.scores), question.rho
-
-    def unverified(self, question: Choose) -> str:
-        """What any of the scores rests on."""
-        if type(question.scores) is Pairs:
-            return ""
-        return next(filter(None, (score.unverified for score in question.scores)), "")
-
-    def shape(self, answer: Answer) -> Any:
-        """Nothing but that it is one."""
-        return "a candidate"
-
-    def cost(self, question: Choose, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Rho, times the square of how far the scores moved, as a part of how far they may."""
-        one, reach = self._units(question, at, here, {})
-        two, _ = self._units(question, at, there, {})
-        farthest = max(abs(a - b) for a, b in zip(one, two, strict=True))
-        return Fraction(question.rho) * (Fraction(farthest) / reach) ** 2

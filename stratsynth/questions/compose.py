@@ -9,25 +9,42 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Program, Question, check_clique
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Answer, Program, Setting, Unkept, check_clique
+from stratsynth.questions.reading import Exact
 from stratsynth.strata import Stratum, StratumPath, disjoint
 
 if TYPE_CHECKING:
+    from stratsynth.noise import Entropy
     from stratsynth.schema import Schema
 
 R = TypeVar("R")
 P = TypeVar("P")
 
 
+class WithoutRows(Unkept):
+    """The kinds that the driver answers by itself, without a row and without a charge."""
+
+    dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
+
+    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
+        """None by itself."""
+        return ()
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> Answer:
+        """Never: no row answers it."""
+        raise MechanismError(f"{type(self).__name__} is no kind of question that rows can answer.")
+
+
+@known
 @dataclass(frozen=True)
-class Split(Question):
+class Split(WithoutRows):
     """Parallel composition as an operation: one program for each stratum, all run in lock-step.
 
     A record lies in at most one stratum, so the charges of different strata do not add up: the split costs
     what its dearest stratum costs.
     """
 
-    dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
     programs: Mapping[Stratum, Program[Any]]
     alike: Mapping[Stratum, Sequence[Stratum]] | None = None
     """In a rehearsal, the strata that each program stands for, its own among them. None: each for its own alone, as in
@@ -66,10 +83,6 @@ class Split(Question):
         if sum(stratum.size for stratum in strata) > schema.cells(strata[0].columns) or not disjoint(strata):
             raise MechanismError("split: two strata have records in common, so their charges would add up.")
 
-    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Nothing by itself."""
-        return ()
-
 
 def _same(problem: P) -> P:
     return problem
@@ -89,20 +102,16 @@ class Solver(Generic[P, R]):
     """The same problem, to be solved badly and soon: for plans, whose answers are made up."""
 
 
+@known
 @dataclass(frozen=True)
-class Work(Question):
+class Work(WithoutRows):
     """Post-processing handed to the driver, so that the same solver's problems are solved together."""
 
-    dearest: ClassVar[Mapping[Currency, int]] = dict.fromkeys(Currency, 1)
     solver: Solver[Any, Any]
     problem: Any
 
     def check(self, schema: Schema) -> None:
         """There is nothing to check: no row is involved."""
-
-    def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
-        """Nothing."""
-        return ()
 
 
 def split(

@@ -31,9 +31,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -41,8 +40,9 @@ from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number, one_of, whole
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import check_unwritten, fixed, is_plain, is_plain_tuple
-from stratsynth.questions.handler import Exact, Setting, Wanted
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Setting, fixed, is_plain, is_plain_tuple
+from stratsynth.questions.reading import Exact, Wanted
 from stratsynth.questions.scores import Score
 from stratsynth.questions.sums.base import check_query
 from stratsynth.questions.sums.clipping import GRID
@@ -64,6 +64,7 @@ _SLACK = 2
 _DIGITS = Context(prec=60)
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Term:
     """One function of the counts of a classifier: see the head of this file."""
@@ -118,15 +119,10 @@ class Term:
         """For each coordinate, the most that one record in it moves the term; nowhere less."""
         return self._worked.steps
 
-    @property
+    @cached_property
     def _worked(self) -> _Worked:
-        """What follows from its numbers, worked out once, as long as every part is the same object in the same form."""
-        parts = self.kind, self.weight, self.parameter, self.slopes, self.offsets
-        form = self.slopes.shape, self.slopes.dtype, self.offsets.shape, self.offsets.dtype
-        known = _WORKED.get(self)
-        if known is None or known[1] != form or any(a is not b for a, b in zip(known[0], parts, strict=True)):
-            known = _WORKED[self] = parts, form, _worked_out(self)
-        return known[2]
+        """The term in whole numbers, worked out once: its arrays cannot be written to."""
+        return _worked_out(self)
 
     def value(self, counts: Sequence[int]) -> Fraction:
         """The term at these counts."""
@@ -167,10 +163,6 @@ class _Worked:
     steps: tuple[Fraction, ...]
 
 
-_WORKED: WeakKeyDictionary[Term, tuple[tuple[Any, ...], Any, _Worked]] = WeakKeyDictionary()
-"""By the term itself, and not in it, where its owner could write: the parts that it had, their form, what follows."""
-
-
 def _worked_out(term: Term) -> _Worked:
     scale = 50 - math.frexp(float(np.abs(term.slopes).max()))[1]
     slopes = [[int(x) for x in row] for row in np.rint(np.ldexp(term.slopes, scale))]
@@ -205,6 +197,7 @@ def _sum(parts: Sequence[Decimal]) -> Decimal:
     return total
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Composite(Score):
     """Minus the sum of some terms, at the counts of one classifier among many that are read together."""
@@ -227,14 +220,12 @@ class Composite(Score):
                 raise MechanismError("choose: composite scores are of confusion counts.")
             check_query("choose", query, schema)
         for score in scores:
-            check_unwritten(score)
             last = len(score.query.thetas) - 1
             whole("choose: the number of a classifier", score.model, 0, last, error=MechanismError)
         for score in {(id(score.terms), id(score.query)): score for score in scores}.values():
             if not is_plain_tuple(score.terms, Term) or not score.terms:
                 raise MechanismError("choose: a composite score is made of terms.")
             for term in score.terms:
-                check_unwritten(term)
                 term.check(score.query.cells(schema))
             if not score.reach(schema, Neighbours.ADD_REMOVE) > LEAST:
                 raise MechanismError("choose: no record moves this score, or hardly.")

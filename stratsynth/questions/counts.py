@@ -15,18 +15,23 @@ from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge, alike
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy, gaussian
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import (
     Answer,
-    Clique,
+    Kept,
     Program,
     Question,
+    Seen,
+    Setting,
     check_clique,
     check_positive,
     check_weights,
     is_plain_tuple,
+    read_only,
     shared,
+    squared,
 )
-from stratsynth.questions.handler import Exact, Handler, Kept, Seen, Setting, Wanted, frozen, squared
+from stratsynth.questions.reading import Clique, Exact, Wanted
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -72,10 +77,12 @@ class NoisyTable:
     """The parameter of the discrete Gaussian noise in every cell."""
 
 
+@known
 @dataclass(frozen=True)
 class Counts(Question):
     """Noisy contingency tables of some cliques, for `rho` altogether."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"tables"})
     dearest: ClassVar[Mapping[Currency, int]] = {**Question.dearest, Currency.ZCDP: 2}
     """An exchanged row moves a table by sqrt(2), which squared is 2."""
     cliques: tuple[Clique, ...]
@@ -120,6 +127,73 @@ class Counts(Question):
             for sigma, rhos in groups.items()
         )
 
+    def wanted(self) -> Wanted:
+        """The tables."""
+        return Wanted(cliques=self.cliques)
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
+        """Integers plus integers: the noise that each table's share of rho pays for."""
+        sigmas = self.sigmas(at.schema, at.neighbours)
+        return tuple(
+            NoisyTable(clique, read_only(table + gaussian.sample(sigma, table.shape, entropy)), sigma)
+            for clique, table, sigma in zip(self.cliques, exact.tables, sigmas, strict=True)
+        )
+
+    def tv_error(self, at: Setting) -> float:
+        """Every cell's."""
+        sigmas = self.sigmas(at.schema, at.neighbours)
+        cells = [at.schema.cells(clique) for clique in self.cliques]
+        return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
+
+    def simulate(
+        self, at: Setting, path: StratumPath, rows: float, rng: Generator
+    ) -> tuple[tuple[NoisyTable, ...], Seen]:
+        """Every cell is equally full."""
+        sigmas = self.sigmas(at.schema, at.neighbours)
+        cells = [at.schema.cells(clique) for clique in self.cliques]
+        tables = []
+        for clique, size, sigma in zip(self.cliques, cells, sigmas, strict=True):
+            noisy = rows / size + rng.normal(0, sigma, at.schema.shape(clique))
+            tables.append(NoisyTable(clique, read_only(np.rint(noisy).astype(np.int64)), sigma))
+        named = tuple(zip(self.cliques, cells, sigmas, strict=True))
+        return tuple(tables), Seen(path, "counts", named, sum(cells))
+
+    @classmethod
+    def keep(cls, answer: Answer) -> Kept:
+        """Cliques and noise as facts, one array a table."""
+        return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
+
+    @classmethod
+    def recall(cls, kept: Kept) -> tuple[NoisyTable, ...]:
+        """The tables."""
+        return tuple(
+            NoisyTable(tuple(fact["clique"]), read_only(values), fact["sigma"])
+            for fact, values in zip(kept.facts, kept.arrays, strict=True)
+        )
+
+    def released(self, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
+        """All of them."""
+        return cast("Sequence[NoisyTable]", answer)
+
+    def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
+        """The sum of each table's cells."""
+        return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
+
+    @classmethod
+    def shape(cls, answer: Answer) -> Any:
+        """Cliques, shapes, types and noise."""
+        return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
+
+    def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Each table's squared distance over twice its noise squared."""
+        distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
+        noise = [Fraction(table.sigma) for table in answer]
+        return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
+
+    def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+        """Of every cell, in sigmas."""
+        return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]
+
 
 def check_cells(what: str, cliques: Sequence[Clique], schema: Schema) -> None:
     """Refuse tables that would not fit into memory."""
@@ -138,76 +212,3 @@ def counts(
     """Ask for the noisy tables of some cliques: `tables = yield from counts(...)`, in the order asked."""
     answer = yield Counts(tuple(cliques), float(rho), tuple(map(float, weights)) if weights is not None else None)
     return cast("tuple[NoisyTable, ...]", answer)
-
-
-class CountsHandler(Handler[Counts]):
-    """Exact tables plus discrete Gaussian noise."""
-
-    kind = Counts
-    reads = frozenset({"tables"})
-
-    def wanted(self, question: Counts) -> Wanted:
-        """The tables."""
-        return Wanted(cliques=question.cliques)
-
-    def answer(
-        self, question: Counts, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
-    ) -> tuple[NoisyTable, ...]:
-        """Integers plus integers: the noise that each table's share of rho pays for."""
-        sigmas = question.sigmas(at.schema, at.neighbours)
-        return tuple(
-            NoisyTable(clique, frozen(table + gaussian.sample(sigma, table.shape, entropy)), sigma)
-            for clique, table, sigma in zip(question.cliques, exact.tables, sigmas, strict=True)
-        )
-
-    def tv_error(self, question: Counts, at: Setting) -> float:
-        """Every cell's."""
-        sigmas = question.sigmas(at.schema, at.neighbours)
-        cells = [at.schema.cells(clique) for clique in question.cliques]
-        return math.fsum(n * gaussian.tv_error(sigma) for n, sigma in zip(cells, sigmas, strict=True))
-
-    def simulate(
-        self, question: Counts, at: Setting, path: StratumPath, rows: float, rng: Generator
-    ) -> tuple[tuple[NoisyTable, ...], Seen]:
-        """Every cell is equally full."""
-        sigmas = question.sigmas(at.schema, at.neighbours)
-        cells = [at.schema.cells(clique) for clique in question.cliques]
-        tables = []
-        for clique, size, sigma in zip(question.cliques, cells, sigmas, strict=True):
-            noisy = rows / size + rng.normal(0, sigma, at.schema.shape(clique))
-            tables.append(NoisyTable(clique, frozen(np.rint(noisy).astype(np.int64)), sigma))
-        named = tuple(zip(question.cliques, cells, sigmas, strict=True))
-        return tuple(tables), Seen(path, "counts", named, sum(cells))
-
-    def keep(self, answer: Answer) -> Kept:
-        """Cliques and noise as facts, one array a table."""
-        return Kept([{"clique": list(t.clique), "sigma": t.sigma} for t in answer], [t.values for t in answer])
-
-    def recall(self, kept: Kept) -> tuple[NoisyTable, ...]:
-        """The tables."""
-        return tuple(
-            NoisyTable(tuple(fact["clique"]), frozen(values), fact["sigma"])
-            for fact, values in zip(kept.facts, kept.arrays, strict=True)
-        )
-
-    def released(self, question: Counts, schema: Schema, answer: Answer) -> Sequence[NoisyTable]:
-        """All of them."""
-        return cast("Sequence[NoisyTable]", answer)
-
-    def records(self, question: Counts, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """The sum of each table's cells."""
-        return [(float(t.values.sum(dtype=np.float64)), t.sigma * math.sqrt(t.values.size)) for t in answer]
-
-    def shape(self, answer: Answer) -> Any:
-        """Cliques, shapes, types and noise."""
-        return [(t.clique, t.values.shape, str(t.values.dtype), t.sigma) for t in answer]
-
-    def cost(self, question: Counts, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Each table's squared distance over twice its noise squared."""
-        distances = [squared(x, y) for x, y in zip(here.tables, there.tables, strict=True)]
-        noise = [Fraction(table.sigma) for table in answer]
-        return sum((Fraction(d) / (2 * s**2) for d, s in zip(distances, noise, strict=True)), Fraction(0))
-
-    def standard_noise(self, question: Counts, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Of every cell, in sigmas."""
-        return [(t.values - truth).ravel() / t.sigma for t, truth in zip(answer, exact.tables, strict=True)]

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import chain
-from operator import is_, lt
+from operator import lt
 from typing import TYPE_CHECKING, Any, overload
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,9 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Clique, check_unwritten, fixed, is_plain, is_plain_tuple
-from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Setting, fixed, is_plain, is_plain_tuple
+from stratsynth.questions.reading import Clique, Exact, Ints, Wanted
 from stratsynth.questions.scores import LARGEST, REFERENCE_UNIT, Distance
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ _LIKE = Distance(("a", "b"), np.zeros((1, 1)))
 """Moves as far as every pair does: a distance of weight 1, of cells added up."""
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Independence:
     """What the counts of pairs of columns are compared with."""
@@ -55,21 +56,24 @@ class Independence:
             object.__setattr__(self, "told", tuple((clique, fixed(table)) for clique, table in self.told))
 
     def check(self, schema: Schema) -> None:
-        """Pairs of known columns, a distribution for each column, and tables of their pairs' shapes.
-
-        What was found sound is not gone through again as long as every part is the same object, none of which can
-        change, and every array has the form that it had.
-        """
-        check_unwritten(self)
-        sound = _SOUND.get(self)
-        if sound is None or not all(map(is_, sound.parts, self._parts(schema))) or sound.forms != self._forms():
+        """Pairs of known columns, a distribution for each column, and tables of their pairs' shapes."""
+        if not any(schema is known_for for known_for in self._sound_for):
             self._check(schema)
-            _SOUND[self] = _Sound(self._parts(schema), self._forms(), sum(map(schema.cells, self.cliques)))
+            self._sound_for.append(schema)
 
-    @property
+    @cached_property
+    def _sound_for(self) -> list[Schema]:
+        """The schemas for which it was found sound: one stratum makes hundreds of choices among the same pairs.
+
+        Admission copies fields alone, so that a copy begins with none, whatever was written into the original.
+        """
+        return []
+
+    @cached_property
     def cells(self) -> int:
-        """The number of cells of all pairs, once checked."""
-        return _SOUND[self].cells
+        """The number of cells of all pairs."""
+        size = {name: len(share) for name, share in zip(self.columns, self.shares, strict=True)}
+        return sum(size[one] * size[other] for one, other in self.cliques)
 
     def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
         """What the counts of some pairs are compared with, in records."""
@@ -77,14 +81,6 @@ class Independence:
         for one, other in cliques:
             known = told.get((one, other))
             yield self.total * np.multiply.outer(share[one], share[other]) if known is None else known
-
-    def _parts(self, schema: Schema) -> tuple[Any, ...]:
-        return schema, self.cliques, self.shares, self.columns, self.total, self.told
-
-    def _forms(self) -> list[Any]:
-        """Of an array that nobody can write to, form and type can change."""
-        arrays = (*self.shares, *(table for _, table in self.told)) if self.told else self.shares
-        return [(array.shape, array.dtype) for array in arrays]
 
     def _check(self, schema: Schema) -> None:
         plain = is_plain_tuple(self.cliques, tuple) and is_plain_tuple(tuple(chain.from_iterable(self.cliques)), str)
@@ -111,19 +107,7 @@ class Independence:
             Distance(clique, table).check(schema)
 
 
-@dataclass(frozen=True)
-class _Sound:
-    """What was found of pairs and what they are compared with."""
-
-    parts: tuple[Any, ...]
-    forms: list[Any]
-    cells: int
-
-
-_SOUND: WeakKeyDictionary[Independence, _Sound] = WeakKeyDictionary()
-"""By the object, and not in it, where its owner could write."""
-
-
+@known
 @dataclass(frozen=True, eq=False)
 class Pairs(Sequence[Distance]):
     """Some of the pairs as candidates: a sequence of the `Distance` of each, which is worked out when it is asked for.
@@ -159,10 +143,9 @@ class Pairs(Sequence[Distance]):
 
     def check_all(self, schema: Schema) -> None:
         """Some of the pairs, each once, and all of them sound."""
-        check_unwritten(self)
         if type(self.expected) is not Independence:
             raise MechanismError("choose: pairs are compared with what Independence says.")
-        Independence.check(self.expected, schema)  # by its class: a method may have been written into the object
+        self.expected.check(schema)
         if type(self.which) is not tuple or set(map(type, self.which)) != {int}:
             raise MechanismError("choose: there is no candidate, or one that is no place among the pairs.")
         ascending = all(map(lt, self.which, self.which[1:]))
@@ -178,12 +161,12 @@ class Pairs(Sequence[Distance]):
         return Wanted(cliques=self.cliques, once=True)
 
     def most_moved(self, schema: Schema, neighbours: Neighbours) -> float:
-        """The same for all."""
+        """The reach of one distance of weight 1, which every pair has."""
         return _LIKE.moved(schema, neighbours)
 
     def candidates(self) -> str:
-        """As `Distance` says it of each: which pairs they are, and in what order."""
-        return f"[{', '.join(map(_said, self.cliques))}]"
+        """The pairs in order, written as `Distance.candidates` writes them."""
+        return f"[{', '.join(map(_candidate_text, self.cliques))}]"
 
     def units(self, exact: Exact, at: Setting, memory: dict[Any, Any]) -> tuple[list[int], int]:
         """Each candidate's distance, as `Distance` has it; found once, whatever part of the pairs is asked about next.
@@ -193,35 +176,23 @@ class Pairs(Sequence[Distance]):
         if not self.remembered(memory):
             away = np.full(len(self.expected.cliques), UNKNOWN)
             away[list(self.which)] = self._away(exact.tables)
-            memory[Pairs] = self._compared, away
+            memory[Pairs] = self.expected, away
         reach = _LIKE.reach(at.schema, at.neighbours)
         return memory[Pairs][1][list(self.which)].tolist(), reach * REFERENCE_UNIT
 
     def _away(self, tables: Sequence[Ints]) -> Ints:
         """The distance of each candidate, as `Distance.away` has it of one: in exact integers, whatever their order."""
         references = list(self.expected.tables(self.cliques))
-        if [table.shape for table in tables] != [reference.shape for reference in references]:
-            raise MechanismError("choose: what a pair is compared with has not the pair's shape.")
         starts = np.cumsum([0, *(table.size for table in tables[:-1])])
         counted, expected = (np.concatenate([table.ravel() for table in those]) for those in (tables, references))
-        # as they are now: their owner has ways to give arrays other contents after they were found sound
-        if not (np.add.reduceat(np.abs(expected), starts) < LARGEST).all():
-            raise MechanismError("choose: what a pair is compared with was changed after it was checked.")
         cells = np.abs(counted * REFERENCE_UNIT - np.rint(expected * REFERENCE_UNIT).astype(np.int64))
         found: Ints = np.add.reduceat(cells, starts)
         return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:
         """Whether the distance of every candidate is known, from these very distributions."""
-        compared, away = memory.get(Pairs, ((), None))
-        same = away is not None and all(map(is_, compared, self._compared))
-        return same and bool((away[list(self.which)] > UNKNOWN).all())
-
-    @property
-    def _compared(self) -> tuple[Any, ...]:
-        """The pairs and what they are compared with, of which no part can change."""
-        expected = self.expected
-        return expected.cliques, expected.shares, expected.columns, expected.total, expected.told
+        compared, away = memory.get(Pairs, (None, None))
+        return compared is self.expected and bool((away[list(self.which)] > UNKNOWN).all())
 
 
 @lru_cache(maxsize=256)  # by plain texts alone; strata are asked about the same pairs
@@ -235,5 +206,5 @@ def _check_pairs(cliques: tuple[Clique, ...], columns: tuple[str, ...], names: t
 
 
 @lru_cache(maxsize=2**16)
-def _said(clique: Clique) -> str:
+def _candidate_text(clique: Clique) -> str:
     return repr(("distance", clique, 1.0, "l1"))

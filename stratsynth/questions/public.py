@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -24,8 +24,9 @@ from stratsynth.accounting.budget import Budget, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
-from stratsynth.questions.base import Answer, Program, Question, check_clique
-from stratsynth.questions.handler import Exact, Handler, Kept, PublicColumns, Seen, Setting, Wanted
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_clique
+from stratsynth.questions.reading import Exact, PublicColumns, Wanted
 from stratsynth.schema import Numeric
 from stratsynth.strata import StratumPath
 
@@ -40,10 +41,12 @@ FAR = Fraction(10**9)
 """What two tables cost that differ in a public column: more than any budget."""
 
 
+@known
 @dataclass(frozen=True)
 class PublicRows(Question):
     """Public columns of all rows of a path."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"columns"})
     columns: tuple[str, ...]
 
     def check(self, schema: Schema) -> None:
@@ -75,52 +78,36 @@ class PublicRows(Question):
         """None: neighbours have the same public rows."""
         return ()
 
-
-def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
-    """Ask for public columns: `rows = yield from public_rows(columns)`."""
-    answer = yield PublicRows(tuple(columns))
-    return cast("PublicColumns", answer)
-
-
-class PublicRowsHandler(Handler[PublicRows]):
-    """The columns as they are."""
-
-    kind = PublicRows
-    reads = frozenset({"columns"})
-
-    def wanted(self, question: PublicRows) -> Wanted:
+    def wanted(self) -> Wanted:
         """These columns and no others."""
-        return Wanted(columns=question.columns)
+        return Wanted(columns=self.columns)
 
-    def answer(
-        self, question: PublicRows, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
-    ) -> PublicColumns:
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
         """What was read, which nobody can write to."""
-        if exact.columns is None or set(exact.columns.codes) != set(question.columns):
+        if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         for array in (*exact.columns.codes.values(), *exact.columns.numbers.values()):
             array.flags.writeable = False
         return exact.columns
 
-    def tv_error(self, question: PublicRows, at: Setting) -> float:
-        """No noise, no tails."""
+    def tv_error(self, at: Setting) -> float:
+        """Zero: there is no noise."""
         return 0.0
 
-    def simulate(
-        self, question: PublicRows, at: Setting, path: StratumPath, rows: float, rng: Generator
-    ) -> tuple[PublicColumns, Seen]:
+    def simulate(self, at: Setting, path: StratumPath, rows: float, rng: Generator) -> tuple[PublicColumns, Seen]:
         """Rows whose columns are spread evenly, each by itself."""
         size, schema = min(max(round(rows), 1), MOST_SIMULATED), at.schema
-        codes = {name: rng.integers(schema.size(name), size=size) for name in question.columns}
+        codes = {name: rng.integers(schema.size(name), size=size) for name in self.columns}
         numbers = {}
-        for name in question.columns:
+        for name in self.columns:
             column = schema.column(name)
             if isinstance(column, Numeric):
                 codes[name] = rng.integers(len(column.extents), size=size)
                 numbers[name] = np.array([low for low, _ in column.extents], np.float64)[codes[name]]
         return PublicColumns(size, codes, numbers), Seen(path, "public rows")
 
-    def keep(self, answer: Answer) -> Kept:
+    @classmethod
+    def keep(cls, answer: Answer) -> Kept:
         """All of it: whoever resumes the fit is given the same rows."""
         parts = [answer.codes, answer.numbers]
         return Kept(
@@ -128,7 +115,8 @@ class PublicRowsHandler(Handler[PublicRows]):
             [array for part in parts for array in part.values()],
         )
 
-    def recall(self, kept: Kept) -> PublicColumns:
+    @classmethod
+    def recall(cls, kept: Kept) -> PublicColumns:
         """The columns."""
         names = kept.facts["codes"]
         codes = dict(zip(names, kept.arrays, strict=False))
@@ -136,13 +124,20 @@ class PublicRowsHandler(Handler[PublicRows]):
             kept.facts["size"], codes, dict(zip(kept.facts["numbers"], kept.arrays[len(names) :], strict=True))
         )
 
-    def shape(self, answer: Answer) -> Any:
+    @classmethod
+    def shape(cls, answer: Answer) -> Any:
         """Everything: it is the same on neighbouring tables."""
         return answer.size, _plain(answer)
 
-    def cost(self, question: PublicRows, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+    def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
         """Nothing, as long as the tables agree in every public value, order and number of rows included."""
         return Fraction(0) if _plain(here.columns) == _plain(there.columns) else FAR
+
+
+def public_rows(columns: Sequence[str]) -> Program[PublicColumns]:
+    """Ask for public columns: `rows = yield from public_rows(columns)`."""
+    answer = yield PublicRows(tuple(columns))
+    return cast("PublicColumns", answer)
 
 
 def _plain(columns: PublicColumns | None) -> Any:

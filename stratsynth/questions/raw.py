@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Never, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
-from stratsynth.questions.base import Answer, Program, Question, check_positive
-from stratsynth.questions.handler import Exact, Handler, Kept, Setting, Wanted
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Program, Setting, Unkept, check_positive
+from stratsynth.questions.reading import Exact, Wanted
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
+@known
 @dataclass(frozen=True)
 class Claim:
     """What third-party code says of its own privacy."""
@@ -47,10 +49,12 @@ class Claim:
             )
 
 
+@known
 @dataclass(frozen=True)
-class Raw(Question):
+class Raw(Unkept):
     """All rows of a path as a pandas frame of level numbers, for code that keeps its own account."""
 
+    reads: ClassVar[frozenset[str]] = frozenset({"frame"})
     claim: Claim
 
     def check(self, schema: Schema) -> None:
@@ -74,51 +78,25 @@ class Raw(Question):
         unknown = dict.fromkeys(PRICED, 1.0)
         return (Charge(path, "raw", self.claim.epsilon, unknown, details, Currency.CLAIMED),)
 
+    def wanted(self) -> Wanted:
+        """All rows."""
+        return Wanted(frame=True)
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> pd.DataFrame | None:
+        """The rows as level numbers, without noise."""
+        return exact.frame
+
+    @classmethod
+    def refusal(cls) -> Unsupported:
+        """The refusal in words: third-party code has the rows."""
+        return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
+
+    def unverified(self) -> str:
+        """The author and the epsilon of the claim."""
+        return f"{self.claim.by}: its own claim of epsilon {self.claim.epsilon:g}"
+
 
 def raw(claim: Claim) -> Program[pd.DataFrame]:
     """Ask for the rows: `frame = yield from raw(claim)`."""
     answer = yield Raw(claim)
     return cast("pd.DataFrame", answer)
-
-
-class RawHandler(Handler[Raw]):
-    """The rows go to code that nobody here has checked, and are kept nowhere."""
-
-    kind = Raw
-    reads = frozenset({"frame"})
-
-    def wanted(self, question: Raw) -> Wanted:
-        """All rows."""
-        return Wanted(frame=True)
-
-    def answer(
-        self, question: Raw, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
-    ) -> pd.DataFrame | None:
-        """As they are."""
-        return exact.frame
-
-    def tv_error(self, question: Raw, at: Setting) -> float:
-        """None of ours: what noise there is, is the claim's."""
-        return 0.0
-
-    def keep(self, answer: Answer) -> None:
-        """Never."""
-
-    def recall(self, kept: Kept) -> Never:
-        """Nothing was kept."""
-        raise self._incomparable()
-
-    def shape(self, answer: Answer) -> Never:
-        """Nobody's to know."""
-        raise self._incomparable()
-
-    def cost(self, question: Raw, at: Setting, here: Exact, there: Exact, answer: Answer) -> Never:
-        """What others do with rows has no price here."""
-        raise self._incomparable()
-
-    def _incomparable(self) -> Unsupported:
-        return Unsupported("raw: rows that third-party code is handed are neither kept nor compared.")
-
-    def unverified(self, question: Raw) -> str:
-        """Whose claim it is."""
-        return f"{question.claim.by}: its own claim of epsilon {question.claim.epsilon:g}"

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal, Self
-from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +20,9 @@ from numpy.typing import NDArray
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.digest import Digested, digest
 from stratsynth.errors import MechanismError
-from stratsynth.questions.base import Clique, check_clique, check_positive, check_unwritten, fixed, is_plain
-from stratsynth.questions.handler import Exact, Ints, Setting, Wanted
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import Setting, check_clique, check_positive, fixed, is_plain
+from stratsynth.questions.reading import Clique, Exact, Ints, Wanted
 from stratsynth.questions.sums.base import Query, check_query
 from stratsynth.questions.sums.clipping import GRID
 
@@ -37,11 +37,6 @@ _SLOPE_UNIT = 2**30
 """Slopes are taken relative to the largest, to about a billionth."""
 LARGEST = 2.0**42
 """What a reference table may add up to: sums stay exact in 64 bits."""
-
-
-_SOUND: dict[int, tuple[Any, ...]] = {}
-"""What was found sound, with the parts that it had: by the object, and not in it, where its owner could write."""
-_DIGESTS: WeakKeyDictionary[Distance, str] = WeakKeyDictionary()
 
 
 class Score(ABC):
@@ -101,6 +96,7 @@ class Score(ABC):
         """
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Distance(Score, Digested):
     """weight x (distance between a clique's counts and a reference table, less an offset)."""
@@ -119,10 +115,8 @@ class Distance(Score, Digested):
         object.__setattr__(self, "reference", fixed(self.reference))
 
     def digested(self) -> str:
-        """Computed once: a candidate is asked about again and again."""
-        if self not in _DIGESTS:
-            _DIGESTS[self] = digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
-        return _DIGESTS[self]
+        """The digest of all its parts, as journals of 0.1.0 and 0.2.0 have it."""
+        return digest("distance", self.clique, self.reference, self.weight, self.offset, self.norm)
 
     @property
     def candidate(self) -> Any:
@@ -134,46 +128,13 @@ class Distance(Score, Digested):
         """As Python writes texts and numbers, exactly: there are hundreds in every round of every stratum."""
         return repr([score.candidate for score in scores])
 
-    def check(self, schema: Schema) -> None:
-        """A reference of the right shape and size, a positive weight.
-
-        What was found sound is not gone through again, as long as every part is the same object, none of which can
-        change, and the reference has the shape that it had: a choice is checked when it is asked and when it is
-        charged, and a mechanism asks about the same candidates many times.
-        """
-        if not self.unchanged(schema):
-            self._check(schema)
-            array = self.reference
-            parts = schema, self.clique, array, array.shape, array.dtype, self.weight, self.offset, self.norm
-            key = id(self)  # another object's, once this one is gone
-            _SOUND[key] = *parts, ref(self, lambda _: _SOUND.pop(key, None))
-
-    @classmethod
-    def check_all(cls, scores: Sequence[Self], schema: Schema) -> None:
-        """Check those that are not known to be sound."""
-        for score in scores:
-            if not cls.unchanged(score, schema):
-                cls.check(score, schema)
-
     @classmethod
     def cells(cls, scores: Sequence[Self], schema: Schema) -> int:
-        """As their references have."""
+        """The number of cells of all references, each clique once."""
         return sum({score.clique: score.reference.size for score in scores}.values())
 
-    def unchanged(self, schema: Schema) -> bool:
-        """Whether this was found sound as it is: of an array that nobody can write to, form and type can change."""
-        sound = _SOUND.get(id(self))
-        if sound is None:
-            return False
-        whole, clique, array, shape, kind, weight, offset, norm, found = sound
-        return (
-            schema is whole and self.clique is clique and self.reference is array and array.shape == shape
-            and array.dtype is kind and self.weight is weight and self.offset is offset and self.norm is norm
-            and found() is self and vars(self).keys() <= _PARTS
-        )  # fmt: skip
-
-    def _check(self, schema: Schema) -> None:
-        check_unwritten(self)
+    def check(self, schema: Schema) -> None:
+        """A reference of the right shape and size, a positive weight."""
         check_clique("choose", self.clique, schema)
         check_positive("choose: a weight", self.weight)
         if self.norm not in ("l1", "largest"):
@@ -223,19 +184,9 @@ class Distance(Score, Digested):
         return units, max(1, reach * REFERENCE_UNIT)
 
     def away(self, table: Ints) -> int:
-        """The distance between a table and the reference, in units of 1/65,536 of a record.
-
-        The reference is taken as it is now and looked at again: its owner has ways to give it other contents after it
-        was found sound, and sums that wrap around would tell one record from the next.
-        """
-        now = np.array(self.reference, dtype=np.float64)
-        if now.shape != table.shape or not np.abs(now).sum() < LARGEST:
-            raise MechanismError("choose: a reference was changed after it was checked.")
-        cells = np.abs(table * REFERENCE_UNIT - np.rint(now * REFERENCE_UNIT).astype(np.int64))
+        """The distance between a table and the reference, in units of 1/65,536 of a record."""
+        cells = np.abs(table * REFERENCE_UNIT - np.rint(self.reference * REFERENCE_UNIT).astype(np.int64))
         return int(cells.sum()) if self.norm == "l1" else int(cells.max(initial=0))
-
-
-_PARTS = frozenset(field.name for field in fields(Distance))
 
 
 def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
@@ -246,6 +197,7 @@ def _heaviest(scores: Sequence[Distance]) -> dict[str, Distance]:
     return found
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class Peak(Score):
     """sign x the largest of some affine functions of a sum over rows: max over j of (slopes_j . sum + offsets_j).
@@ -270,7 +222,6 @@ class Peak(Score):
 
     def check(self, schema: Schema) -> None:
         """Finite slopes and offsets of matching shapes."""
-        check_unwritten(self)
         check_query("choose", self.query, schema)
         if not (is_plain(self.slopes) and is_plain(self.offsets)):
             raise MechanismError("choose: slopes and offsets must be numpy arrays of float64.")

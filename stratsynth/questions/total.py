@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,21 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.checks import number
 from stratsynth.errors import MechanismError
 from stratsynth.noise import Entropy, gaussian, laplace
-from stratsynth.questions.base import Answer, Program, Question, check_positive, check_weights, shared
-from stratsynth.questions.handler import Exact, Handler, Ints, Kept, Seen, Setting, Wanted, frozen, squared
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import (
+    Answer,
+    Kept,
+    Program,
+    Question,
+    Seen,
+    Setting,
+    check_positive,
+    check_weights,
+    read_only,
+    shared,
+    squared,
+)
+from stratsynth.questions.reading import Exact, Ints, Wanted
 from stratsynth.questions.sums.base import Query, check_query
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.questions.sums.published import PublishedSum, columns_read, summed
@@ -49,6 +62,7 @@ class NoisySum:
         return self.units.astype("float64") * self.grid
 
 
+@known
 @dataclass(frozen=True)
 class Total(Question):
     """The noisy sum of a query's vectors.
@@ -58,6 +72,7 @@ class Total(Question):
     the noise multiplier that the fit has reserved, and each row takes part with probability `rate`.
     """
 
+    reads: ClassVar[frozenset[str]] = frozenset({"sums"})
     query: Query
     price: float
     currency: Currency = Currency.ZCDP
@@ -120,6 +135,116 @@ class Total(Question):
             for share, b, scale in zip(self.shares(schema), blocks, scales, strict=True)
         )
 
+    def wanted(self) -> Wanted:
+        """The one sum."""
+        return Wanted(sums=[(self.query, self.rate)])
+
+    def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisySum, ...]:
+        """Integers plus integers, a block at a time."""
+        sampler = laplace if self.currency == Currency.PURE else gaussian
+        weight = at.schema.row_weight.each
+        # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
+        return self._parts(
+            at,
+            lambda i, scale: (
+                wrapped(exact.sums[0][i]) * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy)
+            ),
+        )
+
+    def tv_error(self, at: Setting) -> float:
+        """Every coordinate's; Laplace noise is exact."""
+        if self.currency == Currency.PURE:
+            return 0.0
+        scales = self.scales(at.schema, at.neighbours)
+        sizes = [block.size for block in self.query.blocks(at.schema)]
+        return math.fsum(n * gaussian.tv_error(scale) for n, scale in zip(sizes, scales, strict=True))
+
+    def simulate(
+        self, at: Setting, path: StratumPath, rows: float, rng: Generator
+    ) -> tuple[tuple[NoisySum, ...], Seen]:
+        """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
+        blocks = self.query.blocks(at.schema)
+        middle = rows * GRID if self.query.each_row_adds_clip(at.schema) else 0.0
+        made = self._parts(at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64))
+        return made, Seen(path, "total", cells=sum(block.size for block in blocks))
+
+    def _parts(self, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
+        """The noisy sums, from their values in units of the grid by block and scale of noise."""
+        spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
+        blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
+        grids = [block.clip / GRID for block in blocks]
+        return tuple(
+            NoisySum(read_only(units(i, scale)), grid, scale * grid * spread)
+            for i, (scale, grid) in enumerate(zip(scales, grids, strict=True))
+        )
+
+    @classmethod
+    def keep(cls, answer: Answer) -> Kept:
+        """Grid and noise as facts, one array a block."""
+        return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
+
+    @classmethod
+    def recall(cls, kept: Kept) -> tuple[NoisySum, ...]:
+        """The sums."""
+        return tuple(
+            NoisySum(read_only(units), fact["grid"], fact["sigma"])
+            for fact, units in zip(kept.facts, kept.arrays, strict=True)
+        )
+
+    def replayed(self) -> Any:
+        """What the query keeps of itself, and the price."""
+        return self.query.replayed(), self.price, self.currency, self.weights, self.rate
+
+    def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
+        """A count that is written as a sum, over the clip that each record adds."""
+        if self.rate != 1 or not self.query.counts_records(schema):
+            return ()
+        clip = self.query.blocks(schema)[0].clip
+        return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
+
+    def released(self, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
+        """Each block; of a step of a fit that counts steps none: they are many, and sums of a sample nobody knows."""
+        if self.currency == Currency.SAMPLED:
+            return ()
+        noise, read = ("laplace" if self.currency == Currency.PURE else "gaussian"), columns_read(self.query)
+        return [
+            PublishedSum(read, part.units, part.sigma / part.grid, part.grid, summed(self.query, schema, i, noise))
+            for i, part in enumerate(answer)
+        ]
+
+    def unverified(self) -> str:
+        """Row-locality that is tested, not proven."""
+        return self.query.unverified
+
+    @classmethod
+    def shape(cls, answer: Answer) -> Any:
+        """Shapes, types and noise."""
+        return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
+
+    def cost(self, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
+        """Each block's difference at the noise it got."""
+        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
+        return sum((self._block_cost(at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
+
+    def _block_cost(self, at: Setting, here: Ints, there: Ints, part: NoisySum) -> Fraction:
+        noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
+        if self.currency == Currency.PURE:
+            steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
+            return Fraction(steps) * Fraction(math.sqrt(2)) / noise
+        if self.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip; exchanged, to two
+            clips = 1 if at.neighbours == Neighbours.ADD_REMOVE else 4
+            return Fraction(squared(here, there)) * Fraction(self.price) ** 2 / noise**2 / clips
+        return Fraction(squared(here, there)) / (2 * noise**2)
+
+    def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
+        """Of every coordinate, in standard deviations; the exact sum of a sample is known to nobody."""
+        if self.rate != 1:
+            return []
+        return [
+            (part.units - at.schema.row_weight.each * truth).astype(np.float64) * part.grid / part.sigma
+            for part, truth in zip(answer, exact.sums[0], strict=True)
+        ]
+
 
 def wrapped(sums: NDArray[Any]) -> Ints:
     """Integers of any size modulo 2^64, as sums in 64 bits are."""
@@ -145,122 +270,3 @@ def total(
     (currency, price), parts = given[0], None if weights is None else tuple(map(float, weights))
     answer = yield Total(query, float(price), currency, parts, rate)
     return cast("tuple[NoisySum, ...]", answer)
-
-
-class TotalHandler(Handler[Total]):
-    """Exact sums plus discrete Gaussian noise; for pure epsilon, discrete Laplace noise with its whole tail."""
-
-    kind = Total
-    reads = frozenset({"sums"})
-
-    def wanted(self, question: Total) -> Wanted:
-        """The one sum."""
-        return Wanted(sums=[(question.query, question.rate)])
-
-    def answer(
-        self, question: Total, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]
-    ) -> tuple[NoisySum, ...]:
-        """Integers plus integers, a block at a time."""
-        sampler = laplace if question.currency == Currency.PURE else gaussian
-        weight = at.schema.row_weight.each
-        # int64 wraps around where a weighted sum or the tail of Laplace noise is longer: that is post-processing
-        return self._parts(
-            question,
-            at,
-            lambda i, scale: (
-                wrapped(exact.sums[0][i]) * weight + sampler.sample(scale, exact.sums[0][i].shape, entropy)
-            ),
-        )
-
-    def tv_error(self, question: Total, at: Setting) -> float:
-        """Every coordinate's; Laplace noise is exact."""
-        if question.currency == Currency.PURE:
-            return 0.0
-        scales = question.scales(at.schema, at.neighbours)
-        sizes = [block.size for block in question.query.blocks(at.schema)]
-        return math.fsum(n * gaussian.tv_error(scale) for n, scale in zip(sizes, scales, strict=True))
-
-    def simulate(
-        self, question: Total, at: Setting, path: StratumPath, rows: float, rng: Generator
-    ) -> tuple[tuple[NoisySum, ...], Seen]:
-        """Sums of noise around 0, or around the number of rows where each contributes exactly the clip."""
-        blocks = question.query.blocks(at.schema)
-        middle = rows * GRID if question.query.each_row_adds_clip(at.schema) else 0.0
-        made = self._parts(
-            question, at, lambda i, scale: np.rint(middle + rng.normal(0, scale, blocks[i].size)).astype(np.int64)
-        )
-        return made, Seen(path, "total", cells=sum(block.size for block in blocks))
-
-    def _parts(self, question: Total, at: Setting, units: Callable[[int, float], Ints]) -> tuple[NoisySum, ...]:
-        """The noisy sums, from their values in units of the grid by block and scale of noise."""
-        spread = math.sqrt(2) if question.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
-        blocks, scales = question.query.blocks(at.schema), question.scales(at.schema, at.neighbours)
-        grids = [block.clip / GRID for block in blocks]
-        return tuple(
-            NoisySum(frozen(units(i, scale)), grid, scale * grid * spread)
-            for i, (scale, grid) in enumerate(zip(scales, grids, strict=True))
-        )
-
-    def keep(self, answer: Answer) -> Kept:
-        """Grid and noise as facts, one array a block."""
-        return Kept([{"grid": part.grid, "sigma": part.sigma} for part in answer], [part.units for part in answer])
-
-    def recall(self, kept: Kept) -> tuple[NoisySum, ...]:
-        """The sums."""
-        return tuple(
-            NoisySum(frozen(units), fact["grid"], fact["sigma"])
-            for fact, units in zip(kept.facts, kept.arrays, strict=True)
-        )
-
-    def replayed(self, question: Total) -> Any:
-        """What the query keeps of itself, and the price."""
-        return question.query.replayed(), question.price, question.currency, question.weights, question.rate
-
-    def records(self, question: Total, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
-        """A count that is written as a sum, over the clip that each record adds."""
-        if question.rate != 1 or not question.query.counts_records(schema):
-            return ()
-        clip = question.query.blocks(schema)[0].clip
-        return [(float(answer[0].values[0]) / clip, answer[0].sigma / clip)]
-
-    def released(self, question: Total, schema: Schema, answer: Answer) -> Sequence[PublishedSum]:
-        """Each block; of a step of a fit that counts steps none: they are many, and sums of a sample nobody knows."""
-        if question.currency == Currency.SAMPLED:
-            return ()
-        noise, read = ("laplace" if question.currency == Currency.PURE else "gaussian"), columns_read(question.query)
-        return [
-            PublishedSum(read, part.units, part.sigma / part.grid, part.grid, summed(question.query, schema, i, noise))
-            for i, part in enumerate(answer)
-        ]
-
-    def unverified(self, question: Total) -> str:
-        """Row-locality that is tested, not proven."""
-        return question.query.unverified
-
-    def shape(self, answer: Answer) -> Any:
-        """Shapes, types and noise."""
-        return [(part.units.shape, str(part.units.dtype), part.grid, part.sigma) for part in answer]
-
-    def cost(self, question: Total, at: Setting, here: Exact, there: Exact, answer: Answer) -> Fraction:
-        """Each block's difference at the noise it got."""
-        blocks, weight = zip(here.sums[0], there.sums[0], answer, strict=True), at.schema.row_weight.each
-        return sum((self._block_cost(question, at, weight * x, weight * y, part) for x, y, part in blocks), Fraction(0))
-
-    def _block_cost(self, question: Total, at: Setting, here: Ints, there: Ints, part: NoisySum) -> Fraction:
-        noise = Fraction(part.sigma) / Fraction(part.grid)  # in the units that the sums are in
-        if question.currency == Currency.PURE:
-            steps = sum(abs(int(a) - int(b)) for a, b in zip(here, there, strict=True))
-            return Fraction(steps) * Fraction(math.sqrt(2)) / noise
-        if question.currency == Currency.SAMPLED:  # one step, as long as a row keeps to the clip; exchanged, to two
-            clips = 1 if at.neighbours == Neighbours.ADD_REMOVE else 4
-            return Fraction(squared(here, there)) * Fraction(question.price) ** 2 / noise**2 / clips
-        return Fraction(squared(here, there)) / (2 * noise**2)
-
-    def standard_noise(self, question: Total, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Of every coordinate, in standard deviations; the exact sum of a sample is known to nobody."""
-        if question.rate != 1:
-            return []
-        return [
-            (part.units - at.schema.row_weight.each * truth).astype(np.float64) * part.grid / part.sigma
-            for part, truth in zip(answer, exact.sums[0], strict=True)
-        ]

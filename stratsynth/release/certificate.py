@@ -77,7 +77,8 @@ def certificate(
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, layout = account.budget, account.allot, prepared.strata
-    prepared.admit((charge.path, frozenset()) for charge in account.spending.charges)
+    for path in dict.fromkeys(charge.path for charge in account.spending.charges):
+        prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
     record = {
         "format": FORMAT,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.questions import Answer
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
 
 Build = Callable[[World, "pd.DataFrame"], Mechanism[Any]]
 """Makes the mechanism for a world. It is handed the private rows so that tests can build one that cheats."""

@@ -8,9 +8,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.driver.answering import Reader
-from stratsynth.driver.handlers import handler
 from stratsynth.noise import SystemEntropy
-from stratsynth.questions.handler import Exact, Rows, Setting, Wanted
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact, Rows, Wanted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,20 +28,20 @@ def exact_answers(rows: Rows, asked: Sequence[Asked]) -> list[Exact]:
 
 def _whole(asked: Asked) -> Wanted:
     """What a question wants, of all rows: a sample of them moves by no more."""
-    wanted = handler(asked.question).wanted(asked.question)
+    wanted = asked.question.wanted()
     return replace(wanted, sums=[(query, 1.0) for query, _ in wanted.sums])
 
 
 def moved(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours, answer: Answer) -> Fraction:
     """What telling two tables apart by this answer costs, in the fit's currency: at most what was charged."""
-    return handler(asked.question).cost(asked.question, Setting(asked.schema, neighbours), here, there, answer)
+    return asked.question.cost(Setting(asked.schema, neighbours), here, there, answer)
 
 
 def standard_noise(asked: Asked, exact: Exact, neighbours: Neighbours, answer: Answer) -> list[NDArray[np.float64]]:
     """The noise that was added, in units of the noise that was declared."""
-    return handler(asked.question).standard_noise(asked.question, Setting(asked.schema, neighbours), exact, answer)
+    return asked.question.standard_noise(Setting(asked.schema, neighbours), exact, answer)
 
 
 def shape(asked: Asked, answer: Answer) -> Any:
     """What may be known of an answer without its values."""
-    return handler(asked.question).shape(answer)
+    return asked.question.shape(answer)

@@ -19,14 +19,14 @@ from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.accounting.units import whole
 from stratsynth.data.table import open_table
 from stratsynth.digest import digest
-from stratsynth.driver.handlers import declared
-from stratsynth.driver.lockstep import Asked, run
+from stratsynth.driver.lockstep import Answers, Asked, run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.driver.solving import together
 from stratsynth.files.npz import State
-from stratsynth.mechanisms import Mechanism, describe, prepare
+from stratsynth.mechanisms import Mechanism, Prepared, describe, prepare
 from stratsynth.models import Model
 from stratsynth.noise import SeededEntropy
+from stratsynth.questions import Split
 from stratsynth.release.certificate import certificate
 from stratsynth.testing.content import content
 from stratsynth.testing.given import given_out
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.charges import Charge
     from stratsynth.noise import Entropy
     from stratsynth.questions import Answer, Solver
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
     from stratsynth.strata import StratumPath
     from stratsynth.testing.worlds import World
 
@@ -96,6 +96,40 @@ class _Parted(Exception):
     """Raised to stop a replay whose questions differ from the recorded ones."""
 
 
+@dataclass
+class _Recorder(Answers):
+    """The driver's answers, noted as they come; passed on are those of `frozen`, or of the driver's twin."""
+
+    answers: Answers
+    others: Answers | None
+    account: Account
+    prepared: Prepared
+    run: Run
+    frozen: Run | None
+
+    def admit(self, asked: Asked) -> None:
+        """Refuse what the mechanism has not declared, as a fit does."""
+        super().admit(asked)
+        if type(asked.question) is not Split:
+            self.prepared.admit(asked.path, asked.question.needs())
+
+    def __call__(self, asked: Sequence[Asked]) -> Sequence[Answer]:
+        """Answer, note what was asked and charged, and pass on the answers of the table that is compared."""
+        answers = self.answers(asked)
+        self.run.batches.append(list(asked))
+        self.run.charges = list(self.account.spending.charges)
+        self.run.shapes.append([shape(a, answer) for a, answer in zip(asked, answers, strict=True)])
+        if self.frozen is not None:
+            at = len(self.run.batches) - 1
+            if at >= len(self.frozen.batches) or _what(asked) != _what(self.frozen.batches[at]):
+                raise _Parted
+            answers = self.frozen.answers[at]
+        if self.others is not None:
+            answers = self.others(asked)
+        self.run.answers.append(list(answers))
+        return answers
+
+
 def record(
     mechanism: Mechanism[Any], world: World, rows: pd.DataFrame, budget: Budget, driver: Driver = PrivateAnswers,
     frozen: Run | None = None, seed: int = 0, twin: pd.DataFrame | None = None,
@@ -126,29 +160,13 @@ def record(
             source = open_table(twin, schema=world.schema, declared_size=world.declared_size).backend.rows
             others = driver(source, ProcessLedger().open(request), SeededEntropy(seed))
 
-        def answer(asked: Sequence[Asked]) -> Sequence[Answer]:
-            prepared.admit(declared(asked))
-            given = answers(asked)
-            seen.batches.append(list(asked))
-            seen.charges = list(account.spending.charges)
-            seen.shapes.append([shape(a, g) for a, g in zip(asked, given, strict=True)])
-            if frozen is not None:
-                at = len(seen.batches) - 1
-                if at >= len(frozen.batches) or _what(asked) != _what(frozen.batches[at]):
-                    raise _Parted
-                given = frozen.answers[at]
-            if others is not None:
-                given = others(asked)
-            seen.answers.append(list(given))
-            return given
-
         def solve(solver: Solver[Any, Any], problems: Sequence[Any], paths: Sequence[StratumPath]) -> Sequence[Any]:
             handed = zip(paths, problems, strict=True)
             seen.works.extend([content(path), content(solver), content(problem)] for path, problem in handed)
             return together(solver, problems, paths)
 
         steps = mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
-        model = run(steps, world.schema, answer, solve)
+        model = run(steps, world.schema, _Recorder(answers, others, account, prepared, seen, frozen), solve)
         seen.result = model.state() if isinstance(model, Model) else model
         seen.certified = content(certificate(prepared, table, account, private=False, unverified=answers.unverified))
         seen.given = content(given_out(model)) if isinstance(model, Model) else ""

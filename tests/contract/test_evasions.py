@@ -18,11 +18,11 @@ import pandas as pd
 import pytest
 
 from helpers import network
+from helpers.broken_kinds import planted
 from helpers.toys import Toy
 from stratsynth.adapters.independent import Product
 from stratsynth.models import Model, Predictor, Returns, State
 from stratsynth.questions import Choose, Counts, Solver, counts, work
-from stratsynth.questions.counts import CountsHandler
 from stratsynth.testing import check_contract
 from stratsynth.testing.record import CAN_FORK
 
@@ -482,15 +482,16 @@ def test_a_user_can_still_interrupt():
         check_contract(lambda world, rows: Pressed(rows=Rows(rows)), tables=1, neighbours=0)
 
 
-def test_a_handler_that_warns_of_large_tables_is_found():
+def test_a_question_that_warns_of_large_tables_is_found():
     """Drivers are watched on large tables as mechanisms are."""
-    from helpers.handlers import answered_by
 
-    class Careful(CountsHandler):
-        def answer(self, question, at, exact, *given):
+    class Careful:
+        kind = Counts
+
+        def answer(self, proper, at, exact, *given):
             if exact.tables[0].sum() > 1000:
                 logging.getLogger("driver").info("a large table")
-            return super().answer(question, at, exact, *given)
+            return proper(self, at, exact, *given)
 
-    with answered_by(Careful()):
+    with planted(Careful):
         assert "output" in kinds(Cheat)

@@ -10,7 +10,7 @@ from stratsynth import Stratified
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.driver import rows
 from stratsynth.mechanisms import make
-from stratsynth.questions.handler import PublicColumns
+from stratsynth.questions.reading import PublicColumns
 from stratsynth.questions.sums import attribute, kernel
 from stratsynth.testing import check_contract
 

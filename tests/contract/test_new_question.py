@@ -1,4 +1,4 @@
-"""A new kind of question is one file and one line: it is checked, planned, fitted, resumed and audited like any."""
+"""A new kind of question is one file: it is checked, planned, fitted, resumed and audited like any."""
 
 import dataclasses
 from dataclasses import dataclass, replace
@@ -11,17 +11,18 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import small
-from helpers.handlers import answered_by
+from helpers.broken_kinds import joined, planted
 from helpers.ledgers import kinds
-from helpers.noisy_maximum import Largest, LargestHandler, Maximum, largest
+from helpers.noisy_maximum import Largest, Maximum, largest
 from helpers.small import BUDGET, SCHEMA, SIZE
 from helpers.toys import Toy
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.independent import Product
-from stratsynth.driver.handlers import HANDLERS
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.fitting import fitted
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions import admission
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.release.page.summary import summary
 from stratsynth.testing import check_contract, worlds
 from stratsynth.testing.record import same
@@ -59,8 +60,8 @@ class Restless(Peaks):
 
 @pytest.fixture(autouse=True)
 def registered():
-    """The one line."""
-    with answered_by(LargestHandler()):
+    """As the decorator of its class would have it."""
+    with joined(Largest):
         yield
 
 
@@ -95,7 +96,7 @@ def test_no_step_moves_it_by_more_than_a_rows_weight(cells, gone, new, weight):
     for neighbours, other in ((Neighbours.ADD_REMOVE, there), (Neighbours.REPLACE, exchanged)):
         assert charge.sensitivity[neighbours] == weight
         assert abs(int(here.max()) - int(other.max())) <= weight
-        cost = LargestHandler().cost(question, Setting(schema, neighbours), Exact([here]), Exact([other]), answer)
+        cost = question.cost(Setting(schema, neighbours), Exact([here]), Exact([other]), answer)
         assert cost <= charge.amount
 
 
@@ -148,12 +149,14 @@ def test_an_interrupted_fit_is_given_the_same_answers_from_the_journal(how, stop
 
 
 def test_an_answer_comes_back_from_the_journal_as_it_went_in():
-    handler, answer = LargestHandler(), Maximum(-7, 2.5)
-    assert same(dataclasses.astuple(handler.recall(handler.keep(answer))), dataclasses.astuple(answer))
+    answer = Maximum(-7, 2.5)
+    assert same(dataclasses.astuple(Largest.recall(Largest.keep(answer))), dataclasses.astuple(answer))
 
 
-def test_without_its_line_it_is_refused_before_anything_is_reserved(monkeypatch):
-    monkeypatch.delitem(HANDLERS, Largest)
+def test_outside_the_closed_set_it_is_refused_before_anything_is_reserved(monkeypatch):
+    monkeypatch.setattr(
+        admission, "_PARTS", {kind: parts for kind, parts in admission._PARTS.items() if kind is not Largest}
+    )
     table = small.table()
     with pytest.raises(Unsupported, match="peaks needs Largest, which these rows cannot answer"):
         ss.fit(Peaks(), table, BUDGET)
@@ -169,37 +172,45 @@ def test_a_malformed_one_is_refused():
 # Broken on purpose
 
 
-class HalfTheNoise(LargestHandler):
+class HalfTheNoise:
     """Adds half of the noise, and states the whole."""
 
-    def answer(self, question, at, *given):
-        answer = super().answer(replace(question, rho=4 * question.rho), at, *given)
+    kind = Largest
+
+    def answer(self, proper, at, *given):
+        answer = proper(replace(self, rho=4 * self.rho), at, *given)
         return replace(answer, sigma=2 * answer.sigma)
 
 
-class HalfTheNoiseStated(LargestHandler):
+class HalfTheNoiseStated:
     """Adds half of the noise, and states the half."""
 
-    def answer(self, question, *given):
-        return super().answer(replace(question, rho=4 * question.rho), *given)
+    kind = Largest
+
+    def answer(self, proper, *given):
+        return proper(replace(self, rho=4 * self.rho), *given)
 
 
-class TenTimes(LargestHandler):
+class TenTimes:
     """Ten times the largest count: one row moves that by ten."""
 
-    def answer(self, question, at, exact, *given):
-        return super().answer(question, at, Exact([10 * table for table in exact.tables]), *given)
+    kind = Largest
 
-    def cost(self, question, at, here, there, answer):
+    def answer(self, proper, at, exact, *given):
+        return proper(self, at, Exact([10 * table for table in exact.tables]), *given)
+
+    def cost(self, proper, at, here, there, answer):
         here, there = (Exact([10 * table for table in exact.tables]) for exact in (here, there))
-        return super().cost(question, at, here, there, answer)
+        return proper(self, at, here, there, answer)
 
 
-class SaysWhenEmpty(LargestHandler):
+class SaysWhenEmpty:
     """States another sigma where there is nobody."""
 
-    def answer(self, question, at, exact, *given):
-        answer = super().answer(question, at, exact, *given)
+    kind = Largest
+
+    def answer(self, proper, at, exact, *given):
+        answer = proper(self, at, exact, *given)
         return answer if exact.tables[0].any() else replace(answer, sigma=answer.sigma + 1)
 
 
@@ -211,7 +222,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("broken", BROKEN, ids=lambda handler: handler.__name__)
+@pytest.mark.parametrize("broken", BROKEN, ids=lambda bug: bug.__name__)
 def test_a_broken_one_is_caught(broken):
-    with answered_by(broken()):
+    with planted(broken):
         assert BROKEN[broken] in {finding.kind for finding in check_contract(vanilla, among=list(worlds()))}

@@ -8,7 +8,8 @@ from stratsynth import Categorical, Neighbours, Schema
 from stratsynth.accounting.budget import Allotment, Currency
 from stratsynth.mechanisms import Public
 from stratsynth.questions import Choose, Counts, Distance, NoisyTable, Work
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 
 LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4, "e": 2}
 
@@ -55,7 +56,7 @@ class ByHand:
         if isinstance(question, Choose):
             if self.rng is not None:
                 return int(self.rng.integers(len(question.scores)))
-            exact, at = Exact([self.table(c) for c in question.wanted.cliques]), Setting(self.schema, self.neighbours)
+            exact, at = Exact([self.table(c) for c in question.wanted().cliques]), Setting(self.schema, self.neighbours)
             return int(np.argmax(Distance.units(question.scores, exact, at, {})[0]))
         assert isinstance(question, Work)
         return question.solver.solve([question.problem])[0]

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from helpers.replies import Replies
 from stratsynth import Budget
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -27,4 +28,4 @@ def exactly(mechanism, schema, frame, *, declared=None, budget=None):
 
     public = Public(schema, declared, budget.neighbours)
     allot = mechanism.price(public, budget)
-    return run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answer), asked
+    return run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, Replies(answer)), asked

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
+from helpers.replies import Replies
 from stratsynth import Budget, Categorical, Numeric, Schema
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -49,4 +50,4 @@ def asked_by(how, frame, *, schema=SCHEMA, budget=BUDGET, clear=1e6):
 
     public = Public(schema, None, budget.neighbours)
     allot = how.price(public, budget)
-    return run(how.steps(public, allot, np.random.default_rng(0)), schema, answer), asked
+    return run(how.steps(public, allot, np.random.default_rng(0)), schema, Replies(answer)), asked

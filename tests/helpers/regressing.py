@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from helpers.replies import Replies
 from stratsynth import Budget, Categorical, Numeric, Schema
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
@@ -56,4 +57,4 @@ def exactly(mechanism, frame, *, schema=SCHEMA, declared=None, budget=None):
 
     public = Public(schema, len(frame) if declared is None else declared, budget.neighbours)
     allot = mechanism.price(public, budget)
-    return run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, answer), asked
+    return run(mechanism.steps(public, allot, np.random.default_rng(0)), schema, Replies(answer)), asked

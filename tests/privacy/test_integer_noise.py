@@ -7,11 +7,11 @@ import pytest
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.adapters import Independent
 from stratsynth.data.table import open_table
-from stratsynth.driver.handlers import handler
 from stratsynth.fitting import fit
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Columns, Counts, Total
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 
@@ -37,7 +37,7 @@ def values(question, each, times):
     """The numbers that an answer holds, over and over."""
     drawn = []
     for _ in range(times):
-        (part,) = handler(question).answer(question, SETTING, exact(question, each), SystemEntropy(), {})
+        (part,) = question.answer(SETTING, exact(question, each), SystemEntropy(), {})
         drawn.append(part.values if isinstance(question, Counts) else part.units)
     return np.concatenate(drawn)
 

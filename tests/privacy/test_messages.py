@@ -26,7 +26,7 @@ from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import SchemaError, StratsynthError, UsageError
 from stratsynth.evaluation.tables.encoded import EncodedRows
 from stratsynth.noise import SeededEntropy
-from stratsynth.questions.handler import Exact
+from stratsynth.questions.reading import Exact
 from stratsynth.schema import Schema
 from stratsynth.schema.codec import encode
 from stratsynth.schema.rows import CodedRows

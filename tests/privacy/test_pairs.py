@@ -12,13 +12,13 @@ from helpers.small import BUDGET, even
 from stratsynth import Neighbours, Stratified, fit, open_table
 from stratsynth.accounting.budget import PRICED
 from stratsynth.adapters import MST
+from stratsynth.driver.journal import exact_key
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.private import check_again, exactly
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Choose, Distance, Independence, Pairs
-from stratsynth.questions.choose import ChooseHandler
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.scores import WEIGHT_UNIT
 
 LEVELS = {"a": 3, "b": 2, "c": 2, "d": 4}
@@ -66,9 +66,9 @@ def test_pairs_are_the_distances_that_they_stand_for(which, told):
     for each in (one, other):
         each.check(SCHEMA)
     assert one.charges(SCHEMA, (), Neighbours.ADD_REMOVE) == other.charges(SCHEMA, (), Neighbours.ADD_REMOVE)
-    assert list(one.wanted.cliques) == list(other.wanted.cliques)
-    known = ChooseHandler().replayed(one), exactly([Asked((), SCHEMA, one)])
-    assert known == (ChooseHandler().replayed(other), exactly([Asked((), SCHEMA, other)]))
+    assert list(one.wanted().cliques) == list(other.wanted().cliques)
+    known = one.replayed(), exact_key([Asked((), SCHEMA, one)])
+    assert known == (other.replayed(), exact_key([Asked((), SCHEMA, other)]))
 
 
 @given(st.integers(0, 40), st.integers(0, 2**32 - 1))
@@ -82,13 +82,13 @@ def test_a_record_moves_every_pair_by_at_most_what_is_priced(size, seed):
 
 
 def test_what_was_compared_is_remembered_and_no_table_is_read_again():
-    memory, handler, rows = {}, ChooseHandler(), rows_of(50)
+    memory, rows = {}, rows_of(50)
     first = pairs()
     units, _ = first.units(exact(first, rows), AT, memory)
     later = Pairs(first.expected, (1, 4))
-    assert handler.remembers(Choose(later, 0.1), memory)
+    assert Choose(later, 0.1).remembers(memory)
     assert later.units(Exact(), AT, memory)[0] == [units[1], units[4]]
-    assert not handler.remembers(Choose(tuple(later), 0.1), memory)
+    assert not Choose(tuple(later), 0.1).remembers(memory)
 
 
 def test_a_distance_is_not_given_again_for_another():
@@ -112,14 +112,30 @@ def test_a_pair_that_was_not_compared_before_is_read():
 
 def test_another_form_of_the_same_distribution_is_found():
     """Of an array that nobody can write to, the shape can change: a table would be compared with one of another."""
-    asked = pairs()
-    question = Choose(asked, 0.1)
-    question.check(SCHEMA)
-    asked.expected.shares[0].shape = (1, 3)
+    question = Choose(pairs(), 0.1)
+    question.scores.expected.shares[0].shape = (1, 3)
     with pytest.raises(MechanismError, match="has not the column's shape"):
-        question.check(SCHEMA)
-    with pytest.raises(MechanismError, match="has not the pair's shape"):
-        asked.units(exact(asked, rows_of(50)), AT, {})
+        Asked((), SCHEMA, question)
+
+
+def test_a_change_of_what_was_asked_reaches_neither_this_question_nor_the_next():
+    """The copies of the last question stand for their originals, whatever has become of these."""
+    original, copies = pairs(), {}
+    first = Asked((), SCHEMA, Choose(original, 0.1), copies)
+    admitted = first.question.scores.expected
+    before = exact_units(first)
+    original.expected.shares[0].shape = (1, 3)
+    changed(original.expected, total=2.0**43, check=lambda schema: None)
+    later = Asked((), SCHEMA, Choose(Pairs(original.expected, (1, 4)), 0.1), copies)
+    assert later.question.scores.expected is admitted
+    assert exact_units(later) == [before[1], before[4]]
+    with pytest.raises(MechanismError):
+        Asked((), SCHEMA, Choose(Pairs(original.expected, (1, 4)), 0.1))
+
+
+def exact_units(asked):
+    scores = asked.question.scores
+    return scores.units(exact(scores, rows_of(50)), AT, {})[0]
 
 
 UNSOUND = {
@@ -149,12 +165,11 @@ UNSOUND = {
 def test_what_is_unsound_is_refused_also_where_it_was_sound_once(parts):
     with pytest.raises(MechanismError):
         Choose(pairs(**parts), 0.1).check(SCHEMA)
-    asked = pairs()
-    question = Choose(asked, 0.1)
+    question = Choose(pairs(), 0.1)
     question.check(SCHEMA)
-    changed(asked.expected, **parts)
+    changed(question.scores.expected, **parts)
     with pytest.raises(MechanismError):
-        check_again([Asked((), SCHEMA, question)])
+        Asked((), SCHEMA, question)
 
 
 @pytest.mark.parametrize(
@@ -166,14 +181,23 @@ def test_candidates_are_places_among_the_pairs_each_once(which):
 
 
 @pytest.mark.parametrize("kind", [Pairs, Independence])
-@pytest.mark.parametrize("name", ["check", "check_all", "_check", "most_moved", "units", "_forms"])
+@pytest.mark.parametrize("name", ["check", "check_all", "_check", "most_moved", "units", "tables"])
 def test_a_method_that_is_written_into_pairs_is_refused(name, kind):
     asked = pairs()
     question = Choose(asked, 0.1)
     question.check(SCHEMA)
     changed(asked if kind is Pairs else asked.expected, **{name: lambda *_: None})
     with pytest.raises(MechanismError, match="written into it"):
-        question.check(SCHEMA)
+        Asked((), SCHEMA, question)
+
+
+@pytest.mark.parametrize("name", ["cells", "_sound_for"])
+def test_a_forged_finding_is_not_taken(name):
+    """A mark that its own check leaves, and a number that is worked out once: the copy has neither from outside."""
+    asked = pairs(shares=tuple(np.full(size, np.nan) for size in LEVELS.values()))
+    vars(asked.expected)[name] = 1 if name == "cells" else [SCHEMA]
+    with pytest.raises(MechanismError, match="not finite"):
+        Asked((), SCHEMA, Choose(asked, 0.1))
 
 
 def test_another_class_is_no_independence():
@@ -204,13 +228,15 @@ def test_the_rows_of_each_stratum_are_counted_by_themselves_and_once_for_all_cho
 @pytest.mark.parametrize("part", ["shares", "told"])
 def test_other_contents_of_what_was_found_sound_are_not_compared_with(part):
     """Nobody can write to these arrays, and their owner can still give them another memory."""
-    asked = pairs(told=TOLD)
-    Choose(asked, 0.1).check(SCHEMA)
-    array = asked.expected.shares[0] if part == "shares" else asked.expected.told[0][1]
+    original = pairs(told=TOLD)
+    asked = Asked((), SCHEMA, Choose(original, 0.1))
+    before = exact_units(asked)
+    array = original.expected.shares[0] if part == "shares" else original.expected.told[0][1]
     other = np.full(array.shape, -(2.0**47))
     array.__setstate__((1, array.shape, array.dtype, False, other.tobytes()))
-    with pytest.raises(MechanismError, match="after it was checked"):
-        asked.units(exact(asked, rows_of(50)), AT, {})
+    assert exact_units(asked) == before
+    with pytest.raises(MechanismError, match="too large"):
+        Asked((), SCHEMA, Choose(original, 0.1))
 
 
 def test_a_distribution_that_is_too_large_is_refused_in_words():

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from stratsynth.accounting.budget import Currency, Neighbours
-from stratsynth.driver.handlers import handler
 from stratsynth.driver.rows import StoredRows
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, Design, Moments, Total
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema import Categorical, Numeric, Schema
 from stratsynth.schema.rows import CodedRows
@@ -26,8 +26,8 @@ def test_a_row_that_fills_every_block_costs_one_step():
     assert len(BLOCKS) > 1
     empty = Exact(sums=[[np.zeros(block.size, np.int64) for block in BLOCKS]])
     filled = Exact(sums=[[np.eye(1, block.size, dtype=np.int64)[0] * GRID for block in BLOCKS]])
-    answer = handler(QUESTION).answer(QUESTION, SETTING, empty, SeededEntropy(1), {})
-    cost = handler(QUESTION).cost(QUESTION, SETTING, empty, filled, answer)
+    answer = QUESTION.answer(SETTING, empty, SeededEntropy(1), {})
+    cost = QUESTION.cost(SETTING, empty, filled, answer)
     (charge,) = QUESTION.charges(SCHEMA, (), Neighbours.ADD_REMOVE)
     assert cost <= Fraction(charge.amount)
     assert cost == pytest.approx(charge.amount, rel=1e-9)  # and no more noise than that
@@ -36,7 +36,7 @@ def test_a_row_that_fills_every_block_costs_one_step():
 def test_the_noise_that_is_drawn_is_the_noise_that_is_stated():
     still = Exact(sums=[[np.zeros(block.size, np.int64) for block in BLOCKS]])
     entropy = SeededEntropy(2)
-    answers = [handler(QUESTION).answer(QUESTION, SETTING, still, entropy, {}) for _ in range(3000)]
+    answers = [QUESTION.answer(SETTING, still, entropy, {}) for _ in range(3000)]
     drawn = [[part.values[0] / part.sigma for part in answer] for answer in answers]
     assert np.mean(np.square(drawn), axis=0) == pytest.approx(np.ones(len(BLOCKS)), rel=0.15)
 

@@ -10,7 +10,6 @@ import stratsynth as ss
 from helpers import small
 from stratsynth.adapters import MST, Independent
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.private import check_again
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import MechanismError, SchemaError, UsageError
 from stratsynth.fitting import request_of
@@ -138,15 +137,16 @@ def test_numpys_own_floats_are_numbers_and_its_texts_name_columns():
     Total(Columns(("X",), (0.0,), (1.0,), np.float64(1.0)), np.float64(0.1)).check(SCHEMA)
 
 
-def test_a_question_is_checked_again_before_it_is_charged():
-    """An array can be retyped while other strata's programs run."""
-    parts = np.ones(2)
-    query = Gradients(Coded(("X",)), "Y", "linear", np.zeros((1, 2)), 1.0, ("G",), parts)
+def test_a_question_is_charged_and_read_as_it_was_admitted():
+    """An array can be retyped while other strata's programs run: the copy that is charged and read is another array."""
+    query = Gradients(Coded(("X",)), "Y", "linear", np.zeros((1, 2)), 1.0, ("G",), np.ones(2))
     asked = Asked((), SCHEMA, Total(query, 0.1))
-    check_again([asked])
     query.parts.dtype = np.int64
+    assert asked.question.query.parts is not query.parts
+    assert asked.question.query.parts.dtype == np.float64
+    asked.question.check(SCHEMA)
     with pytest.raises(MechanismError, match="from 0 to 1"):
-        check_again([asked])
+        Asked((), SCHEMA, Total(query, 0.1))
 
 
 def test_a_schema_that_nobody_reviewed_is_good_for_public_rows_alone():

@@ -6,8 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stratsynth as ss
+from helpers.replies import Replies
 from stratsynth.adapters import AIM, GEM, MST, ClippedMean, CoinPress, Independent, Pooled
 from stratsynth.driver.lockstep import run
+from stratsynth.driver.simulated import SimulatedAnswers
 from stratsynth.errors import MechanismError
 from stratsynth.mechanisms import prepare
 from stratsynth.planning import plan
@@ -134,7 +136,7 @@ def test_no_fit_runs_one_program_for_several_strata():
         yield from split({strata[0]: iter(())}, alike={strata[0]: strata})
 
     with pytest.raises(MechanismError, match="rehearsals alone"):
-        run(program(), SCHEMA, pytest.fail)
+        run(program(), SCHEMA, Replies(pytest.fail))
 
 
 @pytest.mark.parametrize(
@@ -163,4 +165,4 @@ def program(programs, alike):
 
 def refused(steps):
     with pytest.raises(MechanismError):
-        run(steps, SCHEMA, pytest.fail, alike={})
+        run(steps, SCHEMA, SimulatedAnswers(None, lambda path: 1.0))

@@ -13,7 +13,7 @@ from helpers.ledgers import kinds, without_account
 from helpers.small import BUDGET, SCHEMA, SIZE
 from stratsynth.adapters import AIM, MST, ClippedMean, CoinPress, External, Independent
 from stratsynth.data.backends import Backend, Memory
-from stratsynth.driver.handlers import served
+from stratsynth.driver.served import served
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, PublicRows, Raw, Split, Total, Work

@@ -16,12 +16,12 @@ from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Reader
-from stratsynth.driver.handlers import handler
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Choose, Coded, Composite, Confusions, Gradients, Term, Total
+from stratsynth.questions.base import Setting
 from stratsynth.questions.composite import KINDS
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.sums.base import check_query
 from stratsynth.questions.sums.clipping import GRID
 
@@ -183,10 +183,10 @@ def test_many_candidates_are_read_in_one_pass_and_found_by_their_number():
     frame, question = people(500), Choose(tuple(scores), 1e9)
     question.check(SCHEMA)
     read = Reader(load_rows(SCHEMA, open_source(frame)), SystemEntropy())
-    (truth,) = read.read([((), handler(question).wanted(question))])
+    (truth,) = read.read([((), question.wanted())])
     errors = [float((block * wrong[0]).sum()) / GRID for block in truth.sums[0]]
     at = Setting(SCHEMA, Neighbours.ADD_REMOVE)
-    found = handler(question).answer(question, at, truth, SystemEntropy(), {})
+    found = question.answer(at, truth, SystemEntropy(), {})
     assert errors[found] == pytest.approx(min(errors))
 
 

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import stratsynth as ss
 from helpers.regressing import SCHEMA, exactly, people
+from helpers.replies import Replies
 from helpers.small import even
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.adapters import DPFermi
@@ -105,9 +106,9 @@ def test_models_side_by_side_learn_what_each_learns_alone():
         blocks = a.question.query.blocks(SCHEMA)
         return [tuple(NoisySum(units, b.clip / GRID, 0.0) for units, b in zip(sums, blocks, strict=True))]
 
-    both = run(how.side_by_side(public, allot, [0.5, 2.0], np.random.default_rng(0)), SCHEMA, answer)
+    both = run(how.side_by_side(public, allot, [0.5, 2.0], np.random.default_rng(0)), SCHEMA, Replies(answer))
     for penalty, model in zip((0.5, 2.0), both, strict=True):
-        (alone,) = run(how.side_by_side(public, allot, [penalty], np.random.default_rng(0)), SCHEMA, answer)
+        (alone,) = run(how.side_by_side(public, allot, [penalty], np.random.default_rng(0)), SCHEMA, Replies(answer))
         assert np.allclose(alone.theta, model.theta, atol=1e-9)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from stratsynth.driver.answering import Reader
-from stratsynth.questions.handler import Wanted
+from stratsynth.questions.reading import Wanted
 
 PATH = ()
 PAIRS = [("a", "b"), ("a", "c"), ("b", "c"), ("a", "d"), ("b", "d"), ("c", "d")]

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import MechanismError, StratsynthError
-from stratsynth.questions import Columns, Query, Sum, sums
-from stratsynth.questions.sums import base
-from stratsynth.questions.sums.base import check_query, kind_of, known
+from stratsynth.questions import Columns, Query, Sum, Total, admission, sums
+from stratsynth.questions.admission import is_known, known
+from stratsynth.questions.sums.base import check_query
 from stratsynth.schema import Numeric, Schema
 from stratsynth.schema.rows import CodedRows
 
@@ -32,7 +33,7 @@ def test_every_sum_of_the_package_is_known():
     found = {kind for module in modules for _, kind in inspect.getmembers(module, inspect.isclass)}
     defined = {kind for kind in found if issubclass(kind, Sum) and kind is not Sum}
     assert len(defined) > 10
-    assert defined == base._KNOWN
+    assert defined == {kind for kind in admission._PARTS if issubclass(kind, Sum)}
     assert Query is Sum
 
 
@@ -42,11 +43,11 @@ def test_a_sum_that_comes_later_is_refused(pretends, monkeypatch):
         monkeypatch.setattr(Twice, "__module__", Columns.__module__)
     with pytest.raises(StratsynthError, match="no others"):
         known(Twice)
-    assert kind_of(Twice(*SETTINGS)) is None
+    assert not is_known(Twice(*SETTINGS))
 
 
 def test_a_sum_of_another_package_is_refused_while_the_list_is_open(monkeypatch):
-    monkeypatch.setattr(base, "_KNOWN", set())
+    monkeypatch.setattr(admission, "_PARTS", {})
     with pytest.raises(StratsynthError, match="no others"):
         known(Twice)
     assert known(Columns) is Columns
@@ -63,5 +64,5 @@ def test_a_method_of_ones_own_is_refused_and_sums_nothing():
     query, wanted = Columns(*SETTINGS), exact_sums(Columns(*SETTINGS), ROWS)
     object.__setattr__(query, "exact", lambda *_: [np.array([10**9])])
     with pytest.raises(MechanismError, match="none of its fields"):
-        check_query("total", query, SCHEMA)
+        Asked((), SCHEMA, Total(query, 0.1))
     assert [block.tolist() for block in exact_sums(query, ROWS)] == [block.tolist() for block in wanted]

@@ -2,8 +2,9 @@
 
 import pytest
 
+from helpers.replies import Replies
 from helpers.small import SCHEMA
-from stratsynth.driver.lockstep import run
+from stratsynth.driver.lockstep import Answers, run
 from stratsynth.errors import MechanismError
 from stratsynth.questions import Counts, Solver, counts, split, work
 from stratsynth.strata import crossing, label
@@ -11,7 +12,7 @@ from stratsynth.strata import crossing, label
 STRATA = crossing(SCHEMA, ["SEX", "GROUP"])
 
 
-class Teller:
+class Teller(Answers):
     """Answers every question with its name, and remembers what was asked together."""
 
     def __init__(self):
@@ -156,7 +157,7 @@ def test_every_program_is_closed_after_an_error(error):
         raise error
 
     with pytest.raises(error) as caught:  # the traceback keeps the programs alive: nothing else closes them
-        run(over(STRATA, program), SCHEMA, answer)
+        run(over(STRATA, program), SCHEMA, Replies(answer))
     assert closed == list(STRATA), caught
 
 
@@ -181,4 +182,4 @@ def test_every_program_is_closed_when_another_one_fails():
 
 def test_an_answer_too_few_is_an_error():
     with pytest.raises(ValueError, match="argument"):
-        run(over(STRATA, lambda _: ask("AGE")), SCHEMA, lambda asked: ["one"])
+        run(over(STRATA, lambda _: ask("AGE")), SCHEMA, Replies(lambda asked: ["one"]))

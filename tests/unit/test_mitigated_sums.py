@@ -11,11 +11,11 @@ from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.handlers import handler
 from stratsynth.errors import MechanismError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Coded, Gradients, Mitigated, NetworkGradients, Total
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.sums.base import check_query
 from stratsynth.questions.sums.clipping import GRID
 
@@ -226,8 +226,8 @@ def test_a_row_that_fills_every_block_costs_one_step(weights, name):
     at, blocks = Setting(SCHEMA, Neighbours.ADD_REMOVE), query.blocks(SCHEMA)
     empty = Exact(sums=[[np.zeros(block.size, np.int64) for block in blocks]])
     filled = Exact(sums=[[np.eye(1, block.size, dtype=np.int64)[0] * GRID for block in blocks]])
-    answer = handler(question).answer(question, at, empty, SeededEntropy(1), {})
-    cost = handler(question).cost(question, at, empty, filled, answer)
+    answer = question.answer(at, empty, SeededEntropy(1), {})
+    cost = question.cost(at, empty, filled, answer)
     assert cost <= 1
     assert cost == pytest.approx(Fraction(1), rel=1e-9)
 

@@ -10,7 +10,6 @@ from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.handlers import handler
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Coded, FairGradients, PerRow, PerRowGradients, Total
 from stratsynth.questions.sums import clipping, perrow
@@ -218,7 +217,7 @@ def test_arrays_cannot_be_changed_after_the_check():
 
 def test_a_release_says_that_it_is_not_proven():
     question = Total(QUERY, 1.0, Currency.SAMPLED, rate=0.5)
-    assert "tested on made-up rows, not proven" in handler(question).unverified(question)
+    assert "tested on made-up rows, not proven" in question.unverified()
 
 
 def test_what_is_kept_is_given_again_to_other_weights():

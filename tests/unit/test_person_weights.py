@@ -52,7 +52,7 @@ from stratsynth.questions import (
     Term,
     Total,
 )
-from stratsynth.questions.handler import Setting
+from stratsynth.questions.base import Setting
 from stratsynth.release.page.summary import summary
 from stratsynth.schema import Schema
 from stratsynth.schema.codec import row_weights

@@ -21,9 +21,8 @@ from stratsynth.adapters import MST, DPFermi, Independent
 from stratsynth.adapters.predictors import Regression
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.handlers import handler
+from stratsynth.driver.bill import bill
 from stratsynth.driver.lockstep import Asked
-from stratsynth.driver.private import bill
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.fitting import requested
 from stratsynth.mechanisms import Mechanism
@@ -91,31 +90,31 @@ def test_the_rows_are_as_they_are_and_in_their_order():
     frame = people(50)
     rows = load_rows(SCHEMA, open_source(frame))
     question = PublicRows(("X", "D"))
-    (found,) = [handler(question).answer(question, None, _exact(rows, question), None, {})]
+    (found,) = [question.answer(None, _exact(rows, question), None, {})]
     assert found.size == 50
     assert np.allclose(found.numbers["X"], frame.X)
     assert (np.array(SCHEMA.levels("D"))[found.codes["D"]] == frame.D).all()
     assert set(found.codes) == {"X", "D"}
     with pytest.raises(ValueError, match="read-only"):
         found.codes["D"][0] = 0
-    again = handler(question).recall(handler(question).keep(found))
-    assert handler(question).shape(again) == handler(question).shape(found)
+    again = question.recall(question.keep(found))
+    assert question.shape(again) == question.shape(found)
 
 
 def _exact(rows, question):
     from stratsynth.driver.answering import Reader
 
-    return Reader(rows, None).read([((), handler(question).wanted(question))])[0]
+    return Reader(rows, None).read([((), question.wanted())])[0]
 
 
 def test_no_protected_value_decides_which_rows_there_are():
     """Whatever a file holds in the protected column, as long as it is one value."""
     frame = people(40).astype(object)
     question = PublicRows(OPEN)
-    usual = handler(question).shape(_exact(load_rows(SCHEMA, open_source(frame)), question).columns)
+    usual = question.shape(_exact(load_rows(SCHEMA, open_source(frame)), question).columns)
     for value in (None, "zebra", "", "a,b", float("nan"), "\u0000", "\U0001f600", -1e308):
         there = frame.assign(G=[value] * 40)
-        assert handler(question).shape(_exact(load_rows(SCHEMA, open_source(there)), question).columns) == usual
+        assert question.shape(_exact(load_rows(SCHEMA, open_source(there)), question).columns) == usual
 
 
 @pytest.mark.parametrize("value", ["", "zebra", '"a,b"', '"say ""b"""', "\\", "\xe9", " ", "NULL", "b\x00"])
@@ -131,7 +130,7 @@ def test_no_protected_text_in_a_file_does_either(tmp_path, value):
     for text in ("a", value):
         changed = [*lines[:3], f"{lines[3].rpartition(',')[0]},{text}", *lines[4:]]
         path.write_bytes("\n".join(changed).encode("latin-1") + b"\n")
-        seen.append(handler(question).shape(_exact(load_rows(SCHEMA, open_source(path)), question).columns))
+        seen.append(question.shape(_exact(load_rows(SCHEMA, open_source(path)), question).columns))
     assert seen[0] == seen[1]
 
 

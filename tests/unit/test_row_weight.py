@@ -17,7 +17,8 @@ from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import SchemaError
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Columns, Counts, Distance, NoisyTable, Peak, Total
-from stratsynth.questions.handler import Exact, Setting
+from stratsynth.questions.base import Setting
+from stratsynth.questions.reading import Exact
 from stratsynth.questions.sums.clipping import GRID
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata import crossing, within

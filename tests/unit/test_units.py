@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import recompute, small
+from helpers.replies import Replies
 from stratsynth import cli
 from stratsynth.accounting.budget import Budget, Currency, Neighbours
 from stratsynth.accounting.ledger import ProcessLedger, Request
@@ -138,7 +139,7 @@ def asked_and_charged(how, data, budget=BUDGET):
         given_.extend(replies)
         return replies
 
-    run(how.steps(public, allot, np.random.default_rng(0)), SCHEMA, answer)
+    run(how.steps(public, allot, np.random.default_rng(0)), SCHEMA, Replies(answer))
     return asked, given_, account
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from stratsynth.accounting.budget import Budget, Currency
-from stratsynth.driver.lockstep import Asked, run
+from stratsynth.driver.lockstep import Answers, Asked, run
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Returns
@@ -100,10 +100,21 @@ def simulate(
     public = Public(rows.schema, declared, budget.neighbours)
     allot = mechanism.price(public, budget)
 
-    def answer(asked: Sequence[Asked]) -> list[Answer]:
-        return [_answer(a, rows, budget, rng) for a in asked]
+    answers = Simulated(rows, budget, rng)
+    return [run(mechanism.steps(public, allot, rng), rows.schema, answers) for _ in range(runs)]
 
-    return [run(mechanism.steps(public, allot, rng), rows.schema, answer) for _ in range(runs)]
+
+@dataclass(frozen=True)
+class Simulated(Answers):
+    """Sums of columns of public rows, with fresh noise from a seeded generator."""
+
+    rows: PublicRows
+    budget: Budget
+    rng: Generator
+
+    def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
+        """One noisy sum a question."""
+        return [_answer(a, self.rows, self.budget, self.rng) for a in asked]
 
 
 def _answer(asked: Asked, rows: PublicRows, budget: Budget, rng: Generator) -> tuple[NoisySum]:

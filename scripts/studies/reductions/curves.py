@@ -24,11 +24,10 @@ import stratsynth as ss
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.answering import Reader
-from stratsynth.driver.handlers import handler
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SystemEntropy
 from stratsynth.questions import Choose, Composite
-from stratsynth.questions.handler import Setting
+from stratsynth.questions.base import Setting
 from stratsynth.questions.sums.clipping import GRID
 
 if TYPE_CHECKING:
@@ -71,7 +70,7 @@ def law_of(frame: pd.DataFrame, schema: Schema, settings: Mapping[str, Any], siz
     question = next(how.steps(public, how.price(public, BUDGET), np.random.default_rng(0)))
     assert isinstance(question, Choose)  # noqa: S101 - what it asks first, of public candidates and sizes
     rows = load_rows(schema, open_source(frame))
-    (exact,) = Reader(rows, SystemEntropy()).read([((), handler(question).wanted(question))])
+    (exact,) = Reader(rows, SystemEntropy()).read([((), question.wanted())])
     scores = cast("tuple[Composite, ...]", question.scores)
     units, reach = Composite.units(scores, exact, Setting(schema, BUDGET.neighbours), {})
     power = np.array([question.epsilon * float(unit - max(units)) / (2 * reach) for unit in units])

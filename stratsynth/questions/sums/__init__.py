@@ -1,14 +1,10 @@
 """The sums over rows that may be asked for: one file a sum or a family of them, with its check, blocks and exact value.
 
-Every module here is imported with the package, and the list of known sums is closed after the last one: a new sum is a
-new file, with its class marked as `known`.
+Every module here is imported with the package: a new sum is a new file, with its class marked as `known`.
 """
 
 from importlib import import_module
 from pkgutil import iter_modules
 
-from stratsynth.questions.sums.base import seal
-
 for _module in iter_modules(__path__):
     import_module(f"{__name__}.{_module.name}")
-seal()

@@ -26,9 +26,11 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import check_clique
+from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design
 from stratsynth.questions.sums.fairness import MOST_CELLS, added, by_cell, check_classifiers, finite, predicted

@@ -23,11 +23,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.errors import MechanismError, StratsynthError, Unsupported
-from stratsynth.questions.base import check_positive, check_unwritten, fixed
+from stratsynth.errors import MechanismError, Unsupported
+from stratsynth.questions.admission import is_known
+from stratsynth.questions.base import check_positive, fixed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -90,7 +91,7 @@ class Sum(ABC):
         return False
 
     def replayed(self) -> Any:
-        """What has to be the same for a kept sum to be given again: see `Handler.replayed`."""
+        """The part of it that has to be equal for a kept sum to be given again: see `Question.replayed`."""
         return self
 
     def counts_records(self, schema: Schema) -> bool:
@@ -99,41 +100,13 @@ class Sum(ABC):
 
 
 Query = Sum
-"""The name by which mechanisms know it."""
-S = TypeVar("S", bound=Sum)
-PACKAGE = "stratsynth.questions."
-_KNOWN: set[type[Sum]] | frozenset[type[Sum]] = set()
-
-
-def known(kind: type[S]) -> type[S]:
-    """A class decorator: the class is one of the sums that may be asked for.
-
-    Raises:
-        StratsynthError: A class that is not defined in `stratsynth.questions`, or that comes after `seal`.
-    """
-    if not isinstance(_KNOWN, set) or not kind.__module__.startswith(PACKAGE):
-        raise StratsynthError(f"{kind.__name__}: the sums are those of stratsynth.questions, and no others.")
-    _KNOWN.add(kind)
-    return kind
-
-
-def seal() -> None:
-    """Close the list: from now on `known` raises."""
-    global _KNOWN  # noqa: PLW0603 - written here alone, once
-    _KNOWN = frozenset(_KNOWN)
-
-
-def kind_of(query: Sum) -> type[Sum] | None:
-    """The exact class of a known sum, whose methods are called by it; None of any other object."""
-    kind = type(query)
-    return kind if kind in _KNOWN else None
+"""The name that mechanisms use."""
 
 
 def check_query(what: str, query: Sum, schema: Schema) -> None:
     """One of the known queries, by its exact class: another could restate its own sensitivity."""
-    if kind_of(query) is None:
+    if not (is_known(query) and isinstance(query, Sum)):
         raise MechanismError(f"{what}: {type(query).__name__} is not one of the known queries.")
-    check_unwritten(query)
     query.check(schema)
     size = sum(block.size for block in query.blocks(schema))
     if size > MOST_COORDINATES:

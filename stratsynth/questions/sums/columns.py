@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_positive
-from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm, known
+from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm
 from stratsynth.questions.sums.clipping import Floats, Ints, clipped
 from stratsynth.schema import Column, Numeric
 from stratsynth.schema.transforms import bounds, forward

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, is_plain
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Ints
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import cells_of, logits_of

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import is_plain_tuple
 from stratsynth.questions.sums.clipping import GRID, ROWS
 from stratsynth.schema import Categorical, Numeric
@@ -30,6 +31,7 @@ KEPT = 2**28
 """The most rows times features whose whole features are kept; larger designs are made anew each time."""
 
 
+@known
 @dataclass(frozen=True)
 class Design:
     """A public way to turn a row into numbers between -1 and 1, for models.
@@ -83,6 +85,7 @@ def _names(design: Design, schema: Schema) -> tuple[str, ...]:
     return plain if products is None else tuple("*".join(plain[factor] for factor in factors) for factors in products)
 
 
+@known
 @dataclass(frozen=True)
 class Coded(Design):
     """As `Design`, but that a categorical column's reference level has no feature: the intercept stands for it.

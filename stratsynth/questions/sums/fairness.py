@@ -11,9 +11,11 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, is_plain
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.base import Block, Sum, check_clip
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import (

@@ -9,9 +9,10 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique, is_plain
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.base import Block, Sum, check_clip
 from stratsynth.questions.sums.clipping import Ints
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import (

@@ -11,9 +11,10 @@ import numpy as np
 
 from stratsynth.checks import one_of
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import check_clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, known
+from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design
 from stratsynth.questions.sums.gradients import Link, check_models

@@ -10,8 +10,10 @@ import numpy as np
 
 from stratsynth.checks import one_of, whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, check_positive, is_plain
-from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import check_clique, check_positive, is_plain
+from stratsynth.questions.reading import Clique
+from stratsynth.questions.sums.base import Block, Sum, check_clip
 from stratsynth.questions.sums.bent import Layers, Regression, boundary
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design, check_target

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import MechanismError
+from stratsynth.questions.admission import known
 from stratsynth.questions.base import is_plain
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.base import Block, Sum, check_clip
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints, into_ball
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.kernel import THETA, exp_of, logits_of

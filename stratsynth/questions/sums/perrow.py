@@ -22,9 +22,11 @@ import numpy as np
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.base import Clique, check_clique, is_plain
+from stratsynth.questions.admission import known
+from stratsynth.questions.base import check_clique, is_plain
+from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
-from stratsynth.questions.sums.base import Block, Sum, check_clip, known
+from stratsynth.questions.sums.base import Block, Sum, check_clip
 from stratsynth.questions.sums.clipping import GRID, HUGE, Floats, Ints
 from stratsynth.questions.sums.design import Design, check_target
 from stratsynth.questions.sums.fairness import MOST_CELLS
@@ -53,6 +55,7 @@ SCALES = (0.03, 0.3)
 REMEDY = "a network must treat each row by itself: no batch statistics, nothing random, nothing kept between calls"
 
 
+@known
 @dataclass(frozen=True, eq=False)
 class PerRow:
     """A function of weights that gives, for each row, a gradient and the probabilities of its classes; tested.

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.questions.base import Clique
+from stratsynth.questions.reading import Clique
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError
-from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm, known
+from stratsynth.questions.admission import known
+from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm
 from stratsynth.questions.sums.clipping import Ints, clipped
 from stratsynth.schema import Numeric
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
 from stratsynth.accounting.standing import Standing
+from stratsynth.driver.lockstep import Answers
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.evaluation.audit.broken import Breakage, NotPrivate
 from stratsynth.noise import SystemEntropy
@@ -17,15 +18,15 @@ if TYPE_CHECKING:
 
     from stratsynth.driver.lockstep import Asked
     from stratsynth.questions import Answer
-    from stratsynth.questions.handler import Rows
+    from stratsynth.questions.reading import Rows
 
 PLENTY = 1e15
-"""An allotment that no audit exhausts: the desk's account records charges, and must not refuse."""
+"""An allotment that no audit exhausts: the account records charges, and must not refuse."""
 BATCH = 2000
 """Answers held at a time."""
 
 
-def plenty(
+def unlimited_allotment(
     currency: Currency = Currency.ZCDP, neighbours: Neighbours = Neighbours.ADD_REMOVE, *,
     noise: float | None = None, rate: float | None = None,
 ) -> Allotment:  # fmt: skip
@@ -33,12 +34,12 @@ def plenty(
     return Allotment(currency, PLENTY, Budget(1, 1e-6, neighbours), noise, rate)
 
 
-class Desk:
+class AuditedAnswers(Answers):
     """`PrivateAnswers` with the system's entropy and an account, over some rows; or a broken one."""
 
     def __init__(self, rows: Rows, breakage: Breakage | None = None, allot: Allotment | None = None) -> None:
         """Open an account for the allotment, and put the driver before the rows."""
-        allot = allot or plenty()
+        allot = allot or unlimited_allotment()
         self._account = FitAccount(allot.promise, allot, Standing(None, None, 1.0, 1), seed=0)
         parts = (lambda: rows), self._account, SystemEntropy()
         self._answers = PrivateAnswers(*parts) if breakage is None else NotPrivate(*parts, breakage)

@@ -1,0 +1,79 @@
+"""Journalled answers: the key under which those of one moment are kept, and their form on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from stratsynth.digest import Said, digest
+from stratsynth.files.npz import State
+from stratsynth.questions.base import Answer, Kept
+from stratsynth.strata import StratumPath
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.charges import Charge
+    from stratsynth.driver.lockstep import Asked
+
+
+def key(asked: Sequence[Asked], charges: Sequence[Charge]) -> str:
+    """The journal key of one moment's questions: a digest of their public shape and of all that they cost.
+
+    An answer that was charged and journalled is given again to a question of the same shape at the same moment. It was
+    paid for when it was drawn, so giving it again is post-processing, whatever the program now compares it with. One
+    that was charged and never journalled has been seen by nobody: the question of now is answered under that charge,
+    whose amount and sensitivity are the same. Amounts are compared exactly; what follows from numbers of earlier
+    answers, which another processor rounds otherwise, to nine digits.
+    """
+    kinds = [(_hashed(a.path, _names(a.path))[0], type(a.question).__name__, a.question.replayed()) for a in asked]
+    stated = [
+        _rounded({**charge.to_dict(), "path": _hashed(charge.path, _names(charge.path))[1]}) for charge in charges
+    ]
+    return digest(kinds, stated, [c.amount for c in charges])
+
+
+def exact_key(asked: Sequence[Asked]) -> str:
+    """The journal key as 0.1.0 and 0.2.0 computed it: a digest of every number in the questions."""
+    return digest([(a.path, a.question.spelled()) for a in asked])
+
+
+def to_state(asked: Sequence[Asked], answers: Sequence[Answer]) -> State | None:
+    """The answers of one moment for the journal; None where one of them must not be kept."""
+    kept = [a.question.keep(answer) for a, answer in zip(asked, answers, strict=True)]
+    if any(one is None for one in kept):
+        return None
+    parts = [one for one in kept if one is not None]
+    arrays = {f"{i}/{j}": array for i, one in enumerate(parts) for j, array in enumerate(one.arrays)}
+    return State([one.facts for one in parts], arrays)
+
+
+def from_state(asked: Sequence[Asked], state: State) -> list[Answer]:
+    """The answers that `to_state` was given."""
+    arrays: list[list[tuple[int, str]]] = [[] for _ in state.facts]
+    for name in state.arrays:
+        i, j = name.split("/")
+        arrays[int(i)].append((int(j), name))
+    return [
+        a.question.recall(Kept(facts, [state.arrays[name] for _, name in sorted(arrays[i])]))
+        for i, (a, facts) in enumerate(zip(asked, state.facts, strict=True))
+    ]
+
+
+def _names(path: StratumPath) -> tuple[tuple[str, ...], ...]:
+    """The names of strata, which two equal strata may have in another order."""
+    return tuple(stratum.names for stratum in path)
+
+
+@lru_cache(maxsize=2**15)  # every stratum asks at every moment
+def _hashed(path: StratumPath, _: tuple[tuple[str, ...], ...]) -> tuple[Said, Said]:
+    """A path as it is hashed, by itself and as charges state it."""
+    return Said(path), Said([stratum.to_dict() for stratum in path])
+
+
+def _rounded(value: object) -> object:
+    """Plain values, with nine digits of each float."""
+    if isinstance(value, Mapping):
+        return {key: _rounded(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return f"{value:.9g}" if isinstance(value, float) else value

@@ -1,0 +1,30 @@
+"""Kinds of questions that a backend can answer, by the reads that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stratsynth.errors import Unsupported
+from stratsynth.questions import Question
+from stratsynth.questions.admission import kinds
+
+
+def served(reads: Iterable[str]) -> frozenset[type[Question]]:
+    """The kinds of questions that a backend with these reads can answer."""
+    able = frozenset(reads)
+    return frozenset(kind for kind in kinds() if kind.reads <= able)
+
+
+def check_served(name: str, needs: Iterable[type[Question]], reads: Iterable[str], *, database: bool = False) -> None:
+    """Refuse a mechanism whose questions a backend with these reads cannot answer, with the remedy where there is one.
+
+    Raises:
+        Unsupported: By name, the kinds that rows held like that cannot answer; rows in memory answer all kinds.
+    """
+    missing = sorted(kind.__name__ for kind in frozenset(needs) - served(reads))
+    if not missing:
+        return
+    known = {kind.__name__ for kind in kinds()}
+    how = 'write the rows to a Parquet file, and take engine = "memory"' if database else 'take engine = "memory"'
+    remedy = f"; {how}, which needs memory for all of them" if known.issuperset(missing) else ""
+    raise Unsupported(f"{name} needs {', '.join(missing)}, which these rows cannot answer{remedy}.")

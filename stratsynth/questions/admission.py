@@ -1,0 +1,148 @@
+"""Admission: a program's question becomes a deep, read-only copy that nobody else holds, and only that copy is used.
+
+A mechanism's author holds the object that the program asked with, and Python lets the author write into it: a method
+of its own, other contents of an array, other parts after the check. So the driver copies the fields that the exact
+class declares, and checks, prices, reads and answers the copy. A class derived from a known one, an array that could be
+written to, and a method written into an object do not come through.
+
+The kinds are a closed set: `known` marks classes of this package's own folder, and once the folder has been imported
+nothing can join them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from functools import cached_property
+from inspect import getattr_static
+from itertools import chain
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from stratsynth.errors import MechanismError, StratsynthError
+from stratsynth.questions.base import Question, fixed
+
+if TYPE_CHECKING:
+    from stratsynth.schema import Schema
+
+C = TypeVar("C", bound=type[Any])
+Copies = dict[int, tuple[Any, Any]]
+"""By the identity of an original, the original, which keeps its identity from being used again, and its copy."""
+
+PACKAGE = "stratsynth.questions."
+_PARTS: Mapping[type[Any], tuple[str, ...]] = {}
+"""By exact class, the fields that a copy has."""
+_DERIVED: dict[type[Any], frozenset[str]] = {}
+"""By exact class, the names of what is worked out once from the fields; a copy works it out again."""
+_ATOMS: frozenset[type[Any]] = frozenset({str, int, float, bool, type(None), np.str_, np.float64})
+"""Classes whose objects cannot change."""
+
+
+def known(cls: C) -> C:
+    """Make a dataclass of this package one of the kinds that questions are made of: a class decorator.
+
+    Raises:
+        StratsynthError: A class of another package, which could restate a sensitivity, or one that comes after `close`.
+    """
+    if not isinstance(_PARTS, dict) or not cls.__module__.startswith(PACKAGE):
+        raise StratsynthError(
+            f"{cls.__name__}: the kinds of questions are those of stratsynth.questions, and no others."
+        )
+    _PARTS[cls] = tuple(part.name for part in fields(cls))
+    _DERIVED[cls] = frozenset(n for n in dir(cls) if isinstance(getattr_static(cls, n, None), cached_property))
+    return cls
+
+
+def close() -> None:
+    """Close the set: from now on `known` raises."""
+    global _PARTS  # noqa: PLW0603 - written here alone, once
+    _PARTS = MappingProxyType(dict(_PARTS))
+
+
+def is_known(thing: object) -> bool:
+    """True for an object of a known kind, by its exact class."""
+    return type(thing) in _PARTS
+
+
+def kinds() -> list[type[Question]]:
+    """The kinds of questions that there are."""
+    return [kind for kind in _PARTS if issubclass(kind, Question)]
+
+
+def admitted(question: object, schema: Schema, copies: Copies | None = None) -> Question:
+    """A read-only copy of a question that was found sound for a schema.
+
+    Args:
+        question: The object that a program asked with.
+        schema: The columns that vary where it is asked.
+        copies: The copies made for the program's last question, by original: an object that is asked with again is
+            neither copied nor checked again. Replaced by those of this question.
+
+    Raises:
+        MechanismError: An object of no known kind, or a malformed question.
+        Unsupported: A sound question that is too large.
+    """
+    if not (is_known(question) and isinstance(question, Question)):
+        raise MechanismError(f"{type(question).__name__} is no kind of question that rows can answer.")
+    before: Copies = {} if copies is None else dict(copies)
+    now: Copies = {}
+    copy: Question = _copy(question, before, now)
+    copy.check(schema)
+    if copies is not None:
+        copies.clear()
+        copies.update(now)
+    return copy
+
+
+def _copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
+    """A copy of known objects, arrays and plain collections; all else as it is, for checks to refuse or to take.
+
+    Objects that several parts share are shared by the copies too.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        return value
+    if kind is tuple:
+        return value if _is_constant(value) else _shared_copy(value, before, now)
+    if kind is np.ndarray:
+        return fixed(value, "fiub")
+    if kind in _PARTS:
+        return _shared_copy(value, before, now)
+    if kind is dict:
+        return {key: _copy(item, before, now) for key, item in value.items()}
+    return [_copy(item, before, now) for item in value] if kind is list else value
+
+
+def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
+    key = id(value)
+    found = now.get(key) or before.get(key)
+    if found is None:
+        made = (
+            tuple(_copy(item, before, now) for item in value) if type(value) is tuple else _parts_of(value, before, now)
+        )
+        found = value, made
+    now[key] = found
+    return found[1]
+
+
+def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
+    """A new object of the same class, with copies of the fields that the class declares and nothing else."""
+    kind, held = type(value), vars(value)
+    names = _PARTS[kind]
+    if len(held) > len(names) and not held.keys() <= {*names, *_DERIVED[kind]}:
+        raise MechanismError(f"{kind.__name__}: something was written into it that is none of its fields.")
+    made = object.__new__(kind)
+    inside = vars(made)
+    for name in names:
+        if name not in held:
+            raise MechanismError(f"{kind.__name__}: its field {name} was taken out of it.")
+        inside[name] = _copy(held[name], before, now)
+    return made
+
+
+def _is_constant(values: Iterable[Any]) -> bool:
+    """True for a tuple of texts and numbers, or of tuples of these: it is its own copy."""
+    types = set(map(type, values))
+    return types <= _ATOMS or (types == {tuple} and _is_constant(tuple(chain.from_iterable(values))))
