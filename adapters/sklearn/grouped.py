@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from stratsynth.release import Release
     from stratsynth.schema import Column
 
-T, M = TypeVar("T"), TypeVar("M")
+T = TypeVar("T")
+M = TypeVar("M")
 GROUP, TARGET = "group", "target"
 EVERYBODY = "everybody"
 """The one group where none are declared."""
