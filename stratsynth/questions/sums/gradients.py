@@ -43,6 +43,8 @@ class Gradients(Sum):
     levels, y being the second. `softmax`: (p_k - [y = k]) x for each level k of the target. Each row's gradient is
     clipped, and then, where `by` names columns, multiplied by the part that `parts` has for the row's cell: what a row
     can contribute never grows by that.
+
+    A row whose target is not applicable or missing counts only where that is a level of the target.
     """
 
     design: Design
