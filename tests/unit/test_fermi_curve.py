@@ -14,7 +14,8 @@ from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import gaps
 from stratsynth.mechanisms import make
-from studies.fermi import STUDY, data
+from studies import data
+from studies.fermi import STUDY
 from studies.fermi.optimum import Objective, minimisers
 from studies.fermi.reproduce import claims, papers_noise, reproduce, words
 
