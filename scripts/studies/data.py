@@ -86,8 +86,9 @@ class Problem:
 
 
 def problem(name: str, frame: pd.DataFrame, numbers: Bounds, coded: Sequence[str], target: str, group: str) -> Problem:
-    """A problem from its columns: numbers with their bounds, and others by their levels."""
+    """A problem from its columns: numbers with their bounds, and others by their levels; empty fields are `missing`."""
     levels = [n for n in (*coded, group, target) if n not in numbers]
+    frame = frame.assign(**{n: frame[n].astype(object).where(frame[n].notna(), "missing").astype(str) for n in levels})
     columns: dict[str, Any] = {n: Numeric(lower=low, upper=high, bins=4) for n, (low, high) in numbers.items()}
     columns |= {n: Categorical(levels=tuple(sorted(frame[n].unique()))) for n in levels}
     return Problem(name, frame[list(columns)].reset_index(drop=True), Schema(columns), target, group)
@@ -96,21 +97,21 @@ def problem(name: str, frame: pd.DataFrame, numbers: Bounds, coded: Sequence[str
 def adult(path: Path, name: str = "Adult", *, wide: bool = True) -> Problem:
     """Income above 50,000 dollars, by sex; `wide` has capital gains and losses and the native country too."""
     numbers, coded = (ADULT_WIDE, (*ADULT_CODED, "native-country")) if wide else (ADULT, ADULT_CODED)
-    frame = _filled(path, "the Adult data", (*numbers, *coded, "income", "sex"))
+    frame = _read(path, "the Adult data", (*numbers, *coded, "income", "sex"))
     return problem(name, frame, numbers, coded, "income", "sex")
 
 
 def law(path: Path, name: str = "law school", *, wide: bool = True) -> Problem:
     """Passing the bar, by race; `wide` has the grades and full-time study too."""
     numbers, coded = (LAW_WIDE, ("fulltime",)) if wide else (LAW, ())
-    frame = _filled(path, "the law school data", (*numbers, *coded, "pass_bar", "race"))
+    frame = _read(path, "the law school data", (*numbers, *coded, "pass_bar", "race"))
     frame["bar"] = np.where(frame["pass_bar"] > 0, "yes", "no")
-    return problem(name, frame.astype(dict.fromkeys(coded, str)), numbers, coded, "bar", "race")
+    return problem(name, frame, numbers, coded, "bar", "race")
 
 
 def grades(path: Path, name: str = "law school, grades") -> Problem:
     """Grades in law school, by race."""
-    frame = _filled(path, "the law school data", (*LAW, "zgpa", "race"))
+    frame = _read(path, "the law school data", (*LAW, "zgpa", "race"))
     return problem(name, frame, {**LAW, "zgpa": (-4, 4)}, (), "zgpa", "race")
 
 
@@ -156,13 +157,6 @@ def survey(path: Path) -> Schema:
     if not path.is_file():
         raise UsageError(f"there is no file {path}.")
     return acs.pums() if "ESR" in open_source(path).columns() else acs.excerpt()
-
-
-def _filled(path: Path, what: str, needed: Sequence[str]) -> pd.DataFrame:
-    """A table whose texts are complete."""
-    frame = _read(path, what, needed)
-    gaps = frame.select_dtypes(exclude="number").columns
-    return frame.assign(**{c: frame[c].fillna("missing").astype(str) for c in gaps})
 
 
 def _read(path: Path, what: str, needed: Sequence[str]) -> pd.DataFrame:

@@ -147,6 +147,7 @@ def test_its_counts_are_noisy():
     assert drawn.var() == pytest.approx(2 * (1 - p) / p**2, rel=0.15)  # discrete Laplace
 
 
+@pytest.mark.slow
 def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     monkeypatch.setattr("studies.fermi.reproduce.EPSILONS", (0.5, 1.0))
     monkeypatch.setattr("studies.fermi.reproduce.claims", lambda: "claims")

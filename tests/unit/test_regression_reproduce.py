@@ -52,6 +52,7 @@ def test_simulated_residual_errors_rank_the_groups():
     assert (shares[:, 1] > shares[:, 0]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
     from studies.regression import reproduce
 
