@@ -12,7 +12,7 @@ from benches.fermi import STEPS, sized_like_adult
 from benches.figures import seconds, timed
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.mechanisms import make
-from studies.fermi import data
+from studies import data
 from studies.fermi.reproduce import DELTA
 from studies.figures import Figure
 

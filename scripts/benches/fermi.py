@@ -14,7 +14,7 @@ from benches.figures import Timing, seconds, timed
 from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.curve import Seen, summary, tradeoff
 from stratsynth.mechanisms import make
-from studies.fermi import data
+from studies import data
 from studies.fermi.optimum import minimisers
 from studies.fermi.reproduce import ALIKE, DELTA, against_baseline, curve
 from studies.figures import Figure, limited

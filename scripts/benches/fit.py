@@ -60,15 +60,14 @@ def data(acs: str | None, rows: int | None, by: Sequence[str] = BY) -> tuple[pd.
 
         shares = census.shares(by)
         return census.make(rows or 27_000), census.schema(), ss.Weights.public(shares, citation=census.CITATION)
-    from studies.acs import excerpt, pums
+    from studies.data import survey, texts
 
-    schema = pums if acs.endswith(".parquet") else excerpt
-    whole = pd.read_parquet(acs) if schema is pums else pd.read_csv(Path(acs), dtype=str, keep_default_na=False)
-    frame = whole[list(schema().names)].astype("string").fillna("N").astype(str)
+    schema = survey(Path(acs))
+    frame = texts(Path(acs), schema.names)
     counted = frame.groupby(by).size().div(len(frame)).rename("share").reset_index()
-    every = pd.MultiIndex.from_product([schema().levels(c) for c in by], names=by).to_frame(index=False)
+    every = pd.MultiIndex.from_product([schema.levels(c) for c in by], names=by).to_frame(index=False)
     merged = every.merge(counted, how="left").fillna({"share": 0.0})
-    return frame, schema(), ss.Weights.public(merged, citation="the file itself, for a benchmark")
+    return frame, schema, ss.Weights.public(merged, citation="the file itself, for a benchmark")
 
 
 def three_way(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema) -> float:

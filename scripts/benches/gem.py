@@ -87,8 +87,6 @@ def main(wanted: dict[str, Any]) -> dict[str, Any]:
 
 def data(acs: str | None) -> tuple[pd.DataFrame, Schema]:
     """The excerpt's twelve columns, or twelve columns of simulated people."""
-    import pandas as pd
-
     if acs is None:
         from stratsynth import census
 
@@ -96,9 +94,10 @@ def data(acs: str | None) -> tuple[pd.DataFrame, Schema]:
         schema = schema.restrict([BY, *(name for name in schema.names if name != BY)][:12])
         return census.make(27_000)[list(schema.names)], schema
     from studies.acs import twelve
+    from studies.data import texts
 
     schema = twelve()
-    return pd.read_csv(Path(acs), dtype=str)[list(schema.names)], schema
+    return texts(Path(acs), schema.names), schema
 
 
 def parity(real: pd.DataFrame, synthetic: pd.DataFrame, schema: Schema, few: int, *, spelled: bool = False) -> float:

@@ -32,7 +32,7 @@ from studies.figures import Figure
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from studies.fermi.data import Problem
+    from studies.data import Problem
 
     Floats = NDArray[np.float64]
 

@@ -39,7 +39,7 @@ def run(*, seeds: int = 20, adult: str | None = None, law: str | None = None) ->
     """All figures on simulated people; with real data the errors beside another library's."""
     if adult is None and law is None:
         return [_monte_carlo(), _cold_fit(), *_coverage(), *_errors(seeds)]
-    problems = [*(beside.adult(adult) if adult else []), *(beside.law(law) if law else [])]
+    problems = [*(beside.adult(Path(adult)) if adult else []), *(beside.law(Path(law)) if law else [])]
     return [figure for problem in problems for figure in beside.compared(problem, seeds)]
 
 

@@ -82,15 +82,13 @@ class Case:
 
 
 def _files(acs: str, prior: str, wrong: str | None) -> Case:
-    import pandas as pd
-
     from stratsynth.schema import Categorical, Schema
     from studies.acs import excerpt
+    from studies.data import texts
 
-    files = [pd.read_csv(Path(f), dtype=str, keep_default_na=False) for f in (acs, prior, *([wrong] if wrong else []))]
-    areas = tuple(sorted({*files[0].PUMA, *files[1].PUMA}))
+    frames = [texts(Path(f), excerpt().names) for f in (acs, prior, *([wrong] if wrong else []))]
+    areas = tuple(sorted({*frames[0].PUMA, *frames[1].PUMA}))
     schema = Schema({**excerpt().columns, "PUMA": Categorical(levels=areas)})
-    frames = [each[list(schema.names)] for each in files]
     wrongs = {"another file": frames[2]} if wrong else {}
     return Case(frames[0], schema, {"the other file": frames[1]}, {**wrongs, "shuffled columns": _shuffled(frames[1])})
 

@@ -7,6 +7,7 @@ the mean over the tables is shown. Tables by `fixed` are its consistent answers,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -42,12 +43,11 @@ def published(acs: str | None, seeds: int) -> list[Figure]:
     if acs is None:
         schema, frame, said = census.schema(), census.make(ROWS), SIMULATED
     else:
-        import pandas as pd
-
         from studies.acs import excerpt
+        from studies.data import texts
 
         schema, said = excerpt(), EXCERPT
-        frame = pd.read_csv(acs, dtype=str, keep_default_na=False)[list(schema.names)]
+        frame = texts(Path(acs), schema.names)
     tables = [tuple(table.split(",")) for table in said.split()]
     queries = [Query(table) for table in tables]
     truth = real_values(coded(frame, schema), schema, queries)

@@ -10,11 +10,13 @@ import numpy as np
 
 from benches.figures import seconds, started
 from studies.figures import Figure, limited
-from studies.reductions import cases, curves, frank_wolfe
-from studies.reductions.odds import Case, Outcome, methods, not_private, simulated
+from studies.reductions import curves, frank_wolfe
+from studies.reductions.odds import Outcome, cases, methods, not_private, simulated
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from studies.data import Problem
 
 ADULT_ROWS = 48_842
 METHODS: tuple[Literal["paper", "true"], ...] = ("paper", "true")
@@ -38,7 +40,7 @@ ss.fit(how, table, ss.Budget(epsilon=1, delta=1e-6))
 
 def run(*, seeds: int = 10, adult: str | None = None, law: str | None = None) -> list[Figure]:
     """All figures; of simulated people where no data are named."""
-    found = [*([cases.adult(adult)] if adult else []), *([cases.law(law)] if law else [])]
+    found = cases(Path(adult) if adult else None, Path(law) if law else None)
     timed = found[0] if adult else simulated(ADULT_ROWS, 0)
     figures = [*_cold_fits(timed), _slope(), *_counterexample()]
     for case in found or [simulated(20_000, 1)]:
@@ -46,7 +48,7 @@ def run(*, seeds: int = 10, adult: str | None = None, law: str | None = None) ->
     return figures
 
 
-def _cold_fits(case: Case) -> list[Figure]:
+def _cold_fits(case: Problem) -> list[Figure]:
     """Fits in fresh processes, imports included; with a ledger on disk, which syncs every answer."""
     figures = []
     with tempfile.TemporaryDirectory() as folder:
@@ -77,7 +79,7 @@ def _counterexample() -> list[Figure]:
     ]
 
 
-def _compared(case: Case, seeds: int) -> list[Figure]:
+def _compared(case: Problem, seeds: int) -> list[Figure]:
     """Errors and violations on rows that were not fitted to, and what the constraint costs and brings."""
     figures = []
     for epsilon in EPSILONS:

@@ -15,15 +15,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 import stratsynth as ss
 from stratsynth import census
-from stratsynth.schema import Categorical, Schema
+from stratsynth.schema import Schema
 from stratsynth.schema.weight import RowWeight
 from studies.acs import pums
+from studies.data import texts
 from studies.figures import Figure
 
 if TYPE_CHECKING:
@@ -144,13 +146,9 @@ def _measured(release: Any, schema: Schema) -> Any:
 
 def of_file(path: str) -> Iterator[Figure]:
     """The share employed in releases of person records with PWGTP, at several largest weights and without."""
-    import pandas as pd
-
-    frame = pd.read_parquet(path, columns=[*pums().names, "PWGTP"])
-    for name, column in pums().columns.items():
-        if isinstance(column, Categorical):  # an empty field is not applicable
-            frame[name] = frame[name].astype("string").fillna("N")
+    frame = texts(Path(path), [*pums().names, "PWGTP"])
     weights = frame["PWGTP"].to_numpy(float)
+    frame["PWGTP"] = weights
     truth, size = 100 * employed(frame, weights), int(weights.sum())
     yield Figure(f"share employed of {len(frame):,} records, weighted by PWGTP: the truth", truth, "%")
     yield Figure("share employed of the records, each counted once", 100 * employed(frame), "%")

@@ -164,6 +164,7 @@ def test_a_column_that_is_none_spends_nothing(refused):
     assert "ZEBRA" in refused("-o", "new", old='"AGEP", "WKHP"]', new='"AGEP", "WKHP", "ZEBRA"]')
 
 
+@pytest.mark.slow
 def test_the_papers_experiments_run(tmp_path):
     code = "import sys; from studies.means import STUDY; sys.exit(STUDY.main(sys.argv[1:]))"
     beside = {"cwd": tmp_path, "env": environment()}

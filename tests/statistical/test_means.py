@@ -52,6 +52,7 @@ def test_simulated_sums_are_the_sums(columns, square):
     assert rows.sum_of((), query) == pytest.approx(exact * 3.0 / GRID, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
 def test_a_simulation_has_the_law_of_a_fit(name):
     """Values, noise and sizes of 200 fits and 1,500 simulations, everybody and a group, by Kolmogorov and Smirnov."""
@@ -85,6 +86,7 @@ def test_intervals_of_real_fits_hold_the_mean_of_the_rows(name):
     assert np.mean(held) == pytest.approx(0.9, abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
 def test_intervals_with_bought_variance_are_within_two_points(name):
     """2,000 runs of fresh people and noise; half a point is the standard error of the first figure."""

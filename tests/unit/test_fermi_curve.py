@@ -14,7 +14,8 @@ from stratsynth.evaluation.fermi.columns import Column, fitted, multiplier
 from stratsynth.evaluation.fermi.postprocessed import derived, noisy_counts
 from stratsynth.evaluation.fermi.violations import gaps
 from stratsynth.mechanisms import make
-from studies.fermi import STUDY, data
+from studies import data
+from studies.fermi import STUDY
 from studies.fermi.optimum import Objective, minimisers
 from studies.fermi.reproduce import claims, papers_noise, reproduce, words
 
@@ -146,6 +147,7 @@ def test_its_counts_are_noisy():
     assert drawn.var() == pytest.approx(2 * (1 - p) / p**2, rel=0.15)  # discrete Laplace
 
 
+@pytest.mark.slow
 def test_the_reproduction_prints_tables_and_words(tmp_path, monkeypatch):
     monkeypatch.setattr("studies.fermi.reproduce.EPSILONS", (0.5, 1.0))
     monkeypatch.setattr("studies.fermi.reproduce.claims", lambda: "claims")

@@ -130,7 +130,7 @@ def test_every_module_keeps_to_its_layer(module: str, path: Path):
         ("stratsynth.evaluation.scores", "import stratsynth\nstratsynth.adapters.MST()"),
         ("stratsynth.evaluation.means.commands", "from studies.means import theory"),
         ("stratsynth.evaluation.commands", "def f():\n    import benches.figures"),
-        ("stratsynth.adapters.mst", "from importlib import import_module\nimport_module('studies.fermi.data')"),
+        ("stratsynth.adapters.mst", "from importlib import import_module\nimport_module('studies.data')"),
         ("stratsynth.cli", "from benches import door"),
         ("studies.means.reproduce", "from benches.figures import Figure"),
         ("stratsynth.driver", "import secrets"),
@@ -163,7 +163,7 @@ def test_the_checker_sees_each_breach(module: str, source: str):
         ("stratsynth.noise.entropy", "import os, secrets\nos.urandom(8)"),
         ("stratsynth.adapters.mst", "from stratsynth.adapters._mbi import fit\nfrom . import independent"),
         ("stratsynth.adapters.mst", "from stratsynth import counts\nfrom stratsynth.schema import Schema"),
-        ("benches.fermi", "from studies.fermi import data"),
+        ("benches.fermi", "from studies import data"),
         ("stratsynth.evaluation.scores", "from ._frames import tidy\nimport stratsynth as ss\nss.Schema"),
         (
             "stratsynth.driver",

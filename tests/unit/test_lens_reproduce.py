@@ -29,6 +29,7 @@ def gaps(among, none, surrogate):
     return pd.DataFrame(rows)
 
 
+@pytest.mark.slow
 def test_it_prints_tables_and_words_and_writes_them(small, tmp_path, capsys):
     assert STUDY.main(["--runs", "2", "--repeats", "2", "--out", str(tmp_path / "out")]) == 0
     said = capsys.readouterr().out

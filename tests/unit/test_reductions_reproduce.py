@@ -77,6 +77,7 @@ def test_a_selected_test_has_the_level_and_power_that_are_said():
     assert 0.4 < power < 0.8
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
     for name, few in (("STEPS", (10, 50)), ("CURVE", (60, 120)), ("BOUND", (200, 400)), ("CELLS", 20),
                       ("LEAST_SQUARES", (300, 600)), ("TESTS", (200,)), ("EPSILONS", (3.0,))):  # fmt: skip

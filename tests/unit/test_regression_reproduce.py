@@ -52,6 +52,7 @@ def test_simulated_residual_errors_rank_the_groups():
     assert (shares[:, 1] > shares[:, 0]).mean() > 0.9
 
 
+@pytest.mark.slow
 def test_the_command_writes_tables_pictures_and_words(tmp_path, monkeypatch, capsys):
     from studies.regression import reproduce
 
@@ -86,7 +87,7 @@ def test_errors_beside_another_library_are_of_the_same_rows_and_features(tmp_pat
     })  # fmt: skip
     frame.to_csv(tmp_path / "law.csv", index=False)
     bar, grades = beside.law(tmp_path / "law.csv")
-    assert (bar.minority, bar.matrix()[0].shape, grades.matrix()[1].max() <= 1) == ("Other", (400, 5), True)
+    assert (bar.minority, bar.matrix(bar.frame).shape, grades.truth().max() <= 1) == ("Other", (400, 5), True)
     with pytest.raises(UsageError, match="scripts/bench"):
         beside.compared(bar, 2)
     monkeypatch.setattr(beside, "_theirs", lambda problem, train: np.zeros((2, 2, 400)))

@@ -127,6 +127,7 @@ def small(monkeypatch):
     monkeypatch.setattr(grids, "QUICK", {"epsilons": (1.0,), "stratifications": ([], ["RAC1P"])})
 
 
+@pytest.mark.slow
 def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
     out = tmp_path / "out"
     assert STUDY.main(["--seeds", "1", "--workers", "1", "--out", str(out)]) == 0
@@ -145,6 +146,7 @@ def test_it_prints_a_page_and_goes_on_where_it_stopped(small, tmp_path, capsys):
     )
 
 
+@pytest.mark.slow
 def test_the_roads_are_one_page(small, monkeypatch, tmp_path, capsys):
     monkeypatch.setattr(grids, "ROADS", (1.0,))
     monkeypatch.setattr(grids, "DIRECT", {"group_regression": {"model": "logistic", "iterations": 5}})

@@ -16,7 +16,7 @@ import numpy as np
 from stratsynth.evaluation.fermi.columns import Column, fitted
 from stratsynth.evaluation.fermi.violations import violations
 from stratsynth.schema import Categorical, Numeric, Schema
-from studies.fermi.data import Problem
+from studies.data import Problem
 
 if TYPE_CHECKING:
     import pandas as pd

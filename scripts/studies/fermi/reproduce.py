@@ -17,7 +17,7 @@ import numpy as np
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.evaluation.fermi.curve import BASELINE, METHOD, Seen, picture, summary, tradeoff
 from stratsynth.evaluation.fermi.violations import gaps
-from studies.fermi import data
+from studies import data
 from studies.fermi.optimum import minimisers
 from studies.harness import Found
 
@@ -58,7 +58,7 @@ def problems(adult: Path | None, law: Path | None, acs: Path | None) -> list[dat
     found = [
         *([data.adult(adult)] if adult else []),
         *([data.law(law)] if law else []),
-        *(data.acs(acs) if acs else []),
+        *(data.employment(acs) if acs else []),
     ]
     return found or [data.correlated(20_000, 0)]
 

@@ -13,7 +13,7 @@ from stratsynth.evaluation.tables import EncodedRows, group_numbers
 from stratsynth.questions import Coded
 from stratsynth.questions.sums.design import features
 from stratsynth.schema.rows import CodedRows
-from studies.fermi import data
+from studies import data
 from studies.lens.people import People
 from studies.lens.simulate import WORLDS, as_table, make_people
 

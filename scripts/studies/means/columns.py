@@ -12,18 +12,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Numeric, Schema
+from studies import data
 from studies.means.mixtures import BUDGET, rows_of
 from studies.means.simulate import PublicRows
 from studies.means.trials import compare
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pandas as pd
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -67,19 +69,7 @@ GROUPINGS = (("SEX",), ("SEX", "DIS"), ("RAC1P",), ("SEX", "RAC1P"), ("SEX", "RA
 
 def acs(path: Path) -> pd.DataFrame:
     """Person records of the American Community Survey, a parquet or CSV file with the survey's names."""
-    import pandas as pd
-
-    wanted = ["SEX", "RAC1P", "AGEP", "DIS", *dict.fromkeys(s.column for s in STUDIED)]
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.")
-    try:
-        frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} is not a table of person records ({type(error).__name__}).") from None
-    lacking = [name for name in wanted if name not in frame.columns]
-    if lacking:
-        raise UsageError(f"{path} has no column {lacking[0]}; person records of the ACS have.")
-    return prepared(frame[wanted])
+    return prepared(data.records(path, ["SEX", "RAC1P", "AGEP", "DIS", *dict.fromkeys(s.column for s in STUDIED)]))
 
 
 def simulated(rows: int) -> pd.DataFrame:

@@ -15,11 +15,13 @@ import pandas as pd
 
 import stratsynth as ss
 from stratsynth.mechanisms import make
+from studies import data
+from studies.data import Problem
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from pathlib import Path
 
-    from stratsynth.schema import Schema
+    from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
 
@@ -36,30 +38,10 @@ SLACK = 0.02
 """The bound on differences of rates between groups."""
 
 
-@dataclass(frozen=True, eq=False)
-class Case:
-    """A table, what is predicted of it, and by which groups."""
-
-    name: str
-    frame: pd.DataFrame
-    schema: Schema
-    target: str
-    group: str
-
-    @property
-    def features(self) -> list[str]:
-        """All columns but the target; the group's is among them."""
-        return [name for name in self.schema.names if name != self.target]
-
-    @property
-    def positive(self) -> str:
-        """The second level of the target."""
-        return self.schema.levels(self.target)[1]
-
-    def halves(self, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Rows to fit and rows to predict."""
-        chosen = np.random.default_rng([SPLIT, seed]).random(len(self.frame)) < TRAINED
-        return self.frame[chosen], self.frame[~chosen]
+def halves(case: Problem, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows to fit and rows to predict."""
+    chosen = np.random.default_rng([SPLIT, seed]).random(len(case.frame)) < TRAINED
+    return case.frame[chosen], case.frame[~chosen]
 
 
 @dataclass(frozen=True)
@@ -72,7 +54,15 @@ class Outcome:
     """The largest difference between groups of true or of false positive rates."""
 
 
-def outcome(case: Case, test: pd.DataFrame, chances: Floats) -> Outcome:
+def cases(adult: Path | None, law: Path | None) -> list[Problem]:
+    """Public data of those files that are named."""
+    return [
+        *([data.adult(adult, "Adult, income by sex", wide=False)] if adult else []),
+        *([data.law(law, "law school, bar by race", wide=False)] if law else []),
+    ]
+
+
+def outcome(case: Problem, test: pd.DataFrame, chances: Floats) -> Outcome:
     """From the probability of the second level for each row."""
     yes = (test[case.target] == case.positive).to_numpy()
     violation = 0.0
@@ -83,54 +73,41 @@ def outcome(case: Case, test: pd.DataFrame, chances: Floats) -> Outcome:
     return Outcome(float(np.where(yes, 1 - chances, chances).mean()), violation)
 
 
-def private(case: Case, epsilon: float, seed: int, **settings: Any) -> Outcome:
+def private(case: Problem, epsilon: float, seed: int, **settings: Any) -> Outcome:
     """`reductions` at a budget, with the noise of the day."""
-    train, test = case.halves(seed)
+    train, test = halves(case, seed)
     common = {"target": case.target, "features": case.features, "groups": [case.group], **SETTINGS}
     how = make("reductions", {**common, **settings})
     release = ss.fit(how, ss.open_table(train, schema=case.schema), ss.Budget(epsilon, DELTA))
     return outcome(case, test, _second(release, test, case))
 
 
-def _second(release: ss.Release, test: pd.DataFrame, case: Case) -> Floats:
+def _second(release: ss.Release, test: pd.DataFrame, case: Problem) -> Floats:
     table = release.predictions(test, seed=0)  # probabilities are those of all draws, whatever the seed
     return np.asarray(table.column(f"probability={case.positive}"), np.float64)
 
 
-def matrix(case: Case, frame: pd.DataFrame) -> Floats:
-    """The features that the private models have, as numbers between -1 and 1."""
-    columns: list[Any] = []
-    for name in case.features:
-        column = case.schema.column(name)
-        if isinstance(column, ss.Numeric):
-            low, high = float(column.lower), float(column.upper)
-            columns.append(np.clip(2 * (frame[name].to_numpy(np.float64) - low) / (high - low) - 1, -1, 1))
-        else:
-            columns += [(frame[name] == level).to_numpy(np.float64) for level in column.levels[1:]]
-    return np.column_stack(columns)
-
-
-def not_private(case: Case, seed: int, *, constrained: bool) -> Outcome:
+def not_private(case: Problem, seed: int, *, constrained: bool) -> Outcome:
     """Logistic regression, alone or in fairlearn's ExponentiatedGradient with the same constraint."""
     from fairlearn.reductions import EqualizedOdds, ExponentiatedGradient
     from sklearn.linear_model import LogisticRegression
 
-    train, test = case.halves(seed)
-    x, y = matrix(case, train), (train[case.target] == case.positive).to_numpy(np.int64)
+    train, test = halves(case, seed)
+    x, y = case.matrix(train), (train[case.target] == case.positive).to_numpy(np.int64)
     plain = LogisticRegression(max_iter=300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if not constrained:
-            said = plain.fit(x, y).predict(matrix(case, test))
+            said = plain.fit(x, y).predict(case.matrix(test))
             return outcome(case, test, np.asarray(said, np.float64))
         # each group within half of the bound of everybody: any two within the bound
         fair = ExponentiatedGradient(plain, EqualizedOdds(difference_bound=SLACK / 2), eps=0.01, max_iter=ITERATIONS)
         fair.fit(x, y, sensitive_features=train[case.group].to_numpy())
-        chances = np.asarray(fair._pmf_predict(matrix(case, test)))[:, 1]  # noqa: SLF001 - it has no public name
+        chances = np.asarray(fair._pmf_predict(case.matrix(test)))[:, 1]  # noqa: SLF001 - it has no public name
     return outcome(case, test, chances)
 
 
-def methods(case: Case, epsilon: float) -> Mapping[str, Callable[[int], Outcome]]:
+def methods(case: Problem, epsilon: float) -> Mapping[str, Callable[[int], Outcome]]:
     """The methods side by side, each as a function of the seed of its split."""
     bound = {"constraints": {"equalized_odds": SLACK}}
     return {
@@ -140,7 +117,7 @@ def methods(case: Case, epsilon: float) -> Mapping[str, Callable[[int], Outcome]
     }
 
 
-def simulated(rows: int, seed: int) -> Case:
+def simulated(rows: int, seed: int) -> Problem:
     """People of two groups whose features and outcomes differ; a third of them are in the second group."""
     rng = np.random.default_rng(seed)
     group = np.where(rng.random(rows) < 1 / 3, "b", "a")
@@ -152,4 +129,6 @@ def simulated(rows: int, seed: int) -> Case:
     frame = pd.DataFrame({**numbers, "G": group, "J": job, "D": d})
     columns: dict[str, Any] = {name: ss.Numeric(lower=-1, upper=1, bins=4) for name in numbers}
     columns |= {"G": ss.Categorical(levels=("a", "b")), "J": ss.Categorical(levels=tuple(f"j{i}" for i in range(8)))}
-    return Case("simulated people", frame, ss.Schema({**columns, "D": ss.Categorical(levels=("no", "yes"))}), "D", "G")
+    return Problem(
+        "simulated people", frame, ss.Schema({**columns, "D": ss.Categorical(levels=("no", "yes"))}), "D", "G"
+    )

@@ -12,14 +12,16 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from studies.harness import Found
-from studies.reductions import cases, curves, frank_wolfe, studies
-from studies.reductions.odds import SLACK, Case, methods, not_private, simulated
+from studies.reductions import curves, frank_wolfe, studies
+from studies.reductions.odds import SLACK, cases, methods, not_private, simulated
 from studies.reductions.picture import picture
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pandas as pd
+
+    from studies.data import Problem
 
 STEPS = (10, 100, 1_000, 10_000)
 CURVE = (125, 250, 500, 1_000, 2_000)
@@ -72,13 +74,12 @@ def _frank_wolfe() -> pd.DataFrame:
     )
 
 
-def _cases(adult: Path | None, law: Path | None) -> list[Case]:
+def _cases(adult: Path | None, law: Path | None) -> list[Problem]:
     """The data that were named; simulated people where none were."""
-    found = [*([cases.adult(adult)] if adult else []), *([cases.law(law)] if law else [])]
-    return found or [simulated(20_000, 1)]
+    return cases(adult, law) or [simulated(20_000, 1)]
 
 
-def _odds(among: list[Case], runs: int) -> pd.DataFrame:
+def _odds(among: list[Problem], runs: int) -> pd.DataFrame:
     import pandas as pd
 
     found = []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.errors import UsageError
+from studies import data
 from studies.harness import Found
 from studies.regression import digits
 from studies.regression.picture import digits_picture, picture
@@ -30,8 +30,6 @@ RATIOS = (5, 20, 50, 100)
 SLOPES = ((-10.0, 10.0), (10.0, -10.0), (10.0, 1.0), (-10.0, -1.0), (-1.0, 1.0), (1.0, -1.0))
 MAJORITY = 10_000
 STEPS = Steps(radius=20.0)
-LAW = {"lsat": (10.0, 48.0), "ugpa": (1.0, 4.0), "fam_inc": (1.0, 5.0), "tier": (1.0, 6.0)}
-"""Public bounds of the law school's numbers."""
 BALANCED = "balanced"
 ALIKE = 0.02
 """Errors whose ratio is this near to 1 are alike: runs differ by as much."""
@@ -93,13 +91,9 @@ def _trials(
 
 def _law(path: Path, rng: Generator) -> tuple[People, People]:
     """Grades by entrance test, earlier grades, family income and tier; race is the sensitive attribute."""
-    import pandas as pd
-
-    rows = pd.read_csv(path)
-    if not {*LAW, "zgpa", "race"} <= set(rows.columns):
-        raise UsageError(f"{path.name} is not the law school data: it lacks one of {', '.join(LAW)}, zgpa and race.")
-    scaled = [2 * (rows[name] - low) / (high - low) - 1 for name, (low, high) in LAW.items()]
-    x = np.clip(np.column_stack([np.ones(len(rows)), *scaled]), -1, 1)
+    law = data.grades(path)
+    rows = law.frame
+    x = np.column_stack([np.ones(len(rows)), *(law.scaled(name, rows) for name in data.LAW)])
     y = np.clip(rows["zgpa"].to_numpy(np.float64) / 4, -1, 1)
     first, chosen = (rows["race"] == "White").to_numpy(), rng.random(len(rows)) < 0.8
     return _sorted(x, y, first, chosen), _sorted(x, y, first, ~chosen)

@@ -7,20 +7,17 @@ data have, or the nearest to them; what is predicted is a column of its own, `no
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from stratsynth import census
-from stratsynth.data.sources import open_source
-from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical
 from stratsynth.strata import crossing
-from studies import acs
+from studies import data
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
     from stratsynth.schema import Schema
@@ -70,19 +67,12 @@ def built_in(rows: int, held: int) -> Study:
 
 def brought(path: Path) -> Study:
     """A public file: person records of the ACS with ESR, or the excerpt of NIST, which has industries instead."""
-    if not path.is_file():
-        raise UsageError(f"there is no file {path}.")
-    names = open_source(path).columns()
-    whole = acs.pums() if "ESR" in names else acs.excerpt()
-    kept, what = (RECORDS, "employment") if "ESR" in names else (EXCERPT, "worked within five years")
-    cause = "ESR" if "ESR" in names else "INDP_CAT"
-    lacking = [name for name in (*kept, cause) if name not in names]
-    if lacking:
-        raise UsageError(
-            f"{path.name} lacks {', '.join(lacking)}: give person records of the ACS, or NIST's excerpt of them."
-        )
+    whole = data.survey(path)
+    records = "ESR" in whole.names
+    kept, what = (RECORDS, "employment") if records else (EXCERPT, "worked within five years")
+    cause = "ESR" if records else "INDP_CAT"
     schema = _with_target(whole.restrict(kept))
-    frame = _read(path, (*kept, cause))
+    frame = data.texts(path, (*kept, cause))
     frame[TARGET] = np.where(frame[cause].eq("1") if cause == "ESR" else frame[cause].ne("N"), "yes", "no")
     frame = frame[list(schema.names)]
     held = np.random.default_rng(2003).random(len(frame)) < HELD_OUT
@@ -98,19 +88,6 @@ def _with_target(schema: Schema) -> Schema:
 def _employed(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     found: pd.DataFrame = frame.assign(**{TARGET: np.where(frame["ESR"] == "1", "yes", "no")})[list(schema.names)]
     return found
-
-
-def _read(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """The columns as texts, whole numbers without a point, `N` where a field is empty."""
-    frame: pd.DataFrame = open_source(path).read(columns).to_pandas()
-
-    def text(value: Any) -> str:
-        if pd.isna(value):
-            return "N"
-        said = str(value).strip()
-        return said.removesuffix(".0") or "N"
-
-    return frame.map(text)
 
 
 def _shares(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
