@@ -1,0 +1,79 @@
+"""How far a question and a fit walk through our own code: counted in a fresh process, and never more than stated."""
+
+import json
+import os
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from helpers.walks import Walk
+
+TESTS = Path(__file__).parents[1]
+MOST = {
+    "a question, the driver's part": {"functions": 165, "files": 36, "jumps": 166},
+    "a question, the driver's part, no rows to be loaded": {"functions": 114, "files": 24, "jumps": 119},
+    "a question, from program to program": {"functions": 173, "files": 39, "jumps": 185},
+    "a question, from program to program, no rows to be loaded": {"functions": 122, "files": 27, "jumps": 138},
+    "mst": {"functions": 928, "files": 140},
+    "group_regression": {"functions": 815, "files": 132},
+    "fermi": {"functions": 651, "files": 116},
+}
+"""The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
+file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason."""
+
+
+@pytest.fixture(scope="module")
+def walks(tmp_path_factory):
+    """What is counted in a process of its own, where imports and hashes are the same each time."""
+    single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    done = subprocess.run(
+        [sys.executable, "-m", "helpers.walks"],
+        cwd=tmp_path_factory.mktemp("walks"),
+        env={**os.environ, **single, "PYTHONPATH": str(TESTS), "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_walk_is_bounded(walks):
+    assert set(walks) == set(MOST)
+
+
+@pytest.mark.parametrize("name", MOST)
+def test_a_walk_is_no_longer_than_stated(walks, name):
+    found = {key: walks[name][key] for key in MOST[name]}
+    assert all(found[key] <= most for key, most in MOST[name].items()), found
+
+
+def test_of_a_walk_functions_files_and_jumps_are_counted(tmp_path, monkeypatch):
+    """Two files: a calls b twice and has itself called back; comprehensions and lambdas are no functions."""
+    folder = tmp_path / "walked"
+    folder.mkdir()
+    (folder / "__init__.py").touch()
+    (folder / "a.py").write_text(
+        "from walked import b\n"
+        "def start():\n    return [b.twice(i) for i in range(2)] + list(map(lambda i: near(i), [1]))\n"
+        "def near(i):\n    return i\n",
+        encoding="utf-8",
+    )
+    (folder / "b.py").write_text(
+        "def twice(i):\n    from walked.a import near\n    return sorted([near(i), i], key=own)\n"
+        "def own(i):\n    return i\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    start = import_module("walked.a").start
+    with Walk(str(folder)).on() as walk:
+        start()
+    # start, near, twice, own; jumps: two calls of twice, and near from each of them
+    assert walk.figures == {"functions": 4, "files": 2, "jumps": 4}
+    with Walk(str(folder), ("b.py", "twice")).on() as inside:
+        start()
+    assert inside.figures == {"functions": 3, "files": 2, "jumps": 2}
