@@ -42,6 +42,7 @@ class Independent(Mechanism[TableModel]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
+    samples_hold: ClassVar[bool] = True
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""

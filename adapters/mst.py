@@ -72,6 +72,10 @@ class MST(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
+    paper: ClassVar[str] = (
+        "McKenna, R., Miklau, G. and Sheldon, D. (2021). Winning the NIST Contest: a scalable and general approach "
+        "to differentially private synthetic data. Journal of Privacy and Confidentiality 11(3)."
+    )
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0

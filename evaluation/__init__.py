@@ -10,6 +10,7 @@ Scores of private rows are stamped INTERNAL: no budget pays for them, and they a
 from __future__ import annotations
 
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -64,12 +65,20 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    if name not in _HOME:
+    if name in _HOME:
+        value = getattr(import_module(f"stratsynth.evaluation.{_HOME[name]}"), name)
+    elif (value := _declared(name)) is None:
         raise AttributeError(f"module 'stratsynth.evaluation' has no attribute {name!r}")
-    value = getattr(import_module(f"stratsynth.evaluation.{_HOME[name]}"), name)
     globals()[name] = value
     return value
 
 
+def _declared(name: str) -> object:
+    """A score of rows that declares itself in a file of `scores/`; None where there is none of that name."""
+    if name.startswith("_") or name in {module.name for module in iter_modules(__path__)}:
+        return None
+    return import_module("stratsynth.evaluation.scores.declared").by_name(name)
+
+
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return sorted({*globals(), *__all__, *import_module("stratsynth.evaluation.scores.declared").names()})

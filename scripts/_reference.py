@@ -29,7 +29,7 @@ from stratsynth.schema.schema import Unit
 from stratsynth.schema.toml import FORMAT, IMPLIED
 from stratsynth.schema.weight import RowWeight
 from stratsynth.strata.groups import Groups
-from stratsynth.weights import section as weights
+from stratsynth.weights.sources import SHARE_SOURCES
 
 if TYPE_CHECKING:
     from typer import Typer
@@ -110,12 +110,12 @@ def recipe() -> str:
         _table(rows),
     ]
     parts += ["## [weights]", "Where the shares of the strata come from: `source`, and the keys that belong to it."]
-    for source, keys in weights.KEYS.items():
+    for source in SHARE_SOURCES:
         rows = [
-            (key, _WORDS[kind.__name__], "" if key in weights.NEEDED[source] else "not given", weights.HELP[key])
-            for key, kind in keys.items()
+            (name, _WORDS[key.kind.__name__], "" if key.needed else "not given", key.help)
+            for name, key in source.keys.items()
         ]
-        parts += [f'### source = "{source}"', _table(rows)]
+        parts += [f'### source = "{source.name}"', _table(rows)]
     parts += ["## [mechanism]", "`name`, and the settings of that mechanism."]
     for point in sorted(entry_points(group="stratsynth.mechanisms"), key=lambda found: found.name):
         parts += [f'### name = "{point.name}"', _first(load(point.name)), _table(_keys(load(point.name)))]

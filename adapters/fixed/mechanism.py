@@ -43,6 +43,7 @@ class Fixed(Mechanism[Graphical]):
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
     takes_known: ClassVar[bool] = True
+    samples_hold: ClassVar[bool] = True
     tables: Sequence[Sequence[str]] = ()
     """The columns of each table; every column by itself when none is declared. In a stratum the columns that define
     it are left out of them."""

@@ -76,6 +76,10 @@ class GEM(Poolable[ProductMixture]):
     merges: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
+    paper: ClassVar[str] = (
+        "Liu, T., Vietri, G. and Wu, Z. S. (2021). Iterative methods for private synthetic data: unifying framework "
+        "and new methods. Advances in Neural Information Processing Systems 34."
+    )
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)

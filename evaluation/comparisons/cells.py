@@ -25,6 +25,7 @@ from stratsynth.evaluation.learning.downstream import downstream
 from stratsynth.evaluation.learning.rates import BETWEEN
 from stratsynth.evaluation.scores.baseline import SUBSAMPLE, baselines
 from stratsynth.evaluation.scores.chance import chance
+from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.disparity import LARGEST, mean_disparity
 from stratsynth.evaluation.scores.parity import ALL, PARITY, Weighting, marginals_frame, means_frame
 from stratsynth.evaluation.scores.workload import clique_frame, score_frame, workload_frame, workload_of
@@ -137,6 +138,9 @@ def scores(
     for metric in scoring.metrics:
         if metric in makers and (metric != "parity_means" or pair.variables(None)):
             yield metric, makers[metric](work)
+    for name, score in with_mean().items():
+        if name in scoring.metrics:
+            yield name, score.overall(score.of(pair), pair.by, pair.few)
     if "mean_disparity" in scoring.metrics:
         gaps = mean_disparity(real, made, real.schema, scoring.by)
         yield "mean_disparity", _of_no_group(gaps[gaps["variable"] == LARGEST].assign(scope=BETWEEN), scoring.by)

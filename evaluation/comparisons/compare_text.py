@@ -14,6 +14,7 @@ from stratsynth.evaluation.comparisons.findings import word
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.comparisons.roads import words as roads_in_words
 from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY, GROUP
 from stratsynth.files.whole import read_json
@@ -32,9 +33,15 @@ WORDS = {
     "f1:boosting": "F1 of boosted trees trained on the release, on the hold-out",
     "mean_absolute_error:boosting": "Mean absolute error of boosted trees trained on the release, on the hold-out",
 }
-"""The metrics that a page shows."""
+"""The metrics that a page shows, beside those that declare themselves."""
 PAIRS = 20
 """The largest number of pairs of settings shown for each metric; the files have all."""
+
+
+def titles(k: int) -> dict[str, str]:
+    """The title of each metric that a page shows; `k` is the number of columns of a marginal."""
+    own = {metric: words.format(k=k) for metric, words in WORDS.items()}
+    return own | {metric: score.summary for metric, score in with_mean().items()}
 
 
 @contextlib.contextmanager
@@ -56,10 +63,9 @@ def text(frame: pd.DataFrame, folder: Path) -> str:
         parts[0] += (
             "\nA setting that is chosen by these scores has learned from private rows, for which no budget paid."
         )
-    for metric, words in WORDS.items():
+    for metric, title in titles(facts["scores"]["k"]).items():
         here = _overall(frame[frame["metric"] == metric])
         if len(here):
-            title = words.format(k=facts["scores"]["k"])
             parts.append("\n".join([f"{title}; mean over repetitions, and 95 % interval:", *_settings(here)]))
     parts += [_said(differences, facts), _roads(folder)]
     parts.append(f"To read: {folder / 'report.html'}. Every figure is in comparison.parquet, paired.parquet and CSV.")
@@ -118,11 +124,11 @@ def _said(differences: pd.DataFrame, facts: Mapping[str, Any]) -> str:
     """
     near = differences if facts["pairs"] is not None else differences[alike(differences, facts["bases"])]
     parts = []
-    for metric, words in WORDS.items():
+    for metric, title in titles(facts["scores"]["k"]).items():
         here = near[near["metric"] == metric]
         if not len(here):
             continue
-        lines = [f"{words.format(k=facts['scores']['k'])}, first minus second:", *_pairs(_overall(here))]
+        lines = [f"{title}, first minus second:", *_pairs(_overall(here))]
         groups = here[here["scope"] == GROUP]
         if len(groups):
             sure = (groups["verdict"] != "").sum()

@@ -9,6 +9,7 @@ import numpy as np
 
 from stratsynth.evaluation.comparisons.paired import BASELINE, ENOUGH, mean_interval, setting_name
 from stratsynth.evaluation.report.figures import listing
+from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.parity import PARITY
 from stratsynth.evaluation.tables import EVERYBODY
 from stratsynth.report.numbers import several, short
@@ -38,6 +39,7 @@ def findings(frame: pd.DataFrame, tests: pd.DataFrame) -> list[Section]:
         ("use", "What the releases are good for", _used(frame), _USE),
         ("fair", "How equal the predictions are", _between(frame), _FAIR),
         ("parity", "Parity error", _parity(frame), _PARITY),
+        ("scores", "Further scores", _declared(frame), _SCORES),
         ("tests", "Which differences are beyond chance", _tests(tests), _TESTS),
     ]
     made = [(name, title, list(figures), words) for name, title, figures, words in sections]
@@ -53,6 +55,7 @@ _FAIR = (
     "0 is equal; of ratios, 1. Groups too small for a rate are left out."
 )
 _PARITY = "The errors of all groups added up, and everybody's for one group's share: Definition 10. Lower is better."
+_SCORES = "Everybody's, of the rows of each release beside the real ones."
 _TESTS = (
     "Differences of two settings, paired by repetition: first minus second, with a 95 % interval by Student's t. “p” "
     "is of the paired t test, and “p (Holm)” allows for all tests of the same metric and scope. There is a verdict "
@@ -81,6 +84,13 @@ def _parity(frame: pd.DataFrame) -> Iterator[Figure]:
         part = frame[(frame["metric"] == metric) & (frame["scope"] == PARITY)]
         if len(part):
             yield _by_epsilon(part, words, None)
+
+
+def _declared(frame: pd.DataFrame) -> Iterator[Figure]:
+    for metric, score in with_mean().items():
+        part = frame[(frame["metric"] == metric) & (frame["scope"] == EVERYBODY)]
+        if len(part):
+            yield _by_epsilon(part, score.summary, None)
 
 
 def _by_epsilon(part: pd.DataFrame, title: str, item: str | None) -> Figure:
@@ -126,7 +136,7 @@ def _words(metric: str) -> str | None:
     name, _, model = metric.partition(":")
     if model:
         return f"{LEARNED[name]}: {model}" if name in LEARNED and model == "boosting" else None
-    return (ERRORS | PARITIES).get(name)
+    return (ERRORS | PARITIES | {metric: score.summary for metric, score in with_mean().items()}).get(name)
 
 
 def _tested(part: pd.DataFrame, title: str) -> Figure:

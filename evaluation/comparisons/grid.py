@@ -199,7 +199,7 @@ class Grid:
                     f"weights: the shares have no column {column}; add it to the table, or leave the stratification "
                     f"{' x '.join(by)} out."
                 )
-        if weights.source in {"holdout", "private"} or set(known) == set(by):
+        if weights.kind.countable or set(known) == set(by):
             return weights  # counts can be asked for any columns
         groups = _only(self.recipe.groups(), known)
         resolved = weights.resolve(crossing(schema, known, groups.together(schema, known)), schema)

@@ -9,15 +9,24 @@ from stratsynth.checks import is_number, is_texts
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.evaluation.comparisons.competitors import MECHANISMS
 from stratsynth.evaluation.learning.learners import EVERY
+from stratsynth.evaluation.scores.declared import with_mean
 
-METRICS = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
-           "mean_disparity")  # fmt: skip
+OWN = ("workload_error", "k_marginal_score", "clique_error", "parity_means", "parity_marginals", "downstream",
+       "mean_disparity")  # fmt: skip
+"""The metrics that take more than the rows of two tables; all others declare themselves."""
+
+
+def metrics() -> tuple[str, ...]:
+    """Every metric there is."""
+    return (*OWN, *with_mean())
+
+
 KINDS: Mapping[str, tuple[type | tuple[type, ...], str]] = {
     "mechanisms": (list, MECHANISMS),
     "stratifications": (list, "a list of lists of columns; [] is vanilla"),
     "epsilons": (list, "a list of numbers"),
     "seeds": (int, "a whole number from 1: how often each setting is repeated"),
-    "metrics": (list, f"a list of some of {', '.join(METRICS)}"),
+    "metrics": (list, f"a list of some of {', '.join(metrics())}"),
     "k": (int, "a whole number from 1"),
     "cliques": (int, "a whole number from 1"),
     "holdout": (str, "a file, or a recipe for its rows"),

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
+from stratsynth.evaluation.scores.declared import with_mean
+
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
@@ -37,6 +39,8 @@ NEITHER = ("prevalence", "selection_rate", "bias")
 def better(metric: str) -> int:
     """1 where more is better, -1 where less is, 0 where neither is."""
     name = metric.partition(":")[0]
+    if (score := with_mean().get(name)) is not None:
+        return score.better
     return 1 if name in HIGHER else 0 if name in NEITHER else -1
 
 

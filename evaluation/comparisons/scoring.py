@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import RecipeError, UsageError, nearest
-from stratsynth.evaluation.comparisons.keys import KINDS, METRICS
+from stratsynth.evaluation.comparisons.keys import KINDS
+from stratsynth.evaluation.comparisons.keys import metrics as every_metric
 from stratsynth.evaluation.evaluations.evaluate import CLIQUES
 from stratsynth.evaluation.learning.learners import EVERY, LEARNERS
 from stratsynth.evaluation.learning.tasks import Task, task
@@ -16,8 +17,8 @@ from stratsynth.evaluation.tables import RESERVED, groups_of
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 
-UNASKED = METRICS[:-1]
-"""What is scored where a recipe does not say: all but what is there for the sake of a paper."""
+ASKED = frozenset({"mean_disparity"})
+"""What is there for the sake of a paper: scored where a recipe asks for it alone."""
 COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip
@@ -29,7 +30,7 @@ class Scoring:
     """The scores that every release gets."""
 
     metrics: tuple[str, ...]
-    """Some of `METRICS`."""
+    """Some of `keys.metrics`."""
     by: tuple[str, ...]
     """The recipe's strata: the groups that are scored, whatever a release was stratified by."""
     k: int = 3
@@ -77,11 +78,13 @@ def read_scoring(
             raise UsageError(f"[compare] a column to group by cannot be called {column!r}; rename it.")
     groups_of(schema, by)
     target, holdout = said.get("target"), said.get("holdout")
-    metrics = tuple(said.get("metrics", [m for m in UNASKED if m != "downstream" or target is not None]))
+    known = every_metric()
+    left = ASKED if target is not None else ASKED | {"downstream"}
+    metrics = tuple(said.get("metrics", [metric for metric in known if metric not in left]))
     for metric in metrics:
-        if metric not in METRICS:
-            hint = nearest(str(metric), METRICS)
-            raise RecipeError(f"[compare] metrics: there is no {metric!r}{hint}. There are: {', '.join(METRICS)}.")
+        if metric not in known:
+            hint = nearest(str(metric), known)
+            raise RecipeError(f"[compare] metrics: there is no {metric!r}{hint}. There are: {', '.join(known)}.")
     if not metrics or len(set(metrics)) < len(metrics):
         raise RecipeError("[compare] metrics is empty, or holds something twice.")
     if ("downstream" in metrics) != (target is not None) or (target is not None) != (holdout is not None):

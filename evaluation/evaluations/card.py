@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stratsynth.evaluation.report.text import aligned, shown
+from stratsynth.evaluation.scores.declared import with_mean
 from stratsynth.evaluation.scores.raw import farthest, sentence
 from stratsynth.evaluation.tables import EVERYBODY, FAR_OFF, GROUP, OK, STAMP
 
@@ -153,6 +154,14 @@ def _one_score(evaluation: Evaluation, frame: pd.DataFrame, number: str) -> str:
     return "\n".join([f"{what}: {number.replace('_', ' ')} by what was trained on.", *aligned(rows, 1)])
 
 
+def _means(evaluation: Evaluation) -> Iterator[str]:
+    """A line for each declared score that has a mean."""
+    for name, score in with_mean().items():
+        if name in evaluation.declared:
+            whole = score.overall(evaluation.declared[name], evaluation.by, evaluation.facts["few"])
+            yield f"{score.summary}: {shown(whole[whole['scope'] == EVERYBODY]['value'].iloc[0])}."
+
+
 def _notes(evaluation: Evaluation) -> str:
     """One line each on rules, telling apart, levels and matches."""
     lines = []
@@ -166,6 +175,7 @@ def _notes(evaluation: Evaluation) -> str:
         lines.append(f"Told apart from real rows (1/2 is not at all, 1 always): {aucs}.")
     lost = evaluation.levels[evaluation.levels["scope"] == EVERYBODY].groupby("kind")["levels"].sum()
     lines.append(f"Levels lost: {lost.get('lost', 0)}; invented: {lost.get('invented', 0)}; by group in levels.csv.")
+    lines += list(_means(evaluation))
     for row in evaluation.matches[evaluation.matches["scope"] == EVERYBODY].to_dict("records"):
         what = row["measure"].replace("_", " ")
         lines.append(

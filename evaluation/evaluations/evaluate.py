@@ -17,8 +17,9 @@ from stratsynth.evaluation.lens.scores import lens_of_release
 from stratsynth.evaluation.scores.associations import MOST_LEVELS, correlation_frame
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE, SUBSAMPLE, baselines
 from stratsynth.evaluation.scores.columns import column_frame
-from stratsynth.evaluation.scores.consistency import inconsistency_frame, level_frame
+from stratsynth.evaluation.scores.consistency import level_frame
 from stratsynth.evaluation.scores.coverage import interval_coverage
+from stratsynth.evaluation.scores.declared import declared
 from stratsynth.evaluation.scores.disparity import mean_disparity
 from stratsynth.evaluation.scores.matching import match_frame
 from stratsynth.evaluation.scores.raw import raw_values
@@ -83,8 +84,8 @@ class Evaluation:
     """Some rows of both tables on two axes, for a picture."""
     raw: pd.DataFrame
     """Means and quartiles of the raw numbers of both tables, everybody."""
-    inconsistencies: pd.DataFrame
-    """Broken rules."""
+    declared: Mapping[str, pd.DataFrame]
+    """The scores that declare themselves (`evaluation.scores.declared`), by name."""
     levels: pd.DataFrame
     """Levels lost and invented."""
     matches: pd.DataFrame
@@ -104,11 +105,18 @@ class Evaluation:
         """For a notebook: the disparity card."""
         return evaluation_html(self)
 
+    @property
+    def inconsistencies(self) -> pd.DataFrame:
+        """Broken rules."""
+        return self.declared["inconsistencies"]
+
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Every frame there is, with its name."""
         for field in fields(self):
             value = getattr(self, field.name)
-            if field.name not in {"schema", "by", "facts"} and value is not None:
+            if field.name == "declared":
+                yield from self.declared.items()
+            elif field.name not in {"schema", "by", "facts"} and value is not None:
                 yield field.name, value
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
@@ -240,7 +248,7 @@ def evaluate(
                 principal_components(true, made, schema, names, components=axes, seed=seed)
             ) if apart else None,
             raw=raw_values(real, synthetic, schema, few=few),
-            inconsistencies=inconsistency_frame(pair),
+            declared={score.name: score.of(pair) for score in declared()},
             levels=level_frame(pair),
             coverage=coverage_of(intervals, real, names),
             lens=None if split is None else done(lens_of_release(true, made, *split, names, seed)),

@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
+from stratsynth.evaluation.scores.declared import RowScore, declared
 from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
 from stratsynth.report.numbers import Numbers
@@ -28,7 +29,7 @@ def fidelity(evaluation: Evaluation) -> Section:
     """The section."""
     figures = [
         *_raw(evaluation),
-        _rules(evaluation),
+        *_declared(evaluation),
         *_told(evaluation),
         *_correlations(evaluation),
         _levels(evaluation),
@@ -55,15 +56,17 @@ def _raw(evaluation: Evaluation) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _rules(evaluation: Evaluation) -> Figure:
-    frame = evaluation.inconsistencies
-    here = frame[(frame["scope"] == EVERYBODY)].sort_values("synthetic_rows", ascending=False, kind="stable")
-    rows = [[r["rule"], r["synthetic_rows"], r["real_rows"]] for r in here.head(MOST).to_dict("records")]
-    return listing(
-        "What cannot be", "Rows that break a rule of the schema.",
-        [("rule", "text"), ("synthetic rows", "number"), ("real rows", "number")], rows,
-        "A rule that real rows break says more about the rule.",
-    )  # fmt: skip
+def _declared(evaluation: Evaluation) -> list[Figure]:
+    """The scores that declare themselves: everybody's items, the largest first."""
+    return [_table(score, evaluation.declared[score.name]) for score in declared() if score.name in evaluation.declared]
+
+
+def _table(score: RowScore, frame: pd.DataFrame) -> Figure:
+    here = frame[frame["scope"] == EVERYBODY].sort_values(score.order, ascending=False, kind="stable")
+    names = [name for name, _, _ in score.columns]
+    rows = [[row[name] for name in names] for row in here.head(MOST).to_dict("records")]
+    columns = [(heading, kind) for _, heading, kind in score.columns]
+    return listing(score.title, score.note, columns, rows, score.caption)
 
 
 def _told(evaluation: Evaluation) -> list[Figure]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from stratsynth.evaluation.scores.declared import RowScore
 from stratsynth.evaluation.tables import FEW, Array, By, EncodedRows, Pair, joined, share
 from stratsynth.models.intervals import wilson
 from stratsynth.schema import Rule, Schema
@@ -127,3 +128,18 @@ def level_frame(pair: Pair) -> pd.DataFrame:
         items = {"column": [name] * 2, "kind": ["lost", "invented"]}
         parts.append(pair.frame(value, low, high, items=items, more={"levels": levels, "names": names}))
     return joined(parts)
+
+
+SCORE = RowScore(
+    name="inconsistencies",
+    of=inconsistency_frame,
+    title="What cannot be",
+    note="Rows that break a rule of the schema.",
+    columns=(
+        ("rule", "rule", "text"),
+        ("synthetic_rows", "synthetic rows", "number"),
+        ("real_rows", "real rows", "number"),
+    ),
+    caption="A rule that real rows break says more about the rule.",
+    order="synthetic_rows",
+)

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, Generic, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Concatenate, Generic, ParamSpec, TypeVar, cast
 
 from stratsynth.accounting.budget import Allotment, Budget, Neighbours
 from stratsynth.mechanisms.known import Known
@@ -126,6 +126,14 @@ class Mechanism(ABC, Generic[R_co]):
     To be declared by every mechanism: `name`, `needs`, `returns`, `price`, `steps`. Class variables will do for the
     first three. Everything else has a default, and the default is the pessimistic one.
     """
+
+    label: ClassVar[str] = ""
+    """What a page calls it, before its name and settings."""
+    paper: ClassVar[str] = ""
+    """The publication that a page cites for it."""
+    samples_hold: ClassVar[bool] = False
+    """Whether intervals from `Release.samples` were found to hold: the tables it measures are known in advance, and
+    coverage was checked. Each class declares it for itself; it is not inherited."""
 
     @property
     @abstractmethod

@@ -17,6 +17,7 @@ from stratsynth.errors import ReleaseError
 from stratsynth.files.whole import read_json
 from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
+from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
 from stratsynth.release.declared import comparisons, to_dicts, too_close
 from stratsynth.release.few import small_groups
@@ -39,8 +40,8 @@ KEYS = (
 )  # fmt: skip
 """Every certificate has these. Later versions add: `conversion`, by which theorem epsilon follows from the charges;
 `dearest`, the dearest course of an adaptive mechanism; `row_weight`, which column says what a row counts; `prior`, the
-public rows that the fit started from; `called`, the release's title and publisher; and, on disk, `files`, the hashes of
-all other files."""
+public rows that the fit started from; `mechanism_words`, what a mechanism from elsewhere declares for readers;
+`called`, the release's title and publisher; and, on disk, `files`, the hashes of all other files."""
 _SHAPES = {
     ("software", "guarantee", "prices", "ledger", "strata", "weights", "schema", "mechanism"): dict,
     ("unverified", "unprotected", "charges"): list,
@@ -112,6 +113,7 @@ def certificate(
             "reviewed_by": table.schema.reviewed_by,
         },
         "mechanism": {**describe(prepared.mechanism.fitted), **({"adaptive": True} if prepared.worst else {})},
+        **stated(prepared.mechanism.fitted),
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
         **_prior(prepared),

@@ -121,7 +121,7 @@ def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:
     from scipy.special import gammainc
 
     layout = prepared.strata
-    if layout is None or layout.weights.asked or layout.weights.worst == "invariant":
+    if layout is None or layout.weights.asked or layout.weights.of_rows:
         return False
     shares = {stratum.label: share for stratum, share in layout.shares.items() if share > 0}
     groups = [c for c in found if c.what == SHARE and c.stratum in shares]

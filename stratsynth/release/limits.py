@@ -10,6 +10,8 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from stratsynth.weights.sources import SHARE_SOURCES
+
 ALWAYS = {
     "Several rows of one person": "Unless the schema's unit names the column of persons and how many rows each may "
     "have, one record is protected, and not all records of a person together.",
@@ -39,19 +41,12 @@ OF_THIS = {
         "Declared size",
         "The number of records that was declared, or what their weights come to. It was taken for public knowledge.",
     ),
-    "group_counts": (
-        "Sizes of the groups",
-        "How large the groups are: their exact confidential sizes are in the release without noise.",
-    ),
     "row_count": ("Number of records", "How many records there are: the exact number is public with the columns."),
     "undeclared": (
         "Undeclared disclosures",
         "Whatever the mechanism discloses without noise: its author has not declared that it is nothing.",
     ),
-    "holdout_people": (
-        "People of the holdout",
-        "The people of the sample that the groups' shares come from: it was cut from confidential data.",
-    ),
+    **{name: words for source in SHARE_SOURCES for name, words in source.discloses.items()},
 }
 """What the names under a certificate's `unprotected` mean: what each is about, and a sentence."""
 KEY = "not_protected"

@@ -1,10 +1,10 @@
 """Several synthetic tables whose differences carry what noise did: the model fitted again to redrawn measurements.
 
-Offered for mechanisms whose measured tables are known in advance and were checked for coverage
-(`scripts/bench answers --only samples`): `independent` and `fixed`, alone or in strata. Where public shares took one
-model of everybody apart, that model is fitted again; the spread is tested against that of other fits, and coverage was
-not measured. Where tables were chosen from
-noisy answers, another noise would have chosen others, which tables drawn from one choice do not show.
+Offered for mechanisms whose measured tables are known in advance and that were checked for coverage, as their class
+declares (`samples_hold`), alone or in strata: `independent` and `fixed` by `scripts/bench answers --only samples`.
+Where public shares took one model of everybody apart, that model is fitted again; the spread is tested against that of
+other fits, and coverage was not measured. Where tables were chosen from noisy answers, another noise would have chosen
+others, which tables drawn from one choice do not show.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ import numpy as np
 from stratsynth.answers.tables import Columns, measured
 from stratsynth.checks import check_seed, whole
 from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms.words import with_samples, words_of
 from stratsynth.models import TableModel
 from stratsynth.models.mixture import Mixture
+from stratsynth.weights.sources import source_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
 
     from stratsynth.release.release import Release
 
-SOUND = frozenset({"independent", "fixed"})
-"""The mechanisms whose samples were checked."""
 MOST = 1_000
 
 
@@ -36,12 +36,13 @@ def samples(release: Release, m: int, n: int | None, seed: int | None) -> list[p
     """As `Release.samples` says."""
     whole("samples: m", m, 2, MOST)
     check_seed(seed)
-    name = release.certificate["mechanism"]["name"]
-    if name not in SOUND or release.certificate["weights"]["source"] == "private":
-        why = "with private weights" if name in SOUND else f"of {name}"
+    name, weights = release.certificate["mechanism"]["name"], release.certificate["weights"]["source"]
+    sound, source = words_of(release.certificate).samples, source_of(weights)
+    if not sound or (source is not None and not source.samples):
+        why = f"with {weights} weights" if sound else f"of {name}"
         raise Unsupported(
             f"samples: intervals from samples {why} were not found to hold; they are there for "
-            f"{' and '.join(sorted(SOUND))} with other weights. Ask `query`, which is sound for what was measured."
+            f"{' and '.join(with_samples())} with other weights. Ask `query`, which is sound for what was measured."
         )
     number = n if n is not None else release.declared_size
     if number is None:

@@ -23,6 +23,7 @@ from stratsynth.strata import within
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified.around import Around
 from stratsynth.weights import Weights
+from stratsynth.weights.sources import SHARE_SOURCES
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from stratsynth.accounting.budget import Allotment, Budget
     from stratsynth.schema import Schema
 
-TAKEN = ("public", "raked", "invariant")
+TAKEN = tuple(source.name for source in SHARE_SOURCES if source.known)
 """The sources whose shares are known before anything is asked; exact, unless they are raked from a sample."""
 TWICE = "rows are drawn by one table of shares; give one that has all groups, such as Weights.raked of several."
 """Why shares beside shares are refused."""
@@ -57,7 +58,9 @@ class Weighted(Around[Any]):
         if not isinstance(self.weights, Weights):
             raise UsageError("weights come from Weights.public(shares, citation=...).")
         if not self.weights.exact:
-            found = self.weights.source if self.weights.source not in TAKEN else "raked ones of a sample"
+            found = (
+                self.weights.source if self.weights.source not in TAKEN else f"{self.weights.source} ones of a sample"
+            )
             raise WeightsError(
                 f"weights: without strata, shares are figures that are public already ({', '.join(TAKEN)}), not "
                 f"{found}: leave the weights out, and the fit measures the groups with all other columns; or stratify "

@@ -5,25 +5,28 @@ Disjoint is not public: people who were set aside from a confidential file are c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.digest import Digested
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.source import CITATION, PATH, Basis, Key, ShareSource, cited, is_text
 
 if TYPE_CHECKING:
-    from stratsynth.data.sources import Source
+    from stratsynth.data.sources import Data, Source
+    from stratsynth.weights.section import Place
+    from stratsynth.weights.sources import Weights
 
 SMOOTHING = 0.5
 """People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
 
 
 @dataclass(frozen=True, eq=False)
-class Sample(Digested):
+class Sample(Basis, Digested):
     """A sample with the strata's columns, in the schema's levels."""
 
     source: Source = field(repr=False)
@@ -85,3 +88,50 @@ class Sample(Digested):
         low, high = wilson([people[s] for s in strata], n)
         ranges = dict(zip(strata, zip(low.tolist(), high.tolist(), strict=True), strict=True))
         return Resolved(shares, ranges=ranges, sampled=alone)
+
+
+class Holdout(ShareSource):
+    """A sample of other people; confidential unless it was published."""
+
+    name: ClassVar[str] = "holdout"
+    words: ClassVar[str] = "from a sample of other people"
+    keys: ClassVar[Mapping[str, Key]] = {
+        "path": PATH,
+        "citation": CITATION,
+        "confidential": Key(bool, "whether the people of the holdout are not public: the certificate then says so"),
+    }
+    rank: ClassVar[int] = 1
+    raked: ClassVar[bool] = True
+    countable: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+    discloses: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "holdout_people": (
+            "People of the holdout",
+            "The people of the sample that the groups' shares come from: it was cut from confidential data.",
+        )
+    }
+
+    def of(self, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
+        """Weights from a sample that is cited, or else confidential."""
+        if confidential is None:
+            confidential = not is_text(citation)
+        if not isinstance(confidential, bool) or not (confidential or is_text(citation)):
+            raise WeightsError(
+                "weights: a public holdout needs a citation that says where it was published; one that was cut from "
+                "a confidential file needs confidential = true."
+            )
+        source = cited(citation) if is_text(citation) else "a confidential holdout"
+        return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
+
+    def read(self, section: Mapping[str, Any], place: Place) -> Weights:
+        """The sample at `path`; a recipe has to say that it is confidential."""
+        confidential = section.get("confidential", False)
+        return self.of(place.folder / section["path"], citation=section.get("citation", ""), confidential=confidential)
+
+    def grade(self, weights: Weights) -> tuple[int, str]:
+        """A confidential sample is farther from public than a published one."""
+        return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
+
+    def stated(self, weights: Weights) -> dict[str, Any]:
+        """Whether its people are unprotected."""
+        return {"confidential": bool(weights.unprotected)}

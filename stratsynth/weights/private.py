@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.checks import number
+from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
 from stratsynth.weights.resolved import Resolved, even
 from stratsynth.weights.simplex import nearest
+from stratsynth.weights.source import Basis, Key, ShareSource, is_weights
 
 if TYPE_CHECKING:
     from stratsynth.questions import NoisyTable
+    from stratsynth.weights.section import Place
     from stratsynth.weights.sources import Weights
 
 
 @dataclass(frozen=True)
-class Asked:
+class Asked(Basis):
     """Counts that will be asked for, and what to plan with until then."""
 
     share: float
@@ -30,6 +34,21 @@ class Asked:
     def origins(self) -> tuple[Any, ...]:
         """The prior's."""
         return () if self.prior is None else self.prior.given.origins
+
+    @property
+    def parts(self) -> tuple[Weights, ...]:
+        """The prior, if there is one."""
+        return () if self.prior is None else (self.prior,)
+
+    @property
+    def asked(self) -> float:
+        """The share of the budget."""
+        return self.share
+
+    @property
+    def informative(self) -> bool:
+        """Whether there is a prior."""
+        return self.prior is not None
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """All of them."""
@@ -67,3 +86,37 @@ def counted(table: NoisyTable, strata: Sequence[Stratum], schema: Schema) -> tup
     noise = {s: table.sigma * math.sqrt(s.size) / total for s in possible}
     nothing = dict.fromkeys(strata, 0.0)
     return Resolved(nothing | shares, noise=nothing | noise, of_rows=True), total
+
+
+class Private(ShareSource):
+    """Noisy counts of the confidential rows, paid by everybody before the split."""
+
+    name: ClassVar[str] = "private"
+    words: ClassVar[str] = "estimated from the data with noise, and paid for"
+    keys: ClassVar[Mapping[str, Key]] = {
+        "share": Key(float, "the part of the budget that the counts of groups may cost, such as 0.1", needed=True),
+        "prior": Key(
+            Mapping, "a table of public weights, with path and citation, by which plans and rules for small groups go"
+        ),
+    }
+    countable: ClassVar[bool] = True
+
+    def of(self, *, share: float, prior: Weights | None = None) -> Weights:
+        """Weights that a part of the budget pays for; the prior is not paid for."""
+        hint = " (a part of the budget)"
+        number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
+        if prior is not None and (not is_weights(prior) or prior.asked):
+            raise WeightsError("weights: the prior of private weights is public weights, as of another year.")
+        unprotected = () if prior is None else prior.unprotected
+        cited = f"noisy counts of these data, for {share:g} of the budget"
+        return self.made(cited, Asked(float(share), prior), unprotected)
+
+    def read(self, section: Mapping[str, Any], place: Place) -> Weights:
+        """The share, and the prior where there is one."""
+        prior = section.get("prior")
+        return self.of(share=section["share"], prior=None if prior is None else place.nested(prior, "prior"))
+
+    def stated(self, weights: Weights) -> dict[str, Any]:
+        """The share of the budget, and the prior."""
+        (prior,) = weights.given.parts or (None,)
+        return {"share": weights.asked, "prior": None if prior is None else prior.describe()}

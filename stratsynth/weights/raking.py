@@ -9,28 +9,31 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved, even
+from stratsynth.weights.source import Basis, Key, ShareSource, is_weights
 from stratsynth.weights.table import TOLERANCE, called
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stratsynth.weights.section import Place
     from stratsynth.weights.sources import Weights
 
 ROUNDS = 10_000
 """The most times that all margins are gone through."""
+UNFIT = "weights: raked weights are made of public, holdout or invariant weights."
 STILL = 1e-12
 """A round that moves no share by more than this is the last."""
 
 
 @dataclass(frozen=True)
-class Margins:
+class Margins(Basis):
     """Margins, and the joint table they are laid upon."""
 
     margins: tuple[Weights, ...]
@@ -40,8 +43,12 @@ class Margins:
     @property
     def origins(self) -> tuple[Any, ...]:
         """Those of all margins, and of the start."""
-        used = (*self.margins, *(() if self.start is None else (self.start,)))
-        return tuple(origin for weights in used for origin in weights.given.origins)
+        return tuple(origin for weights in self.parts for origin in weights.given.origins)
+
+    @property
+    def parts(self) -> tuple[Weights, ...]:
+        """The margins, and the start if there is one."""
+        return (*self.margins, *(() if self.start is None else (self.start,)))
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:
         """Those that some margin has."""
@@ -150,3 +157,47 @@ def rake(
         )
     fitted: NDArray[np.float64] = table / table.sum()
     return fitted
+
+
+class Raked(ShareSource):
+    """Several margins fitted together; as protected as the least public of them."""
+
+    name: ClassVar[str] = "raked"
+    words: ClassVar[str] = "computed from the totals of several sources"
+    keys: ClassVar[Mapping[str, Key]] = {
+        "margins": Key(
+            Sequence,
+            'a list of tables, each with path and citation, as { path = "sex.csv", citation = "..." }',
+            needed=True,
+        ),
+        "start": Key(Mapping, "a table of weights, with path and citation, whose associations the raked shares keep"),
+    }
+    exact: ClassVar[bool] = True
+    known: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+
+    def of(self, *margins: Weights, start: Weights | None = None) -> Weights:
+        """Weights that have all margins."""
+        given = Margins(margins, start)
+        if not margins or not all(is_weights(w) and w.kind.raked for w in given.parts):
+            raise WeightsError(UNFIT)
+        cited = "; ".join(dict.fromkeys(w.citation for w in given.parts))
+        unprotected = tuple(dict.fromkeys(item for w in given.parts for item in w.unprotected))
+        return self.made(cited, given, unprotected)
+
+    def read(self, section: Mapping[str, Any], place: Place) -> Weights:
+        """The margins, and the start where there is one."""
+        margins = [place.nested(margin, "margins", UNFIT) for margin in section["margins"]]
+        start = section.get("start")
+        return self.of(*margins, start=None if start is None else place.nested(start, "start", UNFIT))
+
+    def stated(self, weights: Weights) -> dict[str, Any]:
+        """Margins and start, and the worst of them. Of shares summed over columns nothing is left of these."""
+        given = weights.given
+        if not isinstance(given, Margins):
+            return {}
+        return {
+            "worst": weights.worst,
+            "margins": [margin.describe() for margin in given.margins],
+            "start": None if given.start is None else given.start.describe(),
+        }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING
 
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
@@ -86,20 +86,6 @@ class Resolved:
         both = {group: [self.ranges[s] for s in members] for group, members in groups.items()}
         ends = {g: (math.fsum(a for a, _ in r), min(1.0, math.fsum(b for _, b in r))) for g, r in both.items()}
         return replace(self, shares=shares, ranges=ends, noise=noise)
-
-
-class Given(Protocol):
-    """What a source hands in, and how shares come out of it."""
-
-    @property
-    def origins(self) -> tuple[Any, ...]:
-        """The files, frames and tables that it was read from: none of them may be the private table."""
-
-    def columns(self, by: Sequence[str]) -> tuple[str, ...]:
-        """Which of the strata's columns it knows."""
-
-    def resolve(self, strata: Sequence[Stratum], schema: Schema | None) -> Resolved:
-        """The share of each stratum of a full crossing."""
 
 
 def even(strata: Sequence[Stratum], schema: Schema | None) -> Resolved:

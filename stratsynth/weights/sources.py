@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import check_citation, number
-from stratsynth.digest import digest
-from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
-from stratsynth.weights.holdout import Sample
-from stratsynth.weights.private import Asked
-from stratsynth.weights.raking import Margins
-from stratsynth.weights.resolved import Given, Resolved
-from stratsynth.weights.table import ShareTable, Tabular
+from stratsynth.weights.holdout import Holdout
+from stratsynth.weights.invariant import COUNTS, Invariant
+from stratsynth.weights.private import Private
+from stratsynth.weights.public import Public
+from stratsynth.weights.raking import Raked
+from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.source import Basis, ShareSource
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data
+    from stratsynth.weights.table import Tabular
 
-SOURCES = ("public", "raked", "holdout", "private", "invariant")
-_cited = partial(check_citation, "weights", error=WeightsError)
+SHARE_SOURCES: tuple[ShareSource, ...] = (Public(), Raked(), Holdout(), Private(), Invariant())
+"""Every source of weights there is."""
+_BY_NAME = {source.name: source for source in SHARE_SOURCES}
+SOURCES = tuple(_BY_NAME)
+"""Their names."""
+
+
+def source_of(name: str) -> ShareSource | None:
+    """The source of that name; None where there is none, as in a certificate without weights."""
+    return _BY_NAME.get(name)
 
 
 @dataclass(frozen=True)
@@ -33,13 +41,13 @@ class Weights:
     """One of `SOURCES`."""
     citation: str
     """Where a reader finds the figures, or how they were made."""
-    given: Given = field(repr=False)
+    given: Basis = field(repr=False)
     """What the shares are worked out from."""
     unprotected: tuple[str, ...] = ()
     """What they disclose of confidential people: listed in the certificate."""
 
-    @classmethod
-    def public(cls, shares: Tabular, *, citation: str) -> Weights:
+    @staticmethod
+    def public(shares: Tabular, *, citation: str) -> Weights:
         """Figures that anyone can look up.
 
         Args:
@@ -50,12 +58,10 @@ class Weights:
         Raises:
             WeightsError: A table that is no such table, or no citation.
         """
-        if not _text(citation):
-            raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return cls("public", _cited(citation), ShareTable.read(shares))
+        return Public().of(shares, citation=citation)
 
-    @classmethod
-    def holdout(cls, sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
+    @staticmethod
+    def holdout(sample: Data, *, citation: str = "", confidential: bool | None = None) -> Weights:
         """A sample of other people, smoothed so that no declared group has the share 0. Disjoint is not public.
 
         Args:
@@ -67,18 +73,10 @@ class Weights:
         Raises:
             WeightsError: A public sample without a citation.
         """
-        if confidential is None:
-            confidential = not _text(citation)
-        if not isinstance(confidential, bool) or not (confidential or _text(citation)):
-            raise WeightsError(
-                "weights: a public holdout needs a citation that says where it was published; one that was cut from "
-                "a confidential file needs confidential = true."
-            )
-        said = _cited(citation) if _text(citation) else "a confidential holdout"
-        return cls("holdout", said, Sample.read(sample), ("holdout_people",) if confidential else ())
+        return Holdout().of(sample, citation=citation, confidential=confidential)
 
-    @classmethod
-    def private(cls, *, share: float, prior: Weights | None = None) -> Weights:
+    @staticmethod
+    def private(*, share: float, prior: Weights | None = None) -> Weights:
         """Noisy counts of the confidential rows, paid by everybody before the split.
 
         Args:
@@ -88,16 +86,10 @@ class Weights:
         Raises:
             WeightsError: A share outside 0 and 1, or a prior that is private itself.
         """
-        hint = " (a part of the budget)"
-        number("weights: `share` of private weights", share, above=0, below=1, hint=hint, error=WeightsError)
-        if prior is not None and (not isinstance(prior, Weights) or prior.asked):
-            raise WeightsError("weights: the prior of private weights is public weights, as of another year.")
-        unprotected = () if prior is None else prior.unprotected
-        said = f"noisy counts of these data, for {share:g} of the budget"
-        return cls("private", said, Asked(float(share), prior), unprotected)
+        return Private().of(share=share, prior=prior)
 
-    @classmethod
-    def raked(cls, *margins: Weights, start: Weights | None = None) -> Weights:
+    @staticmethod
+    def raked(*margins: Weights, start: Weights | None = None) -> Weights:
         """Several margins fitted together by raking; as protected as the least public of them.
 
         Args:
@@ -108,44 +100,47 @@ class Weights:
         Raises:
             WeightsError: Margins that are themselves raked or private.
         """
-        used = (*margins, *(() if start is None else (start,)))
-        if not margins or not all(isinstance(w, Weights) and w.source not in {"raked", "private"} for w in used):
-            raise WeightsError("weights: raked weights are made of public, holdout or invariant weights.")
-        said = "; ".join(dict.fromkeys(w.citation for w in used))
-        unprotected = tuple(dict.fromkeys(item for w in used for item in w.unprotected))
-        return cls("raked", said, Margins(margins, start), unprotected)
+        return Raked().of(*margins, start=start)
 
-    @classmethod
-    def invariant(cls, counts: Tabular, *, citation: str = "exact counts of the confidential data") -> Weights:
+    @staticmethod
+    def invariant(counts: Tabular, *, citation: str = COUNTS) -> Weights:
         """Exact confidential counts, disclosed on purpose: the certificate lists them as unprotected.
 
         Args:
             counts: A CSV file or a frame with the strata's columns and `count` or `share`.
             citation: What the certificate says of them.
         """
-        said = _cited(citation) if _text(citation) else "exact counts of the confidential data"
-        return cls("invariant", said, ShareTable.read(counts), ("group_counts",))
+        return Invariant().of(counts, citation=citation)
+
+    @property
+    def kind(self) -> ShareSource:
+        """The source itself."""
+        return _BY_NAME[self.source]
 
     @property
     def asked(self) -> float:
         """The part of the budget that private weights cost; 0 for all others."""
-        return self.given.share if isinstance(self.given, Asked) else 0.0
+        return self.given.asked
 
     @property
     def informative(self) -> bool:
         """Whether sizes are known before anything is asked."""
-        return not isinstance(self.given, Asked) or self.given.prior is not None
+        return self.given.informative
 
     @property
     def exact(self) -> bool:
         """Whether the shares are taken for exact: no sample and no noise is among what they are made of."""
-        return not self.asked and all(w.source != "holdout" for w in (self, *self._parts()))
+        return not self.asked and all(w.kind.exact for w in (self, *self.given.parts))
 
     @property
     def worst(self) -> str:
         """The least public source among those they are made of, or planned by."""
-        rank = ("public", "holdout", "confidential holdout", "invariant")
-        return max((_plainly(w) for w in self._parts()), key=rank.index, default=_plainly(self))
+        return max((w.kind.grade(w) for w in self._figures()), key=itemgetter(0))[1]
+
+    @property
+    def of_rows(self) -> bool:
+        """Whether exact counts of the rows that are fitted are among what the shares are made of."""
+        return not self.asked and any(w.kind.of_rows for w in self._figures())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
         """The share of each stratum of a full crossing; for private weights, what to plan with.
@@ -155,35 +150,12 @@ class Weights:
         found = self.given.resolve(strata, schema)
         if schema is not None:
             found = found.without(impossible(schema, strata))
-        return replace(found, of_rows=True) if self.worst == "invariant" and not self.asked else found
+        return replace(found, of_rows=True) if self.of_rows else found
 
     def describe(self) -> dict[str, Any]:
         """For the certificate. A hash is given of public tables only: that of a confidential one confirms guesses."""
-        record: dict[str, Any] = {"source": self.source, "citation": self.citation}
-        if self.source == "public":
-            record["sha256"] = digest(self.given)
-        elif self.source == "holdout":
-            record["confidential"] = bool(self.unprotected)
-        elif isinstance(self.given, Asked):
-            record["share"] = self.given.share
-            record["prior"] = None if self.given.prior is None else self.given.prior.describe()
-        elif isinstance(self.given, Margins):
-            record["worst"] = self.worst
-            record["margins"] = [margin.describe() for margin in self.given.margins]
-            record["start"] = None if self.given.start is None else self.given.start.describe()
-        return record
+        return {"source": self.source, "citation": self.citation, **self.kind.stated(self)}
 
-    def _parts(self) -> tuple[Weights, ...]:
-        if isinstance(self.given, Asked) and self.given.prior is not None:
-            return (self.given.prior,)
-        if not isinstance(self.given, Margins):
-            return ()
-        return (*self.given.margins, *(() if self.given.start is None else (self.given.start,)))
-
-
-def _plainly(weights: Weights) -> str:
-    return "confidential holdout" if weights.source == "holdout" and weights.unprotected else weights.source
-
-
-def _text(citation: object) -> bool:
-    return isinstance(citation, str) and bool(citation.strip())
+    def _figures(self) -> tuple[Weights, ...]:
+        """The weights at the bottom of what they are made of; themselves where they are made of no others."""
+        return tuple(one for part in self.given.parts for one in part._figures()) or (self,)  # noqa: SLF001

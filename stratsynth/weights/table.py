@@ -19,6 +19,7 @@ from stratsynth.schema import Schema
 from stratsynth.schema.text import figure
 from stratsynth.strata import Cell, Stratum
 from stratsynth.weights.resolved import Range, Resolved
+from stratsynth.weights.source import Basis
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,7 +50,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class ShareTable:
+class ShareTable(Basis):
     """A table of shares or counts as given."""
 
     rows: tuple[Row, ...]

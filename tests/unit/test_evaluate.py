@@ -10,6 +10,7 @@ from stratsynth import Categorical, Numeric, Schema, StratsynthError
 from stratsynth.evaluation import evaluate, workload_error
 from stratsynth.evaluation.evaluations.card import disparity_card, text
 from stratsynth.evaluation.evaluations.output import NOTICE, document, write
+from stratsynth.evaluation.scores.declared import names
 from stratsynth.schema import Rule
 
 SCHEMA = Schema(
@@ -41,7 +42,7 @@ def test_every_frame_has_every_group_and_a_stamp(found):
     frames = dict(found.frames())
     assert set(frames) == {
         "workload", "score", "areas", "cliques", "parity_means", "parity_marginals", "disparity", "correlations", "raw",
-        "propensity", "components", "inconsistencies", "levels", "matches", "downstream", "columns",
+        "propensity", "components", *names(), "levels", "matches", "downstream", "columns",
     }  # fmt: skip
     for name, frame in frames.items():
         assert "INTERNAL" in frame.attrs["stamp"], name

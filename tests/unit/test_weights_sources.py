@@ -168,6 +168,17 @@ def test_before_they_are_asked_private_weights_are_even_or_those_of_a_prior():
     assert by_label(Weights.private(share=0.1, prior=prior)) == by_label(prior)
 
 
+def test_private_weights_are_planned_by_raked_ones():
+    sexes, groups = frame("SEX share", [("1", 0.3), ("2", 0.7)]), frame("GROUP share", [("a", 0.6), ("b", 0.4)])
+    raked = Weights.raked(Weights.public(sexes, citation="x"), Weights.invariant(groups))
+    weights = Weights.private(share=0.1, prior=raked)
+    assert by_label(weights) == pytest.approx({"1|a": 0.18, "1|b": 0.12, "2|a": 0.42, "2|b": 0.28})
+    assert weights.worst == "invariant"
+    assert not weights.of_rows  # what is released are noisy counts
+    assert weights.unprotected == ("group_counts",)
+    assert weights.describe()["prior"] == raked.describe()
+
+
 @pytest.mark.parametrize("share", [0, 1, -0.1, "half", None, True, math.nan])
 def test_private_weights_cost_a_part_of_the_budget(share):
     with pytest.raises(WeightsError, match="part of the budget"):

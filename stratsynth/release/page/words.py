@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.release.limits import disclosed
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
+from stratsynth.weights.sources import source_of
 
 
 @dataclass(frozen=True)
@@ -54,21 +56,6 @@ CALLED = {
         "differentially private predictor",
         "certificate.json, measurements.parquet and the model",
     ),
-}
-SOURCES = {
-    "public": "from a public source",
-    "holdout": "from a sample of other people",
-    "private": "estimated from the data with noise, and paid for",
-    "raked": "computed from the totals of several sources",
-    "invariant": "the exact confidential numbers, which are not protected",
-}
-PAPERS = {
-    "mst": "McKenna, R., Miklau, G. and Sheldon, D. (2021). Winning the NIST Contest: a scalable and general approach "
-    "to differentially private synthetic data. Journal of Privacy and Confidentiality 11(3).",
-    "aim": "McKenna, R., Mullins, B., Sheldon, D. and Miklau, G. (2022). AIM: an adaptive and iterative mechanism for "
-    "differentially private synthetic data. Proceedings of the VLDB Endowment 15(11).",
-    "gem": "Liu, T., Vietri, G. and Wu, Z. S. (2021). Iterative methods for private synthetic data: unifying framework "
-    "and new methods. Advances in Neural Information Processing Systems 34.",
 }
 STRATA = (
     "Rosenblatt, L., Stoyanovich, J. and Musco, C. A simple and practical method for reducing the disparate impact of "
@@ -200,7 +187,9 @@ def mechanism(certificate: Mapping[str, Any]) -> str:
     """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
     name, settings = certificate["mechanism"]["name"], certificate["mechanism"]["settings"]
     elsewhere = {"by", "groups", "weights", "budgets"} if "by" in settings else set()
-    return said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
+    found = said({"name": name, "settings": {key: item for key, item in settings.items() if key not in elsewhere}})
+    label = words_of(certificate).label
+    return f"{label}: {found}" if label else found
 
 
 def weights(certificate: Mapping[str, Any]) -> str:
@@ -209,7 +198,8 @@ def weights(certificate: Mapping[str, Any]) -> str:
     if found["citation"] is None:
         return "Not needed."
     worst = f"; the worst of its sources is {found['worst']}" if "worst" in found else ""
-    said = f"{SOURCES.get(found['source'], found['source']).capitalize()}: {found['citation']}{worst}"
+    source = source_of(found["source"])
+    said = f"{(found['source'] if source is None else source.words).capitalize()}: {found['citation']}{worst}"
     if "by" in found:  # groups that are no strata
         said += f"; nothing was spent on the shares of {' x '.join(found['by'])}, and rows are drawn by them"
     return said
@@ -251,5 +241,6 @@ def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) ->
             f"{certificate['software']['stratsynth']}."
         ),
     ]
-    found += [PAPERS[mechanism]] if mechanism in PAPERS else []
+    paper = words_of(certificate).paper
+    found += [paper] if paper else []
     return found + ([STRATA] if by else [])

@@ -1,0 +1,65 @@
+"""A mechanism's own words: its label, its paper, and whether `Release.samples` was found to hold for it.
+
+A page and `samples` have the certificate alone, and it may be read where the mechanism is not installed. So it states
+what a mechanism from elsewhere declares; of those that come with stratsynth, which every reader has, the class says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from stratsynth.mechanisms.contract import Mechanism
+from stratsynth.mechanisms.registry import installed, load
+
+KEY = "mechanism_words"
+"""Where a certificate has them."""
+
+
+@dataclass(frozen=True)
+class Words:
+    """What one mechanism declares of itself for readers."""
+
+    label: str = ""
+    """What a page calls it; empty for its name alone."""
+    paper: str = ""
+    """The publication to cite; empty for none."""
+    samples: bool = False
+    """Whether intervals from `Release.samples` were found to hold."""
+
+    @classmethod
+    def of(cls, kind: type[Mechanism[Any]]) -> Words:
+        """Those of a class. The check of samples is its own: what inherits another may choose its tables otherwise."""
+        return cls(kind.label, kind.paper, vars(kind).get("samples_hold") is True)
+
+
+def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
+    """The entry of a certificate, if there is one."""
+    if type(mechanism).__module__.partition(".")[0] == __name__.partition(".")[0]:
+        return {}
+    found = {name: value for name, value in asdict(Words.of(type(mechanism))).items() if value}
+    return {KEY: found} if found else {}
+
+
+def words_of(certificate: Mapping[str, Any]) -> Words:
+    """Those of a certificate's mechanism: stated there, or declared by the class that is installed under its name."""
+    entry = certificate.get(KEY)
+    if not isinstance(entry, Mapping):
+        return _installed(certificate["mechanism"]["name"])
+    label, paper = (text if isinstance(text := entry.get(name), str) else "" for name in ("label", "paper"))
+    return Words(label, paper, entry.get("samples") is True)
+
+
+def with_samples() -> list[str]:
+    """The names of the installed mechanisms for which `Release.samples` was found to hold."""
+    return [name for name in installed() if _installed(name).samples]
+
+
+def _installed(name: object) -> Words:
+    if not isinstance(name, str) or name not in installed():
+        return Words()
+    try:
+        return Words.of(load(name))
+    except Exception:  # noqa: BLE001 - a plug-in raises what it likes, and a page can do without its words
+        return Words()

@@ -1,0 +1,43 @@
+"""Shares that anyone can look up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from stratsynth.digest import digest
+from stratsynth.errors import WeightsError
+from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, is_text
+from stratsynth.weights.table import ShareTable, Tabular
+
+if TYPE_CHECKING:
+    from stratsynth.weights.section import Place
+    from stratsynth.weights.sources import Weights
+
+
+class Public(ShareSource):
+    """Published figures; the certificate has the hash of their table."""
+
+    name: ClassVar[str] = "public"
+    words: ClassVar[str] = "from a public source"
+    keys: ClassVar[Mapping[str, Key]] = {"path": PATH, "citation": replace(CITATION, needed=True)}
+    rank: ClassVar[int] = 0
+    exact: ClassVar[bool] = True
+    known: ClassVar[bool] = True
+    raked: ClassVar[bool] = True
+    samples: ClassVar[bool] = True
+
+    def of(self, shares: Tabular, *, citation: str) -> Weights:
+        """Weights from a table that is cited."""
+        if not is_text(citation):
+            raise WeightsError("weights: public shares need a citation that says where they were published.")
+        return self.made(cited(citation), ShareTable.read(shares))
+
+    def read(self, section: Mapping[str, Any], place: Place) -> Weights:
+        """The table at `path`."""
+        return self.of(place.folder / section["path"], citation=section["citation"])
+
+    def stated(self, weights: Weights) -> dict[str, Any]:
+        """The hash of the table. That of a confidential one would confirm guesses, and is never given."""
+        return {"sha256": digest(weights.given)}
