@@ -33,7 +33,7 @@ from stratsynth.questions.sums import design
 from stratsynth.questions.sums.base import Block, Sum
 from stratsynth.questions.sums.clipping import GRID, Floats, Ints
 from stratsynth.questions.sums.design import Design
-from stratsynth.questions.sums.fairness import MOST_CELLS, added, by_cell, check_classifiers, finite, predicted
+from stratsynth.questions.sums.fairness import MOST_CELLS, added, check_classifiers, finite, predicted
 from stratsynth.questions.sums.kernel import by_feature, cells_of, clip_gradients, logits_of, sum_gradients
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class AttributeGradients(Sum):
         x, reached = design.whole(self.design, rows, which)
         cell, groups = cells_of(self.by, rows, which), rows.schema.cells(self.groups)
         logits = logits_of(x, self.design, by_feature(self.thetas))
-        _, residuals, units = predicted(self.link, logits, len(self.thetas), _contrasts(self, groups)[:, cell])
+        _, residuals, units = predicted(self.link, logits, len(self.thetas), cell, _contrasts(self, groups))
         assert residuals is not None and units is not None  # noqa: S101, PT018 - there are slopes
         gradients = sum_gradients(clip_gradients(residuals, reached, self.clip), x)
         sums = _by_cell(units, cell, groups, rows.schema.cells(self.by))
@@ -112,10 +112,10 @@ def reach(groups: int) -> float:
 
 
 def _contrasts(query: AttributeGradients, groups: int) -> Floats:
-    """The slopes less their mean over groups: one line a model, a column a cell, and classes last."""
+    """The slopes less their mean over groups. Axes: model, group, level of `given`, and class."""
     slopes = query.slopes.reshape(len(query.slopes), groups, -1, query.slopes.shape[-1])
     found: Floats = slopes - slopes.mean(axis=1, keepdims=True)
-    return by_cell(found)
+    return found
 
 
 def _by_cell(units: Ints, cell: Ints, groups: int, cells: int) -> list[Ints]:

@@ -96,10 +96,8 @@ class FairGradients(Sum):
         x, reach = design.whole(self.design, rows, which)
         levels = rows.codes[self.target][which].astype(np.intp)
         cell = cells_of(self.by, rows, which) if self.slopes is not None else None
-        slopes = None if self.slopes is None else by_cell(self.slopes)[:, cell]
         logits = logits_of(x, self.design, by_feature(self.thetas))
-        p, steep, units = predicted(self.link, logits, len(self.thetas), slopes)
-        residuals = p.copy()
+        residuals, steep, units = predicted(self.link, logits, len(self.thetas), cell, self.slopes)
         if self.link == "logistic":
             residuals -= levels
         else:
@@ -139,13 +137,8 @@ def finite(values: Any) -> bool:
     return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
 
 
-def by_cell(slopes: Floats) -> Floats:
-    """Slopes as one line a model, a column a cell, and classes last."""
-    return slopes.reshape(len(slopes), -1, slopes.shape[-1])
-
-
 def predicted(
-    link: str, logits: Floats, models: int, slopes: Floats | None
+    link: str, logits: Floats, models: int, cell: NDArray[np.intp] | None, slopes: Floats | None
 ) -> tuple[Floats, Floats | None, Ints | None]:
     """The probability of each logit's class, the derivatives of <slopes, F> by the logits, and F in whole units.
 
@@ -156,8 +149,11 @@ def predicted(
         link: `logistic`, with one logit and two classes in F, or `softmax`.
         logits: One row a model and class.
         models: Their number.
-        slopes: Axes: model, row and class.
+        cell: Of each row.
+        slopes: One axis for models, then those of the cells, and one for classes.
     """
+    if slopes is not None:
+        slopes = slopes.reshape(models, -1, slopes.shape[-1])
     unit = 1 / (design.UNIT * THETA)  # a power of 2: exact
     p: Floats
     if link == "logistic":
@@ -166,7 +162,7 @@ def predicted(
         if slopes is None:
             return p[None], None, None
         second = np.trunc(p * GRID).astype(np.int64)
-        steep = p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])
+        steep = p * (1 - p) * (slopes[:, :, 1] - slopes[:, :, 0])[:, cell]
         return p[None], steep[None], np.stack([GRID - second, second])
     each = np.moveaxis(logits.reshape(models, -1, logits.shape[-1]), 1, 0)
     weights = exp_of((each.max(axis=0) - each) * unit)
@@ -174,7 +170,7 @@ def predicted(
     p = weights / whole
     if slopes is None:
         return p, None, None
-    slopes = np.moveaxis(slopes, 2, 0)
+    slopes = np.moveaxis(slopes, 2, 0)[:, :, cell]
     mean = np.zeros_like(p[0])
     for share, slope in zip(p, slopes, strict=True):
         mean += share * slope

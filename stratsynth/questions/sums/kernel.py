@@ -75,7 +75,8 @@ def clip_gradients(residuals: Floats, reach: Ints, clip: float) -> Floats:
     A row's reach is the largest whole number m with |m x| <= GRID, so clipping the gradient is clipping c to it: all
     models' rows side by side. Axes: class, model and row.
     """
-    vectors = residuals.reshape(len(residuals), -1) * (GRID // design.UNIT) / clip
+    vectors = residuals.reshape(len(residuals), -1) * (GRID // design.UNIT)
+    vectors /= clip
     c = into_ball(vectors, np.tile(reach, residuals.shape[1]))
     return c.astype(np.float64).reshape(residuals.shape)
 
