@@ -38,7 +38,19 @@ def pytest_configure(config: pytest.Config) -> None:
             max_examples=examples,
             suppress_health_check=[hypothesis.HealthCheck.too_slow],
         )
-    hypothesis.settings.load_profile("slow" if config.getoption("slow") else "suite")
+    slow = config.getoption("slow")
+    hypothesis.settings.load_profile("slow" if slow else "suite")
+    if slow:
+        from helpers import contract
+
+        contract.deep.append(slow)
+
+
+def pytest_report_header() -> str:
+    from helpers import contract
+
+    seed = contract.table_seed()
+    return f"contract: made-up tables of seed {seed}; {contract.NAME}={seed} repeats them"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

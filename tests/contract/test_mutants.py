@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.contract import violations
 from helpers.handlers import answered_by
 from helpers.toys import Toy, by_hand
 from stratsynth import Groups, Stratified, Weights
@@ -259,7 +260,7 @@ def test_a_driver_that_charges_less_is_caught():
 
 
 def test_the_same_checks_pass_the_real_driver():
-    assert check_contract(stratified) == []
+    assert violations(stratified) == []
 
 
 @dataclass
