@@ -9,6 +9,7 @@ the `stratsynth/` there would hide the installed package, which alone has the ad
 
 import importlib.util
 import os
+import random
 import sysconfig
 from collections.abc import Generator
 from pathlib import Path
@@ -104,6 +105,15 @@ def forget_accounts() -> None:
     from stratsynth.accounting import process
 
     process._ACCOUNTS.clear()
+
+
+@pytest.fixture
+def seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's random bits, from a seed: for tests of what is learned, whose bounds chance passes now and then."""
+    from stratsynth.noise import SystemEntropy
+
+    bits = random.Random(1)
+    monkeypatch.setattr(SystemEntropy, "read", lambda self, count: bits.randbytes(count))
 
 
 @pytest.fixture
