@@ -9,6 +9,7 @@ the `stratsynth/` there would hide the installed package, which alone has the ad
 
 import importlib.util
 import os
+import random
 import sysconfig
 from collections.abc import Generator
 from pathlib import Path
@@ -38,7 +39,19 @@ def pytest_configure(config: pytest.Config) -> None:
             max_examples=examples,
             suppress_health_check=[hypothesis.HealthCheck.too_slow],
         )
-    hypothesis.settings.load_profile("slow" if config.getoption("slow") else "suite")
+    slow = config.getoption("slow")
+    hypothesis.settings.load_profile("slow" if slow else "suite")
+    if slow:
+        from helpers import contract
+
+        contract.deep.append(slow)
+
+
+def pytest_report_header() -> str:
+    from helpers import contract
+
+    seed = contract.table_seed()
+    return f"contract: made-up tables of seed {seed}; {contract.NAME}={seed} repeats them"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -92,6 +105,15 @@ def forget_accounts() -> None:
     from stratsynth.accounting import process
 
     process._ACCOUNTS.clear()
+
+
+@pytest.fixture
+def seeded_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's random bits, from a seed: for tests of what is learned, whose bounds chance passes now and then."""
+    from stratsynth.noise import SystemEntropy
+
+    bits = random.Random(1)
+    monkeypatch.setattr(SystemEntropy, "read", lambda self, count: bits.randbytes(count))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.contract import violations
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Categorical, Numeric, Schema, Stratified
@@ -48,15 +49,15 @@ def _priced():
     remember()
 
 
-def checked(settings, **more):
+def checked(settings, check=violations):
     def build(world, rows):
         return make("fair_sgd", {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, **settings})
 
-    return check_contract(build, among=[WORLD], tables=4, neighbours=4, **more)
+    return check(build, among=[WORLD], tables=4, neighbours=4)
 
 
-def kinds(settings, **more):
-    return {finding.kind for finding in checked(settings, **more)}
+def kinds(settings):
+    return {finding.kind for finding in checked(settings, check_contract)}
 
 
 LONG = {"everybody in every step", "surrogate of noise alone", "network of noise alone"}
@@ -73,7 +74,7 @@ def test_within_strata_of_another_column():
         inner = make("fair_sgd", {"iterations": STEPS, "groups": ["GROUP"], "sampling": RATE, "target": "WORK"})
         return Stratified(inner, ["AREA"], even(SCHEMA, "AREA"))
 
-    assert check_contract(build, among=[WORLD], tables=4, neighbours=4) == []
+    assert violations(build, among=[WORLD], tables=4, neighbours=4) == []
 
 
 def test_a_penalty_outside_the_clip_is_caught(monkeypatch):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from helpers.attribute import WORLD
+from helpers.contract import violations
 from helpers.priced import RATE, STEPS, remember
 from helpers.small import even
 from stratsynth import Stratified
@@ -29,17 +30,17 @@ def priced():
     remember(Neighbours.ATTRIBUTE)
 
 
-def checked(settings, tables=3):
+def checked(settings, check=violations, tables=3):
     common = {"target": "WORK", "groups": ["GROUP"], "iterations": STEPS, "sampling": RATE, "protect": "sensitive"}
 
     def build(world, frame):
         return make("fermi", {**common, **FEATURES, **settings})
 
-    return check_contract(build, among=[WORLD], tables=tables, neighbours=4)
+    return check(build, among=[WORLD], tables=tables, neighbours=4)
 
 
-def kinds(settings, **more):
-    return {finding.kind for finding in checked(settings, **more)}
+def kinds(settings, tables=3):
+    return {finding.kind for finding in checked(settings, check_contract, tables)}
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -52,12 +53,12 @@ def test_within_strata_of_a_public_column():
         settings = {"target": "WORK", "features": ["AGE"], "groups": ["GROUP"], "iterations": STEPS, "sampling": RATE}
         return Stratified(make("fermi", {**settings, "protect": "sensitive"}), ["AREA"], even(world.schema, "AREA"))
 
-    assert check_contract(build, among=[WORLD], tables=3, neighbours=4) == []
+    assert violations(build, among=[WORLD], tables=3, neighbours=4) == []
 
 
 @pytest.mark.parametrize("name", ["mst", "independent"])
 def test_what_is_sound_for_an_exchange_is_sound_for_an_attribute(name):
-    assert check_contract(lambda world, frame: make(name, {}), among=[WORLD], tables=3, neighbours=4) == []
+    assert violations(lambda world, frame: make(name, {}), among=[WORLD], tables=3, neighbours=4) == []
 
 
 def test_a_gradient_that_is_not_clipped_is_caught(monkeypatch):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers.broken_kinds import planted
+from helpers.contract import caught, violations
 from helpers.toys import Toy, by_hand
 from stratsynth import Groups, Stratified, Weights
 from stratsynth.adapters import Independent
@@ -19,7 +20,6 @@ from stratsynth.models import combine
 from stratsynth.questions import Counts, NoisyTable, Split, counts, split
 from stratsynth.schema import Categorical
 from stratsynth.strata import Stratum, crossing
-from stratsynth.testing import check_contract
 from stratsynth.testing.worlds import worlds
 from stratsynth.weights import Resolved
 
@@ -176,16 +176,16 @@ MECHANISMS: dict[Any, set[str]] = {
 
 @pytest.mark.parametrize("cheat", MECHANISMS, ids=lambda c: c.__name__)
 def test_broken_mechanisms_are_caught(cheat):
-    found = {finding.kind for finding in check_contract(lambda world, rows: cheat(rows))}
+    found = caught(lambda world, rows: cheat(rows))
     assert found >= MECHANISMS[cheat]
 
 
 def test_merges_from_data_are_caught():
-    assert "questions" in {f.kind for f in check_contract(merged_from_data)}
+    assert "questions" in caught(merged_from_data)
 
 
 def test_weights_from_data_are_caught():
-    assert {f.kind for f in check_contract(weights_from_data)} == {"result", "settings"}
+    assert caught(weights_from_data) == {"result", "settings"}
 
 
 class DrawsLessThanItCharges:
@@ -258,15 +258,15 @@ def stratified(world, rows):
 @pytest.mark.parametrize("broken", BROKEN_KINDS, ids=lambda bug: bug.__name__)
 def test_broken_kinds_of_questions_are_caught(broken):
     with planted(broken):
-        assert BROKEN_KINDS[broken] in {f.kind for f in check_contract(stratified)}
+        assert BROKEN_KINDS[broken] in caught(stratified)
 
 
 def test_a_driver_that_charges_less_is_caught():
-    assert "sensitivity" in {f.kind for f in check_contract(stratified, driver=WrongWeightCharged)}
+    assert "sensitivity" in caught(stratified, driver=WrongWeightCharged)
 
 
 def test_the_same_checks_pass_the_real_driver():
-    assert check_contract(stratified) == []
+    assert violations(stratified) == []
 
 
 @dataclass
@@ -296,7 +296,7 @@ def test_broken_counting_is_caught(change):
     def load(*arguments):
         return Backend(load_rows(*arguments), BACKENDS[change])
 
-    assert "sensitivity" in {f.kind for f in check_contract(stratified, load=load, tables=20, neighbours=10)}
+    assert "sensitivity" in caught(stratified, load=load)
 
 
 def test_a_record_that_is_counted_in_two_strata_is_caught():
@@ -326,5 +326,5 @@ def test_a_record_that_is_counted_in_two_strata_is_caught():
     def load(*arguments):
         return Widened(load_rows(*arguments), world.schema.levels)
 
-    kinds = {f.kind for f in check_contract(build, load=load, among=[world], tables=8)}
+    kinds = caught(build, load=load, among=[world], tables=8)
     assert "sensitivity" in kinds

@@ -6,11 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from helpers.contract import violations
 from stratsynth import Prior, PublishedTable, Stratified, StratsynthError
 from stratsynth.evaluation.audit import audit_mechanism
 from stratsynth.mechanisms import Mechanism, installed, load, make
 from stratsynth.stratified import makes_strata
-from stratsynth.testing import World, check_contract, worlds
+from stratsynth.testing import World, worlds
 
 TINY = {
     "gem": {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20},
@@ -61,12 +62,12 @@ def _takes(name: str) -> bool:
 
 @pytest.mark.parametrize("name", STARTING)
 def test_alone(name: str):
-    assert check_contract(lambda world, _: made(name, world), among=WORLDS, tables=6, neighbours=4) == []
+    assert violations(lambda world, _: made(name, world), among=WORLDS, tables=6, neighbours=4) == []
 
 
 @pytest.mark.parametrize("name", STARTING)
 def test_with_published_tables(name: str):
-    assert check_contract(lambda world, _: made(name, world), among=TABLED, tables=4, neighbours=3) == []
+    assert violations(lambda world, _: made(name, world), among=TABLED, tables=4, neighbours=3) == []
 
 
 @pytest.mark.parametrize("name", [name for name in STARTING if not makes_strata(name)])
@@ -74,7 +75,7 @@ def test_stratified(name: str):
     def build(world, _):
         return Stratified(make(name, TINY.get(name, {})), world.by, world.weights)
 
-    assert check_contract(build, among=WORLDS, tables=3, neighbours=4) == []
+    assert violations(build, among=WORLDS, tables=3, neighbours=4) == []
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
+from helpers.contract import violations
 from helpers.ledgers import kinds, without_account
 from helpers.small import SCHEMA, SIZE
 from helpers.toys import Toy, by_hand
@@ -20,7 +21,6 @@ from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Choose, Counts, Distance, Split, choose, counts, split
 from stratsynth.strata import Stratum, crossing
 from stratsynth.stratified import Groupwise
-from stratsynth.testing import check_contract
 
 ADDED, EXCHANGED = ss.Budget(1, 1e-9), ss.Budget(1, 1e-9, "replace")
 
@@ -237,8 +237,8 @@ def test_a_wrapper_that_forwards_everything_has_the_certificate_of_what_it_wraps
 
 def test_wrappers_pass_the_contract():
     """They learn nothing from rows but by asking, whatever they declare."""
-    assert check_contract(lambda w, _: Thin(MST()), tables=6, neighbours=4) == []
-    assert check_contract(lambda w, _: Whole(Stratified(MST(), w.by, w.weights)), tables=6, neighbours=4) == []
+    assert violations(lambda w, _: Thin(MST()), tables=6, neighbours=4) == []
+    assert violations(lambda w, _: Whole(Stratified(MST(), w.by, w.weights)), tables=6, neighbours=4) == []
 
 
 # What is asked and not declared

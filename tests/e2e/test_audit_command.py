@@ -4,13 +4,13 @@ import json
 
 import pytest
 
-from helpers.command import complaint, python, stratsynth
+from helpers.command import complaint, python, started, stratsynth
 from stratsynth import cli
 from stratsynth.evaluation import audit
 
 
 def test_a_mechanism_is_audited_alone_and_stratified(tmp_path):
-    done = stratsynth("audit", "independent", "--json", cwd=tmp_path)
+    done = started("audit", "independent", "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads(done.stdout)
     assert [a["what"] for a in found["audits"]] == ["independent", "independent by GROUP"]

@@ -13,7 +13,7 @@ import pytest
 import stratsynth as ss
 from helpers import recompute, small
 from helpers.accounts import scaled
-from helpers.command import complaint, python, stratsynth
+from helpers.command import complaint, python, started
 from helpers.pages import Page
 from stratsynth import cli
 from stratsynth.adapters import Independent
@@ -27,7 +27,7 @@ def place(tmp_path_factory):
     """A folder in which a recipe was fitted from the command line."""
     folder = tmp_path_factory.mktemp("place")
     small.write_recipe(folder)
-    done = stratsynth("fit", "recipe.toml", cwd=folder)
+    done = started("fit", "recipe.toml", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "epsilon 1, delta 1e-09" in done.stdout
     assert done.stderr == ""
@@ -38,7 +38,7 @@ def place(tmp_path_factory):
 
 
 def test_demo_shows_the_whole_job(tmp_path):
-    done = stratsynth("demo", "--rows", 2_000, cwd=tmp_path)
+    done = started("demo", "--rows", 2_000, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
     folder = tmp_path / "stratsynth-demo"
@@ -71,9 +71,7 @@ def test_fit_writes_the_rows_and_the_guarantee_of_the_recipe(place):
 
 def test_sample_draws_what_is_asked_for_the_same_again(place, tmp_path):
     for name in ("one.csv", "two.csv"):
-        done = stratsynth(
-            "sample", place / "release", "-n", 30, "--where", "SEX=2", "--seed", 4, "-o", name, cwd=tmp_path
-        )
+        done = started("sample", place / "release", "-n", 30, "--where", "SEX=2", "--seed", 4, "-o", name, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     one = pd.read_csv(tmp_path / "one.csv", dtype=str, keep_default_na=False)
     assert len(one) == 30
@@ -264,7 +262,7 @@ def test_no_command_at_all_shows_the_help(capsys):
 def test_in_a_process_of_its_own_too(tmp_path):
     small.edit(small.write_recipe(tmp_path), "epsilon = 1.0", "epsilon = -1.0")
     before = small.tree(tmp_path)
-    assert "epsilon" in complaint(stratsynth("fit", "recipe.toml", cwd=tmp_path), 2)
+    assert "epsilon" in complaint(started("fit", "recipe.toml", cwd=tmp_path), 2)
     assert small.tree(tmp_path) == before
 
 
@@ -378,4 +376,4 @@ def test_the_package_is_the_command(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "stratsynth", "mechanisms"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stdout) == (0, stratsynth("mechanisms", cwd=tmp_path).stdout)
+    assert (done.returncode, done.stdout) == (0, started("mechanisms", cwd=tmp_path).stdout)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -27,13 +28,32 @@ COLUMNS = ["mechanism", "stratification", "epsilon", "seed", "metric", "scope", 
            "value", "low", "high", "n", "status", "stamp", "seconds"]  # fmt: skip
 
 
-@pytest.fixture
-def recipe(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    path = small.write_recipe(tmp_path)
+def written(folder):
+    path = small.write_recipe(folder)
     small.edit(path, "declared_size = 100", "declared_size = 100\npublic = true")
     path.write_text(path.read_text(encoding="utf-8") + COMPARE, encoding="utf-8")
     return path
+
+
+@pytest.fixture
+def recipe(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder where the comparison has been made, in `out`; no test changes it."""
+    folder = tmp_path_factory.mktemp("place")
+    assert stratsynth("compare", written(folder).name, "-o", "out", cwd=folder).returncode == 0
+    return folder
+
+
+@pytest.fixture
+def finished(place, tmp_path, monkeypatch):
+    """The recipe of a copy of it."""
+    monkeypatch.chdir(tmp_path)
+    return Path(shutil.copytree(place, tmp_path, dirs_exist_ok=True)) / "recipe.toml"
 
 
 def charged(recipe, cap=20.0):
@@ -102,15 +122,14 @@ def test_python_returns_the_frame_that_is_written_and_a_program_can_read_the_sum
     }
 
 
-def test_what_was_computed_is_not_computed_again_and_a_grid_may_grow(recipe):
+def test_what_was_computed_is_not_computed_again_and_a_grid_may_grow(finished):
+    first = kept(finished.parent / "out")
     assert compare() == 0
-    first = kept(recipe.parent / "out")
+    assert kept(finished.parent / "out") == first
+    small.edit(finished, "epsilons = [1, 4]", "epsilons = [1, 2, 4]")
+    small.edit(finished, "seeds = 2", "seeds = 3")
     assert compare() == 0
-    assert kept(recipe.parent / "out") == first
-    small.edit(recipe, "epsilons = [1, 4]", "epsilons = [1, 2, 4]")
-    small.edit(recipe, "seeds = 2", "seeds = 3")
-    assert compare() == 0
-    grown = kept(recipe.parent / "out")
+    grown = kept(finished.parent / "out")
     assert first.items() <= grown.items()
     assert len(grown) == 1 + 3 * 3 * 3
 
@@ -126,14 +145,13 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("case", [*CHANGES, "shares", "data", "schema"])
-def test_what_was_computed_otherwise_is_not_mixed_in(recipe, capsys, case):
-    assert compare() == 0
-    before = kept(recipe.parent / "out")
+def test_what_was_computed_otherwise_is_not_mixed_in(finished, capsys, case):
+    before = kept(finished.parent / "out")
     if case in CHANGES:
-        small.edit(recipe, *CHANGES[case])
+        small.edit(finished, *CHANGES[case])
     elif case == "shares":
-        small.edit(recipe.parent / "shares.csv", "1,a,0.4", "1,a,0.3")
-        small.edit(recipe.parent / "shares.csv", "1,b,0.1", "1,b,0.2")
+        small.edit(finished.parent / "shares.csv", "1,a,0.4", "1,a,0.3")
+        small.edit(finished.parent / "shares.csv", "1,b,0.1", "1,b,0.2")
     elif case == "data":
         small.people(99).to_csv("people.csv", index=False)
     else:
@@ -141,7 +159,7 @@ def test_what_was_computed_otherwise_is_not_mixed_in(recipe, capsys, case):
     capsys.readouterr()
     assert compare() == 2
     assert "holds another comparison" in capsys.readouterr().err
-    assert kept(recipe.parent / "out") == before
+    assert kept(finished.parent / "out") == before
 
 
 def _heeding():
@@ -290,13 +308,14 @@ def test_nothing_is_written_into_a_release_or_over_something_else(recipe, capsys
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [
-        ('["SEX"], ["SEX", "GROUP"]', '["AGE"]', "no column AGE"),
+        ('[], ["SEX", "GROUP"]', '[], ["AGE"]', "no column AGE"),
         ("epsilons = [1, 4]", "epsilons = [1, 400]", "epsilon"),
         ("k = 2", 'k = 2\nholdout = "nobody.csv"\ntarget = "WORK"\npositive = ["yes"]', "nobody.csv"),
         ("k = 2", "k = 2\nsede = 3", "did you mean"),
     ],
 )
 def test_wrong_requests_are_refused_in_a_line_and_can_be_mended(recipe, capsys, old, new, says):
+    small.edit(recipe, '[], ["SEX"], [', "[], [")
     small.edit(recipe, old, new)
     assert compare() == 2
     error = capsys.readouterr().err
@@ -314,9 +333,8 @@ def test_a_hold_out_that_is_the_fitted_table_is_refused_before_any_fit(recipe, c
     assert not (recipe.parent / "people.ledger").exists()
 
 
-def test_a_damaged_cell_is_named_and_never_taken_for_one(recipe, capsys):
-    assert compare() == 0
-    file = next((recipe.parent / "out" / "cells").glob("*.parquet"))
+def test_a_damaged_cell_is_named_and_never_taken_for_one(finished, capsys):
+    file = next((finished.parent / "out" / "cells").glob("*.parquet"))
     file.write_bytes(file.read_bytes()[:100])
     assert compare() == 1
     error = capsys.readouterr().err

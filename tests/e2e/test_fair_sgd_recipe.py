@@ -9,6 +9,8 @@ from helpers.command import complaint, stratsynth
 from helpers.regressing import SCHEMA, people
 from helpers.small import edit
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 RECIPE = """\
 [data]
 path = "people.csv"

@@ -7,6 +7,8 @@ import pytest
 from helpers.command import complaint, stratsynth
 from stratsynth import cli
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 ROWS = 1_200
 RECIPE = """\
 [data]

@@ -150,6 +150,7 @@ def made(**settings):
     )  # fmt: skip
 
 
+@pytest.mark.usefixtures("seeded_noise")
 @pytest.mark.parametrize("criterion", ["parity", "odds"])
 def test_a_penalty_narrows_the_gap(criterion):
     x, y, group = data()
@@ -162,6 +163,7 @@ def test_a_penalty_narrows_the_gap(criterion):
     assert gap(20.0, 1) < 0.7 * gap(0.01, 2)
 
 
+@pytest.mark.usefixtures("seeded_noise")
 def test_features_and_labels_get_no_noise():
     """With next to no penalty and next to no epsilon: the model is that of the public columns."""
     x, y, group = data()

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from helpers import small
-from helpers.command import stratsynth
+from helpers.command import started
 from helpers.search import found, found_below
 
 TEXT, NUMBER, LEVEL, AGE, BROKEN = (
@@ -60,7 +60,7 @@ def runs(tmp_path_factory):
     nested.write_text(recipe.read_text(encoding="utf-8").replace("people.csv", "lists.parquet"), encoding="utf-8")
 
     def run(*arguments):
-        return stratsynth(*arguments, cwd=folders["work"], env=env)
+        return started(*arguments, cwd=folders["work"], env=env)
 
     done = {
         "fit": run("fit", recipe, "-o", "release"),

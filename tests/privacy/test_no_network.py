@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helpers import network, small
-from helpers.command import python, stratsynth
+from helpers.command import python, started
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_the_whole_job_needs_no_network(cut_off, tmp_path):
          "-o", "evaluation"),
     )  # fmt: skip
     for command in commands:
-        done = stratsynth(*command, cwd=tmp_path / "job", **settings)
+        done = started(*command, cwd=tmp_path / "job", **settings)
         assert done.returncode == 0, (command, done.stderr)
     assert not report.exists(), report.read_text(encoding="utf-8")
 

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import small
-from helpers.command import stratsynth
+from helpers.command import started
 from helpers.releases import copied, edited, record_of, saved, tied_again, write_record
 from stratsynth import Categorical, Release, Schema, cli
 from stratsynth.adapters import Independent
@@ -93,7 +93,7 @@ def test_a_pipe_in_place_of_a_file_is_refused_at_once(name, release):
     (release / name).unlink(missing_ok=True)
     os.mkfifo(release / name)
     if name == "rules.json":
-        done = stratsynth("certificate", release, cwd=release)
+        done = started("certificate", release, cwd=release)
         assert done.returncode == 2
         assert "not a regular file" in done.stderr
         return

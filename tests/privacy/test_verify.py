@@ -15,7 +15,7 @@ from dp_accounting.rdp import RdpAccountant
 
 import stratsynth as ss
 from helpers import recompute, small
-from helpers.command import stratsynth
+from helpers.command import started
 from helpers.ledgers import chained, lines_of
 from helpers.releases import copied, edited, record_of, rewritten, saved, tied_again
 from helpers.toys import Toy
@@ -470,6 +470,6 @@ def test_a_signature_beside_the_certificate_is_mentioned_and_not_judged(release,
 
 
 def test_the_command_is_there_as_users_start_it(place):
-    done = stratsynth("verify", place / "release", cwd=place)
+    done = started("verify", place / "release", cwd=place)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""

@@ -13,7 +13,7 @@ from stratsynth.noise.entropy import SYSTEM, Entropy
 from stratsynth.noise.laplace import _geometric, _odds
 
 Judge = Callable[..., float]
-ACCEPT, REJECT = 1e-6, 1e-20
+ACCEPT, REJECT = 1e-9, 1e-20
 
 
 def pmf(scale: float) -> Callable[[np.ndarray], np.ndarray]:

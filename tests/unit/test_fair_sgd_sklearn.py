@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from stratsynth.adapters.sklearn import FairSGDClassifier
 from stratsynth.errors import Unsupported, UsageError
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 SPEND = {"epsilon": 3.0, "delta": 1e-6}
 FAST = {"iterations": 30, "sampling": 0.5}
 NOISE = "two fits never agree: the noise is fresh each time"

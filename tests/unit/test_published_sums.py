@@ -18,6 +18,8 @@ from stratsynth.driver import private
 from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.release.measurements import COLUMNS, SUMS
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 SCHEMA = Schema({
     "g": Categorical(levels=("a", "b")),
     "h": Categorical(levels=("1", "2", "3")),

@@ -15,6 +15,8 @@ from stratsynth.adapters.sklearn import ReductionsClassifier, cross_validate
 from stratsynth.adapters.sklearn.moments import constraints_from
 from stratsynth.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 SPEND = {"epsilon": 3.0, "delta": 1e-6}
 SHORT = {"iterations": 2, "inner_steps": 2}
 NOISE = "two fits never agree: the noise is fresh each time"

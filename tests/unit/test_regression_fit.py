@@ -15,6 +15,7 @@ from stratsynth.adapters.predictors.descent import Descent, Region
 from stratsynth.adapters.predictors.moments import NoisyMoments
 from stratsynth.adapters.predictors.objective import Objective
 from stratsynth.models import ByGroup
+from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Gradients, Losses
 
 PLAIN = {"iterations": 1, "momentum": 0.0, "tail": 0.0, "radius": 5.0}
@@ -210,7 +211,8 @@ def test_intervals_cover_as_often_as_they_say(level):
     how = GroupRegression(target="Y", stage_one=0.9, iterations=1)
     for seed in range(120):
         frame = people(1500, seed, slopes=slopes)[["X", "Z", "Y"]]
-        release = fit(how, open_table(frame, schema=schema, declared_size=1500), Budget(2, 1e-6))
+        opened = open_table(frame, schema=schema, declared_size=1500)
+        release = fit(how, opened, Budget(2, 1e-6), entropy=SeededEntropy(seed))
         table = release.model.coefficients(level).set_index("feature")
         assert (table.status != "not_estimable").all()
         truth = {"1": 0.0, "X": 0.4, "Z": 0.0}
@@ -240,7 +242,8 @@ def test_intervals_of_logistic_coefficients_cover_as_often_as_they_say():
     truth, schema = {"1": -1.0, "X": 1.5, "Z": 0.0}, SCHEMA.restrict(("X", "Z", "D"))
     covered = {0.9: [], 0.95: []}
     for seed in range(120):
-        release = fit(LOGISTIC, open_table(chances(4000, seed), schema=schema, declared_size=4000), Budget(3, 1e-6))
+        opened = open_table(chances(4000, seed), schema=schema, declared_size=4000)
+        release = fit(LOGISTIC, opened, Budget(3, 1e-6), entropy=SeededEntropy(seed))
         for level, found in covered.items():
             table = release.model.coefficients(level).set_index("feature")
             sound = table[table.status != "not_estimable"]

@@ -16,6 +16,8 @@ from stratsynth.adapters.sklearn import EveryFoldSpends, GroupClassifier, GroupR
 from stratsynth.errors import BudgetRefused, UsageError
 from stratsynth.schema import Numeric
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 SPEND = {"epsilon": 3.0, "delta": 1e-6}
 NOISE = "two fits never agree: the noise is fresh each time"
 EXCEPTIONS = {

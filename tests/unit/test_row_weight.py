@@ -8,6 +8,7 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
+from helpers.contract import violations
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Currency, Neighbours
 from stratsynth.adapters import AIM, MST, Independent
@@ -122,14 +123,14 @@ HOW = {
 
 @pytest.mark.parametrize("how", HOW)
 def test_the_contract_holds(how):
-    assert check_contract(HOW[how], among=HEAVY_WORLDS, tables=6, neighbours=5) == []
+    assert violations(HOW[how], among=HEAVY_WORLDS, tables=6, neighbours=5) == []
 
 
 def test_the_contract_holds_for_sums():
     from stratsynth.adapters import CoinPress
 
     numeric = [world for world in HEAVY_WORLDS if "AGE" in world.schema.names]
-    assert check_contract(lambda w, _: CoinPress(), among=numeric, tables=6, neighbours=5) == []
+    assert violations(lambda w, _: CoinPress(), among=numeric, tables=6, neighbours=5) == []
 
 
 @pytest.mark.parametrize("how", HOW)

@@ -15,6 +15,8 @@ from stratsynth.errors import Unsupported, UsageError
 from stratsynth.noise import SeededEntropy
 from stratsynth.release.samples import redrawn
 
+pytestmark = pytest.mark.usefixtures("seeded_noise")
+
 
 def test_combine_is_rubins_rule_for_synthetic_tables():
     found = combine([1.0, 3.0], [0.5, 1.5], size=2, level=0.9)

@@ -14,7 +14,6 @@ SCHEMA = Schema(
     {name: Numeric(lower=-5, upper=i + 3.7) for i, name in enumerate(NAMES)}
     | {"age": Numeric(lower=0, upper=99, integer=True, missing=True), "kind": Categorical(levels=("a", "b"))}
 )
-WEIGHTS = np.random.default_rng(3).normal(size=(12, 2)).astype(np.float32)
 calls = []
 
 
@@ -30,6 +29,12 @@ def counter(rows):
 def changes(rows):
     rows["x0"] = 0.0
     return numbers(rows)
+
+
+def scaled(rows):
+    """The numbers themselves, off by their last digits in single precision, which go by the largest number around."""
+    x = numbers(rows).astype(np.float32)
+    return x / np.abs(x).max() * np.abs(x).max()
 
 
 def reseeded(rows):
@@ -52,7 +57,7 @@ UNSOUND = {
     "the position": lambda rows: numbers(rows) + rows.index.to_numpy()[:, None],
     "the largest": lambda rows: numbers(rows) / numbers(rows).max(),
     "a filled gap": lambda rows: rows[["age", "x0"]].ffill().fillna(0.0).to_numpy(),
-    "single precision": lambda rows: rows[NAMES].to_numpy().astype(np.float32) @ WEIGHTS,
+    "single precision": scaled,
     "random numbers": lambda rows: numbers(rows) + np.random.normal(size=(len(rows), 2)),  # noqa: NPY002
     "random numbers, seeded": reseeded,
     "a counter": counter,

@@ -11,6 +11,7 @@ import pytest
 from scipy.special import chdtri
 
 from helpers import small
+from helpers.contract import violations
 from helpers.priors import SCHEMA, last_year, people
 from helpers.releases import copied, edited
 from stratsynth import (
@@ -40,7 +41,6 @@ from stratsynth.mechanisms.known import Known
 from stratsynth.models import Mixture, Returns
 from stratsynth.noise import SeededEntropy
 from stratsynth.strata.groups import Groups
-from stratsynth.testing import check_contract
 
 BUDGET = Budget(epsilon=1, delta=1e-9)
 NAMES = ("independent", "mst", "aim", "gem", "fixed")
@@ -281,7 +281,7 @@ def test_the_contract_holds(name: str):
     def build(world, _):
         return Weighted(make(name, settings.get(name, {})), world.weights, world.by)
 
-    assert check_contract(build, tables=4, neighbours=4) == []
+    assert violations(build, tables=4, neighbours=4) == []
 
 
 def test_the_recipe_says_it_by_weights_without_strata(tmp_path: Path, monkeypatch, capsys):

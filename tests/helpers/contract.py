@@ -1,0 +1,41 @@
+"""The contract of mechanisms at the depth of the suite, on made-up tables that are others with every commit."""
+
+import hashlib
+import importlib.metadata
+import os
+import subprocess
+from functools import cache
+from pathlib import Path
+
+from stratsynth.testing import check_contract
+
+DEEP = {"tables": 20, "neighbours": 10}
+"""The depth of a user's own check, which `--slow` has too."""
+NAME = "STRATSYNTH_TEST_SEED"
+deep = []
+"""Holds something in a run with `--slow`."""
+
+
+def violations(build, *, tables=8, neighbours=6, **settings):
+    """All that breaks the contract, on this commit's tables: what is sound shows none on any."""
+    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours}
+    return check_contract(build, **depth, seed=table_seed(), **settings)
+
+
+def caught(build, *, tables=8, neighbours=6, **settings):
+    """The kinds of what breaks the contract, on tables that are always the same: a planted bug shows every time."""
+    depth = DEEP if deep else {"tables": tables, "neighbours": neighbours}
+    return {finding.kind for finding in check_contract(build, **depth, **settings)}
+
+
+@cache
+def table_seed():
+    """The seed of this commit's tables, or, of a copy without its history, of the installed wheel's."""
+    if NAME in os.environ:
+        return int(os.environ[NAME])
+    git = ["git", "-C", str(Path(__file__).parents[2]), "rev-parse", "HEAD"]
+    try:
+        known = subprocess.run(git, capture_output=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        known = str(importlib.metadata.distribution("stratsynth").read_text("RECORD")).encode()
+    return int.from_bytes(hashlib.sha256(known).digest()[:4])
