@@ -88,6 +88,11 @@ class Chain:
             self._catch_up(handle)
             yield Writer(self, handle)
 
+    def append(self, content: dict[str, Any]) -> None:
+        """Write one line, on the disk before this returns."""
+        with self.locked() as writer:
+            writer.append(content)
+
     def read(self) -> list[dict[str, Any]]:
         """All lines, verified, without writing anything; for showing."""
         with self._opened(os.O_RDONLY, fcntl.LOCK_SH) as handle:

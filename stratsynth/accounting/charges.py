@@ -213,6 +213,7 @@ class Spending:
     def __init__(self, neighbours: Neighbours, charges: Iterable[Charge] = ()) -> None:
         """Start from some charges, made for the declared neighbours."""
         self.neighbours = neighbours
+        self._priced = neighbours.priced
         self.charges: list[Charge] = []
         self._root = _Node()
         self.add(charges)
@@ -221,13 +222,13 @@ class Spending:
         """Record charges; what they cost is known afterwards."""
         for charge in charges:
             self.charges.append(charge)
-            self._root.add(charge, self.neighbours.priced)
+            self._root.add(charge, self._priced)
 
     def withdraw(self, charges: Sequence[Charge]) -> None:
         """Take back the charges added last, which were refused before anything was read for them."""
         del self.charges[len(self.charges) - len(charges) :]
         for charge in charges:
-            self._root.add(charge, self.neighbours.priced, times=-1)
+            self._root.add(charge, self._priced, times=-1)
 
     def spent(self) -> Fraction:
         """What has been spent for the declared neighbours."""

@@ -135,8 +135,7 @@ class FileAccount:
 
     def _append(self, line: Mapping[str, Any]) -> None:
         """A line of this fit, on the disk before this returns."""
-        with self._chain.locked() as writer:
-            writer.append({"kind": line["kind"], "run": self._reservation["run"], **line})
+        self._chain.append({"kind": line["kind"], "run": self._reservation["run"], **line})
 
     def _answered(self, moment: int, asked: str, content: bytes) -> None:
         """From now on the answer counts as given: should its file be lost, it is never drawn again."""

@@ -22,7 +22,7 @@ def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
     charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours.priced)]
-    return for_units(charges, budget), tv_error(asked, budget.neighbours)
+    return for_units(charges, budget) if budget.rows > 1 else charges, tv_error(asked, budget.neighbours)
 
 
 def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -212,10 +212,10 @@ class Unkept(Question):
         return Unsupported(f"{cls.__name__.lower()}: its answers are neither kept nor compared.")
 
 
-def read_only(values: Ints) -> Ints:
-    """An answer that nobody can write to: a journal and a mechanism may hold the same array."""
-    values.flags.writeable = False
-    return values
+def read_only(arrays: Iterable[NDArray[Any]]) -> None:
+    """Make the arrays of an answer such that nobody can write to them: a journal and a mechanism may hold the same."""
+    for array in arrays:
+        array.flags.writeable = False
 
 
 def squared(x: Ints, y: Ints) -> int:

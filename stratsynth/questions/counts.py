@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -91,13 +92,14 @@ class Counts(Question):
     weights: tuple[float, ...] | None = None
     """One positive number a clique, each clique's part of rho; equal when not given."""
 
+    @cached_property
     def shares(self) -> list[float]:
         """The rho of each clique. They add up to at most `rho`."""
         return shared(self.rho, self.weights or (1.0,) * len(self.cliques))
 
     def sigmas(self, schema: Schema, neighbours: Neighbours) -> list[float]:
         """The noise of each clique's cells."""
-        return [table_sigma(rho, schema, neighbours) for rho in self.shares()]
+        return [table_sigma(rho, schema, neighbours) for rho in self.shares]
 
     def check(self, schema: Schema) -> None:
         """Known columns, none twice, a positive rho, and tables that fit into memory."""
@@ -105,7 +107,7 @@ class Counts(Question):
             raise MechanismError("counts: no clique was asked for, or cliques that are no tuple of tuples.")
         check_positive("counts: rho", self.rho)
         check_weights("counts", self.weights, len(self.cliques))
-        if min(self.shares()) < LEAST_RHO:
+        if min(self.shares) < LEAST_RHO:
             raise MechanismError("counts: rho, or a part of it, is too small to be paid in noise.")
         for clique in self.cliques:
             check_clique("counts", clique, schema)
@@ -114,7 +116,7 @@ class Counts(Question):
     def charges(self, schema: Schema, path: StratumPath, neighbours: Neighbours) -> tuple[Charge, ...]:
         """One charge for each noise level: k tables of equal sigma are one vector of sensitivity D sqrt(k)."""
         groups: dict[float, list[float]] = {}
-        for rho, sigma in zip(self.shares(), self.sigmas(schema, neighbours), strict=True):
+        for rho, sigma in zip(self.shares, self.sigmas(schema, neighbours), strict=True):
             groups.setdefault(sigma, []).append(rho)
         return tuple(
             Charge(
@@ -134,10 +136,12 @@ class Counts(Question):
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> tuple[NoisyTable, ...]:
         """Integers plus integers: the noise that each table's share of rho pays for."""
         sigmas = self.sigmas(at.schema, at.neighbours)
-        return tuple(
-            NoisyTable(clique, read_only(table + gaussian.sample(sigma, table.shape, entropy)), sigma)
+        tables = [
+            NoisyTable(clique, table + gaussian.sample(sigma, table.shape, entropy), sigma)
             for clique, table, sigma in zip(self.cliques, exact.tables, sigmas, strict=True)
-        )
+        ]
+        read_only(table.values for table in tables)
+        return tuple(tables)
 
     def tv_error(self, at: Setting) -> float:
         """Every cell's."""
@@ -154,7 +158,8 @@ class Counts(Question):
         tables = []
         for clique, size, sigma in zip(self.cliques, cells, sigmas, strict=True):
             noisy = rows / size + rng.normal(0, sigma, at.schema.shape(clique))
-            tables.append(NoisyTable(clique, read_only(np.rint(noisy).astype(np.int64)), sigma))
+            tables.append(NoisyTable(clique, np.rint(noisy).astype(np.int64), sigma))
+        read_only(table.values for table in tables)
         named = tuple(zip(self.cliques, cells, sigmas, strict=True))
         return tuple(tables), Seen(path, "counts", named, sum(cells))
 
@@ -166,8 +171,9 @@ class Counts(Question):
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisyTable, ...]:
         """The tables."""
+        read_only(kept.arrays)
         return tuple(
-            NoisyTable(tuple(fact["clique"]), read_only(values), fact["sigma"])
+            NoisyTable(tuple(fact["clique"]), values, fact["sigma"])
             for fact, values in zip(kept.facts, kept.arrays, strict=True)
         )
 

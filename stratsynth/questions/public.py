@@ -25,7 +25,7 @@ from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.noise import Entropy
 from stratsynth.questions.admission import known
-from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_clique
+from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Setting, check_clique, read_only
 from stratsynth.questions.reading import Exact, PublicColumns, Wanted
 from stratsynth.schema import Numeric
 from stratsynth.strata import StratumPath
@@ -86,8 +86,7 @@ class PublicRows(Question):
         """What was read, which nobody can write to."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
-        for array in (*exact.columns.codes.values(), *exact.columns.numbers.values()):
-            array.flags.writeable = False
+        read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))
         return exact.columns
 
     def tv_error(self, at: Setting) -> float:

@@ -173,10 +173,12 @@ class Total(Question):
         spread = math.sqrt(2) if self.currency == Currency.PURE else 1.0  # Laplace: from scale to deviation
         blocks, scales = self.query.blocks(at.schema), self.scales(at.schema, at.neighbours)
         grids = [block.clip / GRID for block in blocks]
-        return tuple(
-            NoisySum(read_only(units(i, scale)), grid, scale * grid * spread)
+        parts = [
+            NoisySum(units(i, scale), grid, scale * grid * spread)
             for i, (scale, grid) in enumerate(zip(scales, grids, strict=True))
-        )
+        ]
+        read_only(part.units for part in parts)
+        return tuple(parts)
 
     @classmethod
     def keep(cls, answer: Answer) -> Kept:
@@ -186,9 +188,9 @@ class Total(Question):
     @classmethod
     def recall(cls, kept: Kept) -> tuple[NoisySum, ...]:
         """The sums."""
+        read_only(kept.arrays)
         return tuple(
-            NoisySum(read_only(units), fact["grid"], fact["sigma"])
-            for fact, units in zip(kept.facts, kept.arrays, strict=True)
+            NoisySum(units, fact["grid"], fact["sigma"]) for fact, units in zip(kept.facts, kept.arrays, strict=True)
         )
 
     def replayed(self) -> Any:

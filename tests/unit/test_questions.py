@@ -24,7 +24,7 @@ weightings = st.lists(st.floats(1e-3, 1e3), min_size=1, max_size=8)
 @given(rhos, weightings)
 def test_shares_add_up_to_rho_and_never_above(rho, weights):
     asked = Counts((SEX,) * len(weights), rho, tuple(weights))
-    total = sum(map(Fraction, asked.shares()))
+    total = sum(map(Fraction, asked.shares))
     assert total <= Fraction(rho)
     assert total >= Fraction(rho) * Fraction(1 - 1e-12)
 
@@ -36,8 +36,8 @@ def test_charges_never_pass_the_rho_asked_for(rho, cliques, neighbours):
 
 
 def test_shares_are_in_proportion_to_weights():
-    assert Counts((SEX, GROUP), 4.0, (1.0, 3.0)).shares() == pytest.approx([1, 3], rel=1e-12)
-    assert Counts((SEX, GROUP), 4.0).shares() == pytest.approx([2, 2], rel=1e-12)
+    assert Counts((SEX, GROUP), 4.0, (1.0, 3.0)).shares == pytest.approx([1, 3], rel=1e-12)
+    assert Counts((SEX, GROUP), 4.0).shares == pytest.approx([2, 2], rel=1e-12)
 
 
 @given(rhos, weightings, st.sampled_from(PRICED))
@@ -45,7 +45,7 @@ def test_noise_is_rounded_up_so_that_each_share_pays_for_it(rho, weights, neighb
     """rho >= D^2 / (2 sigma^2), in exact arithmetic, where D^2 is 1 or 2."""
     asked = Counts((SEX,) * len(weights), rho, tuple(weights))
     squared = {Neighbours.ADD_REMOVE: 1, Neighbours.REPLACE: 2}[neighbours]
-    for share, sigma in zip(asked.shares(), asked.sigmas(SCHEMA, neighbours), strict=True):
+    for share, sigma in zip(asked.shares, asked.sigmas(SCHEMA, neighbours), strict=True):
         assert Fraction(share) >= squared / (2 * Fraction(sigma) ** 2)
         assert sigma == pytest.approx(math.sqrt(squared / (2 * share)), rel=1e-12)
 
