@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.report.cells import drawn, figure
+from stratsynth.models.means_section import STATUS
+from stratsynth.report.cells import drawn, figure, known
 from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from stratsynth.adapters.predictors.network import Network
     from stratsynth.adapters.predictors.regression import Regression
 
-STATUS = {"ok": "ok", "small": "noise outweighs sampling error", "not_estimable": "not estimable"}
-"""What a reader is told of a coefficient's status."""
 SOUND = (
     "Beside each coefficient of the model stands that of {method} on all records, from noisy moments. The interval is "
     "of the latter and holds in 95 of 100 cases: it allows for the noise and for who happens to be in the data, if "
@@ -56,7 +55,7 @@ def coefficients_section(model: Regression, named: Callable[[str], str]) -> Sect
                 f"coefficients of {model.target}",
                 ["feature", "level", *shown, "status"],
                 [
-                    [row["feature"], row["level"], *(row[key] if math.isfinite(row[key]) else None for key in shown),
+                    [row["feature"], row["level"], *(known(row[key]) for key in shown),
                      row["status"]]
                     for row in rows
                 ],

@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from stratsynth.adapters.predictors.designed import Designed
 from stratsynth.errors import ReleaseError, UsageError
-from stratsynth.models import Codes, Predictor, State
-from stratsynth.models.predictor import numbers_of
+from stratsynth.models import Codes, State
 from stratsynth.questions import Coded
-from stratsynth.questions.sums.design import features
 from stratsynth.schema import Numeric
-from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class RandomisedClassifier(Predictor):
+class RandomisedClassifier(Designed):
     """Linear classifiers of a column of two levels, and the probability with which each decides."""
 
     kind: ClassVar[str] = "randomised_classifier"
@@ -75,12 +73,7 @@ class RandomisedClassifier(Predictor):
 
     def _logits(self, rows: Codes) -> Floats:
         """Each classifier's x . theta for each row."""
-        numbers = numbers_of(rows)
-        lacking = [n for n in self.design.columns if isinstance(self.schema.column(n), Numeric) and n not in numbers]
-        if lacking:
-            raise UsageError(f"predict: {lacking[0]} is numeric, and its level numbers alone do not say what it is.")
-        size = len(next(iter(rows.values())))
-        found: Floats = features(self.design, CodedRows(self.schema, rows, numbers, size)).T @ self.thetas.T
+        found: Floats = self.featured(rows) @ self.thetas.T
         return found
 
     def chances(self, rows: Codes) -> Floats:

@@ -11,6 +11,7 @@ from stratsynth.evaluation.comparisons.roads import KINDS, by_road, words
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+from stratsynth.report.cells import known
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
@@ -127,7 +128,7 @@ def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) ->
             f"{row['epsilon']:g}",
             row["kind"],
             row["road"],
-            *(_known(row[key]) for key in ("everybody", "worst group", *GAPS)),
+            *(known(row[key]) for key in ("everybody", "worst group", *GAPS)),
         ]
         for row in by_road(frame, pooled)
     ]
@@ -138,7 +139,3 @@ def _every(frame: pd.DataFrame, pooled: Collection[str], found: pd.DataFrame) ->
         "equalized odds and demographic parity differences between groups (0 is equal).",
         columns, rows, "Means over repetitions.",
     )  # fmt: skip
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -64,7 +64,7 @@ class MarginalScores:
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
         """The page for readers."""
         rows = [
-            [words(who), figure(n), figure(made), figure(value if math.isfinite(value) else None), words(status)]
+            [words(who), figure(n), figure(made), figure(value), words(status)]
             for who, n, made, value, status in self._lines()
         ]
         heads = [Column("Group", "text"), *map(Column, ("real rows", "synthetic rows", "mean L1 distance"))]

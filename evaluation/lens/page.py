@@ -11,7 +11,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.tables import GROUP, OK, STAMP
-from stratsynth.report.cells import count, drawn, figure
+from stratsynth.report.cells import count, drawn, figure, known
 from stratsynth.report.cells import words as text_cell
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
@@ -119,7 +119,7 @@ def picture(
     for row in rows:
         name = _name(row, by, schema)
         marks = [
-            Mark(part, row[part], _known(row[f"{part}_low"]), _known(row[f"{part}_high"]), every.index(part))
+            Mark(part, row[part], known(row[f"{part}_low"]), known(row[f"{part}_high"]), every.index(part))
             for part in parts
             if math.isfinite(row[part])
         ]
@@ -156,17 +156,12 @@ def in_numbers(
 
 
 def _number(value: float) -> Cell:
-    return figure(_plain(value) if math.isfinite(value) else None)
+    return figure(_plain(value))
 
 
 def _plain(value: float) -> float:
     """A number, 0 where four places would show nothing but zeros."""
     return 0.0 if abs(value) < TINY else value
-
-
-def _known(value: float) -> float | None:
-    """An end of an interval, where there is one."""
-    return value if math.isfinite(value) else None
 
 
 def _name(row: Mapping[Any, Any], by: Sequence[str], schema: Schema) -> str:
