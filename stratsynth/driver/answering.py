@@ -50,7 +50,8 @@ class Answerer:
 
     def _wanted(self, a: Asked) -> Wanted:
         """What has to be read: nothing, where what is remembered of exact answers is enough."""
-        return Wanted() if a.question.remembers(self._memory.get(a.path, {})) else a.question.wanted()
+        memory = self._memory.get(a.path)
+        return Wanted() if memory and a.question.remembers(memory) else a.question.wanted()
 
 
 class Reader:
