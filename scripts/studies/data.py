@@ -140,7 +140,7 @@ def records(path: Path, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def texts(path: Path, columns: Sequence[str]) -> pd.DataFrame:
-    """The same as texts: whole numbers without a point, `N` where a field is empty."""
+    """Columns of such a file as texts: whole numbers without a point, `N` where a field is empty."""
     source = open_source(path)
     _refuse_lacking(path, RECORDS, columns, source.columns())
     frame: pd.DataFrame = source.read(list(columns)).to_pandas()
