@@ -18,7 +18,7 @@ from stratsynth.recipes.recipe import Recipe
 from stratsynth.schema import Schema
 
 ASKED = frozenset({"mean_disparity"})
-"""What is there for the sake of a paper: scored where a recipe asks for it alone."""
+"""Metrics for the sake of a paper: scored where a recipe asks for them alone."""
 COLUMNS = frozenset({
     "mechanism", "stratification", "epsilon", "seed", "metric", "group", "clique", "stamp", "seconds", *RESERVED,
 })  # fmt: skip

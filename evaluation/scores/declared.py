@@ -40,17 +40,17 @@ class RowScore:
     """A score of a release's rows beside the real ones."""
 
     name: str
-    """Of its frame and files in `evaluate`, of its metric in `compare`, and in `stratsynth.evaluation`."""
+    """The name of its frame and files in `evaluate`, of its metric in `compare`, and in `stratsynth.evaluation`."""
     of: Callable[[Pair], pd.DataFrame]
     """The frame: for each item, a row for each declared group and one for everybody."""
     title: str
     """The heading of its table on the page of an evaluation."""
     note: str
-    """What it is, in a sentence or two under the heading."""
+    """Its meaning, in a sentence or two under the heading."""
     columns: Sequence[tuple[str, str, Literal["text", "number"]]]
     """The columns of the frame that the table shows: name, heading and kind."""
     caption: str = ""
-    """What a reader has to know of the figures."""
+    """A remark under the table, on how its figures are read."""
     order: str = "value"
     """The column whose largest figures come first."""
     summary: str = ""
@@ -88,12 +88,12 @@ class RowScore:
 
 
 def declared() -> tuple[RowScore, ...]:
-    """All of them, in the order of their files."""
+    """All declared scores, in the order of their files."""
     return _imported(tuple(scores.__path__))
 
 
 def with_mean() -> dict[str, RowScore]:
-    """Those that `compare` has, by name: of every other there is no mean over items."""
+    """The declared scores that `compare` has, by name: those with a mean over items."""
     return {score.name: score for score in declared() if score.summary}
 
 

@@ -128,11 +128,11 @@ class Mechanism(ABC, Generic[R_co]):
     """
 
     label: ClassVar[str] = ""
-    """What a page calls it, before its name and settings."""
+    """The name that a page gives it, before its own name and its settings; empty for none."""
     paper: ClassVar[str] = ""
-    """The publication that a page cites for it."""
+    """The publication that a page cites for it; empty for none."""
     samples_hold: ClassVar[bool] = False
-    """Whether intervals from `Release.samples` were found to hold: the tables it measures are known in advance, and
+    """True where intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
     coverage was checked. Each class declares it for itself; it is not inherited."""
 
     @property

@@ -14,23 +14,23 @@ from stratsynth.mechanisms.contract import Mechanism
 from stratsynth.mechanisms.registry import installed, load
 
 KEY = "mechanism_words"
-"""Where a certificate has them."""
+"""The key of a certificate under which they stand."""
 
 
 @dataclass(frozen=True)
 class Words:
-    """What one mechanism declares of itself for readers."""
+    """The declarations of one mechanism for readers."""
 
     label: str = ""
-    """What a page calls it; empty for its name alone."""
+    """The name that a page gives it, before its own; empty for none."""
     paper: str = ""
     """The publication to cite; empty for none."""
     samples: bool = False
-    """Whether intervals from `Release.samples` were found to hold."""
+    """True where intervals from `Release.samples` were found to hold."""
 
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
-        """Those of a class. The check of samples is its own: what inherits another may choose its tables otherwise."""
+        """The words of a class. The check of samples is not inherited: a subclass may choose its tables otherwise."""
         return cls(kind.label, kind.paper, vars(kind).get("samples_hold") is True)
 
 
@@ -43,7 +43,7 @@ def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:
 
 
 def words_of(certificate: Mapping[str, Any]) -> Words:
-    """Those of a certificate's mechanism: stated there, or declared by the class that is installed under its name."""
+    """The words of a certificate's mechanism: stated there, or declared by the class installed under its name."""
     entry = certificate.get(KEY)
     if not isinstance(entry, Mapping):
         return _installed(certificate["mechanism"]["name"])

@@ -133,5 +133,5 @@ class Holdout(ShareSource):
         return (2, f"confidential {self.name}") if weights.unprotected else (self.rank, self.name)
 
     def stated(self, weights: Weights) -> dict[str, Any]:
-        """Whether its people are unprotected."""
+        """The entry `confidential`: true where its people are unprotected."""
         return {"confidential": bool(weights.unprotected)}

@@ -47,7 +47,7 @@ class Asked(Basis):
 
     @property
     def informative(self) -> bool:
-        """Whether there is a prior."""
+        """True with a prior."""
         return self.prior is not None
 
     def columns(self, by: Sequence[str]) -> tuple[str, ...]:

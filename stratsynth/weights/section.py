@@ -16,7 +16,7 @@ from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Weights
 
 @dataclass(frozen=True)
 class Place:
-    """Where a section stands."""
+    """A section of a recipe: its folder, and its name."""
 
     folder: Path
     """The recipe's folder, which paths are relative to."""

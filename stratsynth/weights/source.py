@@ -49,7 +49,7 @@ class Basis(ABC):
 
     @property
     def informative(self) -> bool:
-        """Whether sizes are known before anything is asked."""
+        """True where sizes are known before anything is asked."""
         return True
 
 
@@ -62,7 +62,7 @@ class Key:
     help: str
     """Its meaning, for messages and for the reference."""
     needed: bool = False
-    """Whether the source cannot do without it."""
+    """True where the source cannot do without it."""
 
 
 PATH = Key(str, "a CSV file with the strata's columns and `share` or `count`", needed=True)
@@ -73,25 +73,25 @@ class ShareSource(ABC):
     """One source of weights, by its name. Where a class declares nothing, the pessimistic default holds."""
 
     name: ClassVar[str]
-    """In recipes, in certificates, and in `Weights.source`."""
+    """The name in recipes, in certificates, and in `Weights.source`."""
     words: ClassVar[str]
-    """Where the groups' shares come from, as a page says it."""
+    """The origin of the groups' shares, as a page says it."""
     keys: ClassVar[Mapping[str, Key]]
     """The keys of a recipe's section [weights]."""
     rank: ClassVar[int] = 3
-    """How far from public the figures are: 0 for published ones, 3 for confidential ones without noise."""
+    """Distance of the figures from public ones: 0 for published ones, 3 for confidential ones without noise."""
     exact: ClassVar[bool] = False
-    """Whether the shares are taken for exact: neither sample nor noise is behind them."""
+    """True where the shares are taken for exact: neither sample nor noise is behind them."""
     known: ClassVar[bool] = False
-    """Whether a fit without strata may take the shares as public before anything is asked."""
+    """True where a fit without strata may take the shares as public before anything is asked."""
     of_rows: ClassVar[bool] = False
-    """Whether the shares are those of the very rows that are fitted."""
+    """True where the shares are those of the very rows that are fitted."""
     raked: ClassVar[bool] = False
-    """Whether the figures may be a margin of raked weights."""
+    """True where the figures may be a margin of raked weights."""
     countable: ClassVar[bool] = False
-    """Whether rows are behind the shares, so that those of any columns can be counted."""
+    """True where rows are behind the shares, so that those of any columns can be counted."""
     samples: ClassVar[bool] = False
-    """Whether intervals from `Release.samples` were found to hold with it."""
+    """True where intervals from `Release.samples` were found to hold with it."""
     discloses: ClassVar[Mapping[str, tuple[str, str]]] = {}
     """For each name under `unprotected` that only this source lists: what it is about, and a sentence."""
 
@@ -100,7 +100,7 @@ class ShareSource(ABC):
         """The weights that a section of a recipe describes; its keys have been checked."""
 
     def grade(self, weights: Weights) -> tuple[int, str]:
-        """How far from public these weights are, and what they are called as the worst part of others."""
+        """The rank of these weights, and their name as the worst part of others."""
         return self.rank, self.name
 
     def stated(self, weights: Weights) -> dict[str, Any]:
@@ -115,7 +115,7 @@ class ShareSource(ABC):
 
 
 def is_weights(value: object) -> bool:
-    """Whether somebody has handed in weights."""
+    """True for weights; anything may be handed in for them."""
     from stratsynth.weights.sources import Weights
 
     return isinstance(value, Weights)
@@ -127,5 +127,5 @@ def cited(citation: str) -> str:
 
 
 def is_text(citation: object) -> bool:
-    """Whether a citation has any words."""
+    """True for a citation that has any words."""
     return isinstance(citation, str) and bool(citation.strip())

@@ -139,7 +139,7 @@ class Weights:
 
     @property
     def of_rows(self) -> bool:
-        """Whether exact counts of the rows that are fitted are among what the shares are made of."""
+        """True where exact counts of the very rows that are fitted are among what the shares are made of."""
         return not self.asked and any(w.kind.of_rows for w in self._figures())
 
     def resolve(self, strata: Sequence[Stratum], schema: Schema | None = None) -> Resolved:
