@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import small
+from helpers.fits import OnStep
 from helpers.handlers import answered_by
 from helpers.ledgers import kinds
 from helpers.noisy_maximum import Largest, LargestHandler, Maximum, largest
@@ -133,7 +134,7 @@ def test_an_interrupted_fit_is_given_the_same_answers_from_the_journal(how, stop
             raise KeyboardInterrupt
 
     first, second = how(), how()
-    with pytest.raises(KeyboardInterrupt), fitted(first, opened(), BUDGET, tick=halt):
+    with pytest.raises(KeyboardInterrupt), fitted(first, opened(), BUDGET, observer=OnStep(halt)):
         pass
     charged = kinds(ledger)
     assert charged == ["ledger", "reserve", *["charge"] * stop]

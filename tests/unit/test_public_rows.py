@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers.attribute import BUDGET, OPEN, SCHEMA
+from helpers.fits import requested
 from helpers.regressing import SCHEMA as PROTECTED
 from helpers.regressing import people
 from helpers.small import even
@@ -25,7 +26,6 @@ from stratsynth.driver.handlers import handler
 from stratsynth.driver.lockstep import Asked
 from stratsynth.driver.private import bill
 from stratsynth.errors import MechanismError, Unsupported, UsageError
-from stratsynth.fitting import requested
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, PublicRows, Question, Total, counts, public_rows
