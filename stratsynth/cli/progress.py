@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from stratsynth.fitting.observer import Bar, observing
 
 if TYPE_CHECKING:
-    from stratsynth.fitting import FitOptions
     from stratsynth.planning.rehearsal import Rehearsal
-    from stratsynth.recipes.recipe import Recipe
+    from stratsynth.recipes.recipe import Recipe, RecipeOptions
     from stratsynth.release import Release
 
 
@@ -30,7 +29,7 @@ class Terminal(Bar):
         super().rehearsed(rehearsal)
 
 
-def fit_with_progress(recipe: Recipe, folder: Path, options: FitOptions | None = None) -> Release:
+def fit_with_progress(recipe: Recipe, folder: Path, options: RecipeOptions | None = None) -> Release:
     """Run a recipe; on a terminal, with a bar on stderr. Elsewhere a fit of hours says so, and nothing else."""
     options = options or recipe.options
     with observing(options.progress, Terminal) as observer:

@@ -26,7 +26,7 @@ def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Mapp
     Args:
         path: The recipe.
         out: The release folder, instead of the recipe's.
-        options: Those of `FitOptions`; None where the recipe's holds.
+        options: Those of `RecipeOptions`; None where the recipe's holds.
     """
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipes.recipe import Recipe

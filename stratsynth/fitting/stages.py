@@ -6,9 +6,9 @@ import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.ledger import Request
@@ -48,8 +48,6 @@ class FitOptions:
     """Another source of noise than the operating system, for tests."""
     progress: bool | None = None
     """Whether a bar is shown; None: on a terminal and in a notebook."""
-    new_account: str | None = None
-    """Why the table of a recipe may be fitted beside the account that its file has."""
 
     @property
     def private(self) -> bool:
@@ -58,7 +56,7 @@ class FitOptions:
 
         return self.entropy is None or type(self.entropy) is SystemEntropy
 
-    def over(self, **others: Any) -> FitOptions:
+    def over(self, **others: Any) -> Self:
         """A copy in which `others` hold where they are not None."""
         return replace(self, **{name: value for name, value in others.items() if value is not None})
 
@@ -95,7 +93,10 @@ class Fit:
     prepared: Prepared
     """Everything that public facts decide."""
     table: PrivateTable
+    """Its rows are read by the schema that the fit counts: code lists in groups, say."""
     options: FitOptions
+    request: Request
+    """The demand on the ledger."""
 
     @classmethod
     def prepare(
@@ -120,18 +121,9 @@ class Fit:
         check_arguments(table, budget, options.seed)
         prepared = prepared_for(mechanism, table, budget, options.prior)
         check_door(prepared, table)
-        return cls(prepared, table, options)
-
-    @cached_property
-    def request(self) -> Request:
-        """The demand on the ledger."""
-        query = getattr(self.table.source, "query", None)
-        return request_of(self.prepared, self.options.seed, private=self.options.private, query=query)
-
-    @cached_property
-    def counted(self) -> PrivateTable:
-        """The table, its rows read by the schema that the fit counts: code lists in groups, say."""
-        return self.table.counted_by(self.prepared.public.schema)
+        query = getattr(table.source, "query", None)
+        request = request_of(prepared, options.seed, private=options.private, query=query)
+        return cls(prepared, table.counted_by(prepared.public.schema), options, request)
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Refuse what would take too long, or could not be read again. The rehearsal, which may be large, ends here."""
@@ -159,8 +151,8 @@ class Fit:
         from stratsynth.noise import SystemEntropy
         from stratsynth.questions import PublicRows, Total, Work
 
-        table, needs, workers = self.counted, self.prepared.mechanism.needs, self.options.workers
-        request = replace(self.request, before_reserving=partial(check_last, self.prepared, self.table, folder))
+        table, needs, workers = self.table, self.prepared.mechanism.needs, self.options.workers
+        request = replace(self.request, before_reserving=partial(check_last, self.prepared, table, folder))
         load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
         entropy = SystemEntropy() if self.options.entropy is None else self.options.entropy
         handed_out = callable(workers) or Work in needs
@@ -189,7 +181,7 @@ class Fit:
             observer.step()
             return replies
 
-        ask = partial(run, steps, self.counted.schema, answer, reserved.solve)
+        ask = partial(run, steps, self.table.schema, answer, reserved.solve)
         model = _openly(ask) if self.table.public else ask()
         reserved.answers.close()
         if not isinstance(model, Model) or model.returns != how.returns:
@@ -202,10 +194,14 @@ class Fit:
         from stratsynth.release.certificate import certificate
         from stratsynth.release.measurements import measurements_table
 
-        answers, private = reserved.answers, self.options.private
-        unverified, counted = answers.unverified, answers.counted
+        answers = reserved.answers
         stated = certificate(
-            self.prepared, self.counted, reserved.account, private=private, unverified=unverified, counted=counted
+            self.prepared,
+            self.table,
+            reserved.account,
+            private=self.options.private,
+            unverified=answers.unverified,
+            counted=answers.counted,
         )
         return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
 

@@ -50,6 +50,14 @@ _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "relea
 
 
 @dataclass(frozen=True)
+class RecipeOptions(FitOptions):
+    """Options of a fit by a recipe."""
+
+    new_account: str | None = None
+    """Why it may be fitted beside the account that the data file has, as for `open_table`; certificates quote it."""
+
+
+@dataclass(frozen=True)
 class Recipe:
     """A recipe whose words are understood. The data's header is checked when `table` is called."""
 
@@ -178,7 +186,7 @@ class Recipe:
         """What [strata] says besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
 
-    def run(self, folder: Path, options: FitOptions | None = None, observer: Observer = SILENT) -> Release:
+    def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
         Args:
@@ -201,9 +209,9 @@ class Recipe:
         return release
 
     @property
-    def options(self) -> FitOptions:
+    def options(self) -> RecipeOptions:
         """The options of the fit, as far as the recipe says any."""
-        return FitOptions(seed=self.seed, workers=self.release.workers)
+        return RecipeOptions(seed=self.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:
