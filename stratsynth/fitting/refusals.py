@@ -53,7 +53,7 @@ def prepared_for(
     return mechanism
 
 
-def check_door(prepared: Prepared, table: PrivateTable) -> None:
+def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
     """Refuse what the table's backend cannot answer, a plain function on private rows, and private rows as public."""
     from stratsynth.data.same import refuse_same
     from stratsynth.driver.handlers import check_served
@@ -80,7 +80,7 @@ def public_inputs(prepared: Prepared) -> Iterator[tuple[Iterable[Any], str]]:
         yield prepared.prior.origins, PRIOR
 
 
-def check_last(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
+def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
     """Refuse what a resumed fit has passed before: a release folder that exists, a full disk, a copy of the rows.
 
     Contents are compared, so both the table and what is handed in as public are read; nothing of them is kept.

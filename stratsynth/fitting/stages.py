@@ -17,7 +17,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.fitting.observer import SILENT, Observer, observing
-from stratsynth.fitting.refusals import check_arguments, check_door, check_last, prepared_for
+from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
 from stratsynth.mechanisms import Mechanism, Prepared
 from stratsynth.stratified.weighted import Weighted
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from stratsynth.weights import Weights
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitOptions:
     """Everything of a fit but its mechanism, table and budget."""
 
@@ -120,7 +120,7 @@ class Fit:
         check_workers(options.workers)
         check_arguments(table, budget, options.seed)
         prepared = prepared_for(mechanism, table, budget, options.prior)
-        check_door(prepared, table)
+        check_against_table(prepared, table)
         query = getattr(table.source, "query", None)
         request = request_of(prepared, options.seed, private=options.private, query=query)
         return cls(prepared, table.counted_by(prepared.public.schema), options, request)
@@ -152,7 +152,7 @@ class Fit:
         from stratsynth.questions import PublicRows, Total, Work
 
         table, needs, workers = self.table, self.prepared.mechanism.needs, self.options.workers
-        request = replace(self.request, before_reserving=partial(check_last, self.prepared, table, folder))
+        request = replace(self.request, before_reserving=partial(check_before_reserving, self.prepared, table, folder))
         load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
         entropy = SystemEntropy() if self.options.entropy is None else self.options.entropy
         handed_out = callable(workers) or Work in needs
@@ -283,7 +283,7 @@ def fit(
     """
     if weights is not None:
         mechanism = Weighted(mechanism, weights)
-    options = FitOptions(seed, workers, prior, entropy, progress)
+    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress)
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
         return release
 

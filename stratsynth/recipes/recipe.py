@@ -49,7 +49,7 @@ MAX_BYTES = 1_000_000
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RecipeOptions(FitOptions):
     """Options of a fit by a recipe."""
 

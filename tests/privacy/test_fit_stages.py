@@ -120,7 +120,7 @@ def test_what_a_program_returns_must_be_a_model(data, ledger):
 def test_what_a_command_says_holds_in_place_of_what_the_recipe_says(tmp_path):
     options = RecipeOptions(seed=1, workers=2)
     assert options.over(workers=None, new_account=None) == options
-    assert options.over(workers="dask", new_account="why") == RecipeOptions(1, "dask", new_account="why")
+    assert options.over(workers="dask", new_account="why") == RecipeOptions(seed=1, workers="dask", new_account="why")
     recipe = small.write_recipe(tmp_path)
     small.edit(recipe, "seed = 7\n", "seed = 7\nworkers = 2\n")
     assert Recipe.read(recipe).options == RecipeOptions(seed=7, workers=2)

@@ -89,7 +89,7 @@ def stopped(how, place, at, seed=5):
         if len(ticks) == at:
             raise KeyboardInterrupt
 
-    with contextlib.suppress(KeyboardInterrupt), fitted(how, table(place), BUDGET, FitOptions(seed), OnStep(tick)):
+    with contextlib.suppress(KeyboardInterrupt), fitted(how, table(place), BUDGET, FitOptions(seed=seed), OnStep(tick)):
         raise KeyboardInterrupt
     return len(ticks) == at
 
