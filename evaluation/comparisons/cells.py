@@ -67,9 +67,7 @@ class CellRunner:
         start = time.perf_counter()
         with (
             _called(setting_name(cell.mechanism, cell.stratification)),
-            fitted(
-                grid.how(cell), recipe.table(), grid.budget(cell), seed=cell.seed, prior=grid.prior(cell)
-            ) as release,
+            fitted(grid.how(cell), recipe.table(), grid.budget(cell), grid.options(cell)) as release,
         ):
             seconds = time.perf_counter() - start
             if cell.direct:

@@ -44,7 +44,7 @@ from stratsynth.evaluation.evaluations.output import NOTICE
 from stratsynth.evaluation.scores.baseline import MEANINGS, RELEASE
 from stratsynth.evaluation.tables import STAMP, joined
 from stratsynth.files.whole import new_file, new_folder, write_text
-from stratsynth.fitting import requested
+from stratsynth.fitting import Fit
 from stratsynth.noise import SystemEntropy
 from stratsynth.recipes.given import rows_of
 from stratsynth.recipes.recipe import Recipe
@@ -198,7 +198,7 @@ def foresee(grid: Grid, folder: Path) -> Cost | None:
     known = digests(grid, folder) if done else {}
     hows = {(cell.mechanism, cell.by): grid.how(cell) for cell in grid.cells()}
     requests = {
-        cell: requested(hows[cell.mechanism, cell.by], table, grid.budget(cell), seed=cell.seed, prior=grid.prior(cell))
+        cell: Fit.prepare(hows[cell.mechanism, cell.by], table, grid.budget(cell), grid.options(cell)).request
         for cell in grid.cells()
     }
     if not isinstance(table.ledger, FileLedger):

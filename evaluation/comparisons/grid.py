@@ -41,6 +41,7 @@ from stratsynth.evaluation.comparisons.competitors import (
 from stratsynth.evaluation.comparisons.keys import check_keys
 from stratsynth.evaluation.comparisons.paired import DIRECT, VANILLA, Setting, setting_name
 from stratsynth.evaluation.comparisons.scoring import Scoring, read_scoring
+from stratsynth.fitting import FitOptions
 from stratsynth.mechanisms import Mechanism
 from stratsynth.priors import Prior
 from stratsynth.recipes.recipe import Recipe
@@ -172,6 +173,10 @@ class Grid:
     def prior(self, cell: Cell) -> Prior | None:
         """What the cell's fit starts from."""
         return self.recipe.prior if cell.mechanism in self.started else None
+
+    def options(self, cell: Cell) -> FitOptions:
+        """The options of the cell's fit."""
+        return FitOptions(seed=cell.seed, prior=self.prior(cell))
 
     def weighted(self, label: str) -> bool:
         """Whether a mechanism gets its strata and their shares from here: not an object that has its own."""

@@ -40,7 +40,7 @@ class Request:
     allot: Allotment
     seed: int | None
     """The user's seed for post-processing, if any."""
-    ready: Callable[[], object] = lambda: None
+    before_reserving: Callable[[], object] = lambda: None
     """Called before a new reservation is made, under the lock; raises when it would be for nothing."""
     caps: Mapping[Stratum, float] = field(default_factory=dict)
     """What a record of a stratum with a budget of its own may cost, in the allotment's currency."""
@@ -97,7 +97,7 @@ class ProcessLedger:
             )
         if any(allot.promise.unit != request.budget.unit for allot in self._made):
             raise UsageError("guarantees for different units cannot be added up on the same data.")
-        request.ready()
+        request.before_reserving()
         afford(self.cap_epsilon, self._made, request.allot, request.budget.delta)
         self._made.append(request.allot)
         delta = readable(self._made, request.budget.delta)

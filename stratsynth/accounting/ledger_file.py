@@ -106,7 +106,7 @@ class FileLedger:
             run = mine["run"] if mine else f"{request.identity[:16]}-{len(same)}"
             if mine is None:
                 refuse_half_done(self.path, lines, request)
-                request.ready()
+                request.before_reserving()
                 afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)

@@ -79,7 +79,9 @@ def fit(
     from stratsynth.cli.work import fit_recipe
 
     number = workers is not None and workers.lstrip("+-").isdecimal()
-    folder, certificate = fit_recipe(recipe, out, int(workers or 0) if number else workers, new_account)
+    folder, certificate = fit_recipe(
+        recipe, out, workers=int(workers or 0) if number else workers, new_account=new_account
+    )
     if as_json:
         print_json({"release": str(folder), "certificate": certificate}, done=_complete(folder))
         return

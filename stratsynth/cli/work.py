@@ -21,17 +21,21 @@ if TYPE_CHECKING:
     from stratsynth.schema import Schema
 
 
-def fit_recipe(
-    path: Path, out: Path | None, workers: int | str | None = None, new_account: str | None = None
-) -> tuple[Path, Mapping[str, Any]]:
-    """Refuse everything that can be refused, then fit and write the release folder."""
+def fit_recipe(path: Path, out: Path | None, **options: Any) -> tuple[Path, Mapping[str, Any]]:
+    """Refuse everything that can be refused, then fit and write the release folder.
+
+    Args:
+        path: The recipe.
+        out: The release folder, instead of the recipe's.
+        options: Those of `RecipeOptions`; None where the recipe's holds.
+    """
     from stratsynth.cli.progress import fit_with_progress
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release.folder import check_new
 
     recipe = Recipe.read(path)
     folder = check_new(out if out is not None else recipe.directory, "Name another with -o")
-    return folder, fit_with_progress(recipe, folder, workers, new_account).certificate
+    return folder, fit_with_progress(recipe, folder, recipe.options.over(**options)).certificate
 
 
 def plan_recipe(path: Path, picture: Path | None) -> Plan:

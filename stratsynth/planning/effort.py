@@ -46,8 +46,9 @@ MOST_DAYS = 100
 """A fit that would take longer is refused before it is charged."""
 
 
-def seconds(prepared: Prepared, found: Rehearsal) -> float:
+def seconds(found: Rehearsal) -> float:
     """About how long the fit takes on one core, its reading of the rows included."""
+    prepared = found.prepared
     size, columns = rows_of(prepared), len(prepared.public.schema.names)
     choices, candidates = dict[str, int](), dict[str, frozenset[tuple[tuple[str, ...], int]]]()
     tables: dict[str, set[tuple[str, ...]]] = {}

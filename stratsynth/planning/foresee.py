@@ -14,7 +14,7 @@ from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.prices import by_kind, prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
-from stratsynth.planning.effort import check_charges, check_effort, seconds
+from stratsynth.planning.effort import check_charges, check_effort
 from stratsynth.planning.rehearsal import rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
@@ -164,7 +164,7 @@ def plan(
         by_kind(spending.charges),
         strata.pooled(paths[0]),
         prepared.worst is not None,
-        seconds=check_effort(seconds(prepared, found)),
+        seconds=check_effort(found.seconds),
         rows=held,
         rows_megabytes=held.megabytes,
         public_columns=budget.public,

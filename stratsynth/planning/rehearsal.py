@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.ledger import ProcessLedger, Request
@@ -31,6 +32,7 @@ UNKNOWN = 10_000
 class Rehearsal:
     """What came of it."""
 
+    prepared: Prepared
     account: Account
     """What was charged, to nobody."""
     answers: SimulatedAnswers
@@ -44,6 +46,13 @@ class Rehearsal:
     def moments(self) -> int:
         """How many times a fit will ask, strata together, and fit a model: what a progress bar counts to."""
         return self.answers.moments + self.fits
+
+    @cached_property
+    def seconds(self) -> float:
+        """About how long the fit takes on one core."""
+        from stratsynth.planning.effort import seconds
+
+        return seconds(self)
 
 
 def rehearse(prepared: Prepared) -> Rehearsal:
@@ -69,7 +78,7 @@ def rehearse(prepared: Prepared) -> Rehearsal:
 
     steps = how.rehearsal(public, prepared.allot, np.random.default_rng(0))
     model = run(steps, public.schema, answers, solve)
-    return Rehearsal(account, answers, model, sum(solved))
+    return Rehearsal(prepared, account, answers, model, sum(solved))
 
 
 def size_of(path: StratumPath, prepared: Prepared) -> float:

@@ -7,9 +7,9 @@ Paths are relative to the recipe's folder.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -20,7 +20,7 @@ from stratsynth.data.overlap import check_public_inputs
 from stratsynth.data.table import PrivateTable, open_table
 from stratsynth.errors import RecipeError, nearest
 from stratsynth.files.reading import read_bytes
-from stratsynth.fitting import fitted
+from stratsynth.fitting import SILENT, FitOptions, Observer, fitted
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.mechanisms import Mechanism, Prepared, make, prepare
 from stratsynth.models.base import Returns
@@ -40,8 +40,6 @@ from stratsynth.stratified import Weighted, makes_strata, stratify
 from stratsynth.weights.section import read_weights
 
 if TYPE_CHECKING:
-    from stratsynth.driver.solving import Workers
-    from stratsynth.planning.rehearsal import Rehearsal
     from stratsynth.release import Release
 
 S = TypeVar("S")
@@ -49,6 +47,14 @@ MAX_BYTES = 1_000_000
 """The largest recipe that is read."""
 
 _SECTIONS = ("data", "prior", "strata", "weights", "mechanism", "budget", "release", "compare")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecipeOptions(FitOptions):
+    """Options of a fit by a recipe."""
+
+    new_account: str | None = None
+    """Why it may be fitted beside the account that the data file has, as for `open_table`; certificates quote it."""
 
 
 @dataclass(frozen=True)
@@ -179,23 +185,13 @@ class Recipe:
         """What [strata] says besides the columns."""
         return Groups() if self.strata is None else self.strata.groups
 
-    def run(
-        self,
-        folder: Path,
-        *,
-        tick: Callable[[], object] = lambda: None,
-        foretold: Callable[[Rehearsal], object] = lambda _: None,
-        workers: Workers | None = None,
-        new_account: str | None = None,
-    ) -> Release:
+    def run(self, folder: Path, options: RecipeOptions | None = None, observer: Observer = SILENT) -> Release:
         """Fit and write the release folder. Interrupted at any moment, the same recipe goes on from there.
 
         Args:
             folder: The release folder, which must not exist.
-            tick: Called after every moment at which questions were answered, and for every model that was fitted.
-            foretold: Called with the rehearsal of the fit before anything is reserved.
-            workers: As for `fit`; by default what the recipe says.
-            new_account: As for `open_table`.
+            options: Those of the fit; by default `options`, as the recipe says.
+            observer: Told of the rehearsal, and of every step.
 
         Returns:
             The release, which is in the folder too.
@@ -204,23 +200,17 @@ class Recipe:
             UsageError: What is refused before anything is charged.
             BudgetRefused: What the ledger has not enough left for.
         """
-        from stratsynth.release.folder import check_new
-
-        rows, seed = self.drawn(), self.seed
-        ready, table, budget = partial(check_new, folder), self.table(new_account), self.budget()
-        with fitted(
-            self.prepared,
-            table,
-            budget,
-            seed=seed,
-            tick=tick,
-            ready=ready,
-            foretold=foretold,
-            workers=self.release.workers if workers is None else workers,
-        ) as fit:
+        rows, options = self.drawn(), options or self.options
+        table, budget = self.table(options.new_account), self.budget()
+        with fitted(self.prepared, table, budget, options, observer, folder=folder) as fit:
             release = fit.called(self.release.title, self.release.publisher)
-            release.save(folder, rows=rows, seed=seed, csv=self.release.csv)
+            release.save(folder, rows=rows, seed=options.seed, csv=self.release.csv)
         return release
+
+    @property
+    def options(self) -> RecipeOptions:
+        """The options of the fit, as far as the recipe says any."""
+        return RecipeOptions(seed=self.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:

@@ -13,6 +13,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.broken_kinds import joined, planted
 from helpers.contract import caught, violations
+from helpers.fits import OnStep
 from helpers.ledgers import kinds
 from helpers.noisy_maximum import Largest, Maximum, largest
 from helpers.small import BUDGET, SCHEMA, SIZE
@@ -135,7 +136,7 @@ def test_an_interrupted_fit_is_given_the_same_answers_from_the_journal(how, stop
             raise KeyboardInterrupt
 
     first, second = how(), how()
-    with pytest.raises(KeyboardInterrupt), fitted(first, opened(), BUDGET, tick=halt):
+    with pytest.raises(KeyboardInterrupt), fitted(first, opened(), BUDGET, observer=OnStep(halt)):
         pass
     charged = kinds(ledger)
     assert charged == ["ledger", "reserve", *["charge"] * stop]

@@ -9,6 +9,7 @@ import pytest
 
 from helpers.attribute import BUDGET, SCHEMA
 from helpers.command import complaint, stratsynth
+from helpers.fits import OnStep
 from helpers.ledgers import lines_of
 from helpers.regressing import people
 from helpers.small import edit
@@ -45,7 +46,7 @@ def test_it_resumes_without_a_second_charge(tmp_path, moment):
     def opened():
         return open_table(frame, schema=SCHEMA, ledger=ledger, ledger_epsilon=5.0, declared_size=300)
 
-    with pytest.raises(Stop), fitted(HOW, opened(), BUDGET, tick=tick):
+    with pytest.raises(Stop), fitted(HOW, opened(), BUDGET, observer=OnStep(tick)):
         pass
     release = fit(HOW, opened(), BUDGET)
     assert release.certificate["ledger"]["releases"] == 1

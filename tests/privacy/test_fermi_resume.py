@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.fits import OnStep
 from helpers.ledgers import lines_of
 from helpers.priced import RATE, STEPS
 from helpers.regressing import SCHEMA, people
@@ -32,7 +33,7 @@ def test_it_resumes_without_a_second_charge(tmp_path, criterion, moment):
     def opened():
         return open_table(frame, schema=SCHEMA, ledger=ledger, ledger_epsilon=5.0, declared_size=300)
 
-    with pytest.raises(Stop), fitted(how, opened(), BUDGET, tick=tick):
+    with pytest.raises(Stop), fitted(how, opened(), BUDGET, observer=OnStep(tick)):
         pass
     release = fit(how, opened(), BUDGET)
     assert np.isfinite(release.model.theta).all()

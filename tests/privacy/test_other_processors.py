@@ -11,12 +11,13 @@ import pytest
 
 import stratsynth as ss
 from helpers.byhand import frame_of, schema_of
+from helpers.fits import OnStep
 from helpers.ledgers import kinds, lines_of
 from stratsynth import Budget, Stratified, Weights
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.adapters import AIM, GEM, MST, Pooled
 from stratsynth.errors import BudgetRefused
-from stratsynth.fitting import fitted
+from stratsynth.fitting import FitOptions, fitted
 from stratsynth.questions import Columns, Design, Distance, Gradients, Independence, Losses
 
 ROWS = 2_000
@@ -88,7 +89,7 @@ def stopped(how, place, at, seed=5):
         if len(ticks) == at:
             raise KeyboardInterrupt
 
-    with contextlib.suppress(KeyboardInterrupt), fitted(how, table(place), BUDGET, seed=seed, tick=tick):
+    with contextlib.suppress(KeyboardInterrupt), fitted(how, table(place), BUDGET, FitOptions(seed=seed), OnStep(tick)):
         raise KeyboardInterrupt
     return len(ticks) == at
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from helpers.fits import OnStep
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, fit, open_table
 from stratsynth.adapters import Reductions
@@ -33,7 +34,7 @@ def test_it_resumes_without_a_second_charge(tmp_path, way, moment):
     def opened():
         return open_table(frame, schema=SCHEMA, ledger=ledger, ledger_epsilon=1.0)
 
-    with pytest.raises(Stop), fitted(how, opened(), Budget(1, 1e-6), tick=tick):
+    with pytest.raises(Stop), fitted(how, opened(), Budget(1, 1e-6), observer=OnStep(tick)):
         pass
     release = fit(how, opened(), Budget(1, 1e-6))
     assert release.certificate["ledger"]["releases"] == 1

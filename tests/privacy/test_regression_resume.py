@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.fits import OnStep
 from helpers.regressing import SCHEMA, people
 from stratsynth import Budget, fit, open_table
 from stratsynth.adapters import GroupRegression
@@ -36,7 +37,7 @@ def test_it_resumes_without_a_second_charge(tmp_path, way, moment):
     def opened():
         return open_table(frame, schema=SCHEMA, ledger=ledger, ledger_epsilon=1.0, declared_size=300)
 
-    with pytest.raises(Stop), fitted(how, opened(), Budget(1, 1e-6), tick=tick):
+    with pytest.raises(Stop), fitted(how, opened(), Budget(1, 1e-6), observer=OnStep(tick)):
         pass
     release = fit(how, opened(), Budget(1, 1e-6))
     assert all(np.isfinite(array).all() for array in release.model.state().arrays.values())

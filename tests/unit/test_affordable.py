@@ -118,7 +118,7 @@ def test_a_plan_knows_the_fit_that_it_would_go_on_with(tmp_path, capsys):
 
     recipe = recipe_on_a_ledger(tmp_path)
     read = Recipe.read(recipe)
-    with contextlib.suppress(KeyError), fitted(read.prepared, read.table(), read.budget(), seed=read.seed):
+    with contextlib.suppress(KeyError), fitted(read.prepared, read.table(), read.budget(), read.options):
         raise KeyError
     assert "it goes on with an interrupted fit" in planned(recipe, capsys)[0]
 

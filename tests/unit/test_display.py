@@ -141,7 +141,7 @@ def test_progress_is_shown_as_asked_and_otherwise_where_somebody_looks(monkeypat
         def __exit__(self, *_):
             return None
 
-    monkeypatch.setattr("stratsynth.fitting.bar", lambda _: Bar())
+    monkeypatch.setattr("stratsynth.fitting.observer.bar", lambda _: Bar())
     ss.fit(MST(), ss.open_table(people(), schema=small.SCHEMA, declared_size=100), BUDGET, progress=True)
     done, total = seen[0]
     assert done == 0

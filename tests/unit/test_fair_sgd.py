@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.fits import OnStep
 from helpers.priced import RATE, STEPS
 from helpers.regressing import SCHEMA, exactly, people
 from stratsynth import Budget, Neighbours, fit, open_table
@@ -194,7 +195,7 @@ def test_it_resumes_without_a_second_charge(tmp_path):
         )
 
     how, budget = made(iterations=STEPS, sampling=RATE), Budget(3, 1e-6)
-    with pytest.raises(KeyboardInterrupt), fitted(how, opened(), budget, tick=tick):
+    with pytest.raises(KeyboardInterrupt), fitted(how, opened(), budget, observer=OnStep(tick)):
         pass
     release = fit(how, opened(), budget)
     assert release.certificate["ledger"]["releases"] == 1

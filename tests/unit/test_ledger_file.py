@@ -6,12 +6,12 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
+from helpers.fits import requested
 from helpers.ledgers import BUDGET, chained, forged, interrupted, kinds, ladder, lines_of, refused, table
 from stratsynth import Budget, cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
-from stratsynth.fitting import requested
 from stratsynth.release.page.summary import summary
 
 # What is charged, and what it adds up to

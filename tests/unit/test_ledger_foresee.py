@@ -5,13 +5,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import stratsynth as ss
+from helpers.fits import requested
 from helpers.ledgers import BUDGET, interrupted, ladder, table
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.standing import afford, afford_all
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, StratsynthError, UsageError
-from stratsynth.fitting import requested
 
 
 def requests(data, number, cap=2, budget=BUDGET):

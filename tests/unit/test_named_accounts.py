@@ -7,13 +7,13 @@ import pytest
 
 import stratsynth as ss
 from helpers import small
+from helpers.fits import requested
 from helpers.ledgers import BUDGET, interrupted, kinds, ladder, lines_of, recipe_on_a_ledger
 from stratsynth import cli
 from stratsynth.accounting.ledger_file import read_ledger
 from stratsynth.accounting.registry import Registry
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, LedgerError, UsageError
-from stratsynth.fitting import requested
 from stratsynth.release.page.summary import summary
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import stratsynth as ss
+from helpers.fits import OnStep
 from helpers.ledgers import lines_of
 from helpers.regressing import SCHEMA, exactly, people
 from helpers.small import even
@@ -189,7 +190,7 @@ def test_an_interrupted_fit_goes_on_from_the_same_first_weights(tmp_path, monkey
         ledger = tmp_path / "people.ledger"
         return ss.open_table(people(300), schema=SCHEMA, ledger=ledger, ledger_epsilon=5.0, declared_size=300)
 
-    with pytest.raises(Stop), fitting.fitted(how, opened(), BUDGET, tick=tick):
+    with pytest.raises(Stop), fitting.fitted(how, opened(), BUDGET, observer=OnStep(tick)):
         pass
     weights = ss.fit(how, opened(), BUDGET).model.weights
     assert np.isfinite(weights).all()

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from helpers.attribute import BUDGET, OPEN, SCHEMA
+from helpers.fits import requested
 from helpers.regressing import SCHEMA as PROTECTED
 from helpers.regressing import people
 from helpers.small import even
@@ -24,7 +25,6 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.bill import bill
 from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError, Unsupported, UsageError
-from stratsynth.fitting import requested
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Returns
 from stratsynth.questions import Counts, PublicRows, Question, Total, counts, public_rows

@@ -10,6 +10,7 @@ from threadpoolctl import threadpool_limits
 import stratsynth as ss
 from helpers import small
 from helpers.command import complaint, stratsynth
+from helpers.fits import OnStep
 from helpers.ledgers import without_account
 from helpers.solvers import Task, greedy, picky, refusing, squares, threads
 from stratsynth.adapters import AIM, GEM, MST
@@ -248,7 +249,7 @@ def test_progress_counts_moments_and_models():
     how, budget = by_group(), ss.Budget(3, 1e-9)
     from stratsynth.fitting import fitted as run
 
-    with run(how, small.table(), budget, tick=lambda: ticks.append(1)):
+    with run(how, small.table(), budget, observer=OnStep(lambda: ticks.append(1))):
         pass
     # counts, a choice for the only pair of the two columns left, counts; and four models
     assert len(ticks) == 3 + 4

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import stratsynth as ss
 from helpers import recompute, small
+from helpers.fits import OnStep
 from helpers.small import BUDGET, SCHEMA, SIZE, shares_frame, table
 from stratsynth import Groups, Stratified, StratumBudgets, Weights
 from stratsynth.accounting.budget import Budget
@@ -230,7 +231,7 @@ def test_an_interrupted_fit_goes_on_without_a_second_charge(weights, tmp_path):
         if next(moments, None) is None:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), fitted(how(source, groups=MERGED), opened(), BUDGET, tick=stop):
+    with pytest.raises(KeyboardInterrupt), fitted(how(source, groups=MERGED), opened(), BUDGET, observer=OnStep(stop)):
         pass
     before = (tmp_path / "people.ledger").read_bytes()
     with fitted(how(source, groups=MERGED), opened(), BUDGET) as release:

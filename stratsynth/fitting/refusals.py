@@ -1,0 +1,97 @@
+"""Refusals before a reservation: by public facts alone first, and at the very last by what lies on the disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.units import protecting
+from stratsynth.checks import check_seed, said
+from stratsynth.data.table import PrivateTable
+from stratsynth.errors import Unsupported, UsageError
+from stratsynth.mechanisms import Mechanism, Prepared, prepare
+from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from pathlib import Path
+
+    from stratsynth.accounting.budget import Budget
+    from stratsynth.priors import Prior
+
+
+def check_arguments(table: PrivateTable, budget: Budget, seed: int | None) -> None:
+    """Refuse what is no opened table, no budget for it, or no seed."""
+    if not isinstance(table, PrivateTable):
+        data = "data" if said(table).endswith(" object") else said(table)
+        raise UsageError(
+            f"the table must come from open_table, not {said(table)}; write open_table({data}, schema=...)."
+        )
+    check_budget(budget)
+    table.schema.ready(public=table.public)
+    check_delta(budget, table.declared_size)
+    check_seed(seed)
+
+
+def prepared_for(
+    mechanism: Mechanism[Any] | Prepared | str, table: PrivateTable, budget: Budget, prior: Prior | None
+) -> Prepared:
+    """The mechanism prepared for a table and a budget, unless it is already; refused where it is for others."""
+    from stratsynth.data.overlap import check_public_inputs
+    from stratsynth.priors import Prior
+
+    if not isinstance(mechanism, Prepared):
+        if isinstance(prior, Prior) and table.source is not None and not table.public:
+            check_public_inputs(table.source, prior=prior.origins)  # before its rows are read, and their values named
+        return prepare(mechanism, table.schema, budget, table.declared_size, prior)
+    facts = mechanism.public
+    if prior is not None:
+        raise UsageError("what is prepared has its prior already; give it to `prepare`.")
+    if (mechanism.declared or facts.schema, facts.size, mechanism.budget) != (
+        table.schema, table.declared_size, protecting(budget, table.schema)
+    ):  # fmt: skip
+        raise UsageError("this was prepared for another schema, size or budget; prepare it again for this table.")
+    return mechanism
+
+
+def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
+    """Refuse what the table's backend cannot answer, a plain function on private rows, and private rows as public."""
+    from stratsynth.data.overlap import check_public_inputs
+    from stratsynth.driver.served import check_served
+
+    how = prepared.mechanism
+    database = table.source is not None and table.source.engine == "duckdb"
+    check_served(how.name, how.needs, table.backend.reads, database=database)
+    if how.public_rows_only and not table.public:
+        raise Unsupported(
+            f"{how.title}: a plain function claims no privacy, so it may see public rows only. Declare the data "
+            "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
+        )
+    if not table.public:
+        check_public_inputs(table.source, **public_inputs(prepared))
+
+
+def public_inputs(prepared: Prepared) -> dict[str, Collection[Any]]:
+    """Everything that a fit takes for public, or for other people: files and frames, by their part in the fit."""
+    return {
+        "weights": tuple(origins_of(prepared.mechanism, prepared.strata)),
+        "prior": () if prepared.prior is None else prepared.prior.origins,
+    }
+
+
+def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
+    """Refuse what a resumed fit has passed before: a release folder that exists, a full disk, a copy of the rows.
+
+    Contents are compared, so both the table and what is handed in as public are read; nothing of them is kept.
+    """
+    from stratsynth.data.overlap import check_public_inputs
+    from stratsynth.data.stream import Stream
+    from stratsynth.files.scratch import check_room
+    from stratsynth.planning.rows import held_bytes
+    from stratsynth.release.folder import check_new
+
+    if folder is not None:
+        check_new(folder)
+    if isinstance(table.backend, Stream):
+        check_room(held_bytes(prepared))
+    if not table.public:
+        check_public_inputs(rows=table.backend, **public_inputs(prepared))

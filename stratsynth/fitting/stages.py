@@ -1,0 +1,293 @@
+"""The stages of a fit: all that can be refused is refused first, then a reservation is made, then questions asked."""
+
+from __future__ import annotations
+
+import contextlib
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from stratsynth.accounting.budget import Budget
+from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.units import whole
+from stratsynth.data.table import PrivateTable
+from stratsynth.digest import digest
+from stratsynth.errors import MechanismError
+from stratsynth.fitting.observer import SILENT, Observer, observing
+from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
+from stratsynth.mechanisms import Mechanism, Prepared
+from stratsynth.stratified.weighted import Weighted
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.account import Account
+    from stratsynth.driver.private import PrivateAnswers
+    from stratsynth.driver.solving import Solving, Workers
+    from stratsynth.models import Model
+    from stratsynth.noise import Entropy
+    from stratsynth.priors import Prior
+    from stratsynth.release import Release
+    from stratsynth.weights import Weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """Everything of a fit but its mechanism, table and budget."""
+
+    seed: int | None = None
+    """Of post-processing."""
+    workers: Workers = 1
+    """Processes, or a solver, that fit the strata's models."""
+    prior: Prior | None = None
+    """Public rows that the fit starts from; what is prepared has its own."""
+    entropy: Entropy | None = None
+    """Another source of noise than the operating system, for tests."""
+    progress: bool | None = None
+    """Whether a bar is shown; None: on a terminal and in a notebook."""
+
+    @property
+    def private(self) -> bool:
+        """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
+        from stratsynth.noise import SystemEntropy
+
+        return self.entropy is None or type(self.entropy) is SystemEntropy
+
+    def over(self, **others: Any) -> Self:
+        """A copy in which `others` hold where they are not None."""
+        return replace(self, **{name: value for name, value in others.items() if value is not None})
+
+
+DEFAULTS = FitOptions()
+
+
+@dataclass(frozen=True, eq=False)
+class Reservation:
+    """The part of a budget that a fit has reserved, and what it may use while it is held."""
+
+    account: Account
+    answers: PrivateAnswers
+    """The only door to the rows."""
+    solve: Solving
+    """Fits models, in this process or wherever the workers are."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """One fit, stage by stage, in this order.
+
+        fit = Fit.prepare(mechanism, table, budget, options)  # reads nothing
+        fit.rehearse(observer)
+        with fit.reserve(observer, folder) as reserved:
+            model = fit.run(reserved)
+            release = fit.certify(model, reserved)
+            release.save(folder)
+
+    The fit counts as interrupted, and can be resumed by the same stages, until the `with` block ends well. So the
+    release is saved inside it: if the disk is full, the same fit goes on without a second charge.
+    """
+
+    prepared: Prepared
+    """Everything that public facts decide."""
+    table: PrivateTable
+    """Its rows are read by the schema that the fit counts: code lists in groups, say."""
+    options: FitOptions
+    request: Request
+    """The demand on the ledger."""
+
+    @classmethod
+    def prepare(
+        cls,
+        mechanism: Mechanism[Any] | Prepared | str,
+        table: PrivateTable,
+        budget: Budget,
+        options: FitOptions = DEFAULTS,
+    ) -> Fit:
+        """Refuse all that public facts refuse. Nothing is read, and nothing reserved.
+
+        Args:
+            mechanism: As for `fit`; or what `prepare` made of it for this table and budget, so that it is not made
+                again.
+            table: As for `fit`.
+            budget: As for `fit`.
+            options: The rest.
+        """
+        from stratsynth.driver.solving import check_workers
+
+        check_workers(options.workers)
+        check_arguments(table, budget, options.seed)
+        prepared = prepared_for(mechanism, table, budget, options.prior)
+        check_against_table(prepared, table)
+        query = getattr(table.source, "query", None)
+        request = request_of(prepared, options.seed, private=options.private, query=query)
+        return cls(prepared, table.counted_by(prepared.public.schema), options, request)
+
+    def rehearse(self, observer: Observer = SILENT) -> None:
+        """Refuse what would take too long, or could not be read again. The rehearsal, which may be large, ends here."""
+        from stratsynth.planning.effort import check_charges, check_effort
+        from stratsynth.planning.rehearsal import rehearse
+        from stratsynth.questions import Raw
+
+        if Raw in self.prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal
+            return
+        rehearsal = rehearse(self.prepared)
+        check_charges(rehearsal.account.spending.charges)
+        check_effort(rehearsal.seconds)
+        observer.rehearsed(rehearsal)
+
+    @contextlib.contextmanager
+    def reserve(self, observer: Observer = SILENT, folder: Path | None = None) -> Iterator[Reservation]:
+        """Reserve the allotment, or take up the reservation of the same fit; it is done when the block ends well.
+
+        Args:
+            observer: Told of the models that are fitted.
+            folder: Where the release will be saved; refused before a new reservation if a release cannot be made there.
+        """
+        from stratsynth.driver.private import PrivateAnswers
+        from stratsynth.driver.solving import solving
+        from stratsynth.noise import SystemEntropy
+        from stratsynth.questions import PublicRows, Total, Work
+
+        table, needs, workers = self.table, self.prepared.mechanism.needs, self.options.workers
+        request = replace(self.request, before_reserving=partial(check_before_reserving, self.prepared, table, folder))
+        load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
+        entropy = SystemEntropy() if self.options.entropy is None else self.options.entropy
+        handed_out = callable(workers) or Work in needs
+        with (
+            solving(workers if handed_out else 1, observer.step) as solve,  # a cluster out of reach is refused here
+            contextlib.closing(table.ledger.open(request)) as account,
+            contextlib.closing(PrivateAnswers(load, account, entropy, self.prepared.admit, observer.step)) as answers,
+        ):
+            yield Reservation(account, answers, solve)
+            account.finish()
+
+    def run(self, reserved: Reservation) -> Model:
+        """Run the mechanism's program on private answers, and close these: nothing is read any more."""
+        import numpy as np
+
+        from stratsynth.driver.lockstep import run
+        from stratsynth.models import Model
+
+        prepared, how = self.prepared, self.prepared.mechanism
+        steps = how.steps(prepared.public, prepared.allot, np.random.default_rng(reserved.account.seed))
+        ask = partial(run, steps, self.table.schema, reserved.answers, reserved.solve)
+        model = _openly(ask) if self.table.public else ask()
+        reserved.answers.close()
+        if not isinstance(model, Model) or model.returns != how.returns:
+            raise MechanismError(f"{how.name} returned {type(model).__name__}, which is no model of {how.returns}.")
+        return model
+
+    def certify(self, model: Model, reserved: Reservation) -> Release:
+        """The release of a model: its certificate says what was charged."""
+        from stratsynth.release import Release
+        from stratsynth.release.certificate import certificate
+        from stratsynth.release.measurements import measurements_table
+
+        answers = reserved.answers
+        stated = certificate(
+            self.prepared,
+            self.table,
+            reserved.account,
+            private=self.options.private,
+            unverified=answers.unverified,
+            counted=answers.counted,
+        )
+        return Release(model, stated, measurements_table(answers.measurements), self.table.declared_size)
+
+
+def _openly(work: Callable[[], Any]) -> Any:
+    """Work on public rows: what went wrong in third-party code, which is hidden otherwise, is shown."""
+    try:
+        return work()
+    except MechanismError as error:
+        cause = error.__context__
+        if cause is None or not error.__suppress_context__:
+            raise
+        where = traceback.extract_tb(cause.__traceback__)[-1]
+        raise MechanismError(
+            f"{type(cause).__name__}: {cause} ({where.filename}, line {where.lineno}, in {where.name}). This is shown "
+            "because the rows are declared public."
+        ) from cause
+
+
+@contextlib.contextmanager
+def fitted(
+    mechanism: Mechanism[Any] | Prepared | str,
+    table: PrivateTable,
+    budget: Budget,
+    options: FitOptions = DEFAULTS,
+    observer: Observer = SILENT,
+    *,
+    folder: Path | None = None,
+) -> Iterator[Release]:
+    """All stages of a `Fit` but the saving, for the `with` block in which the release is saved."""
+    fit = Fit.prepare(mechanism, table, budget, options)
+    fit.rehearse(observer)
+    with fit.reserve(observer, folder) as reserved:
+        yield fit.certify(fit.run(reserved), reserved)
+
+
+def fit(
+    mechanism: Mechanism[Any] | str,
+    table: PrivateTable,
+    budget: Budget,
+    *,
+    seed: int | None = None,
+    entropy: Entropy | None = None,
+    workers: Workers = 1,
+    progress: bool | None = None,
+    prior: Prior | None = None,
+    weights: Weights | None = None,
+) -> Release:
+    """Spend a budget on a table and return a release.
+
+    With a ledger file, a fit that was interrupted is resumed by calling this again with the same arguments.
+
+    Args:
+        mechanism: What is fitted, such as `MST()` or `Stratified(MST(), by=[...], weights=...)`; or the name of an
+            installed mechanism, such as "mst", which `stratsynth mechanisms` lists.
+        table: The private table, from `open_table`.
+        budget: What the fit may spend.
+        seed: Reaches post-processing only. Noise comes from the operating system.
+        entropy: Another source of noise, for tests; the certificate of what it made says NOT PRIVATE.
+        workers: How many processes fit the strata's models, from noisy answers; the rows stay here. Or "processes", as
+            many as there are cores; "dask" or "ray", a cluster on this machine for this fit, and with an address
+            behind a colon, as in "dask:tcp://10.0.0.1:8786", one that runs already. The result is the same bit for bit
+            where processors are of one kind. It pays for large models, such as those of many structural rules, and for
+            `engine = "mbi"`; small models are fitted sooner than processes start. Or a solver of your own, a callable
+            of the form of `stratsynth.driver.solving.Solving`.
+        progress: Whether to show a bar with the time that is left; by default on a terminal and in a notebook.
+        prior: What is public already, such as last year's file: see `Prior`. The fit starts from it, and leaves it
+            where paid answers disagree.
+        weights: Public shares of groups, such as `Weights.public("shares.csv", citation=...)`, for a mechanism without
+            strata: it spends nothing on what these say, and rows are drawn by them. As `Weighted(mechanism, weights)`.
+
+    Returns:
+        The release: a model, its certificate and its measurements.
+
+    Raises:
+        UsageError: What is refused before anything is charged; its subclasses say what kind of request it was.
+        BudgetRefused: What the ledger has not enough left for. Nothing was read.
+        StratsynthError: What failed after a charge, which stands.
+    """
+    if weights is not None:
+        mechanism = Weighted(mechanism, weights)
+    options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress)
+    with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
+        return release
+
+
+def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
+    """The demand of a fit on the ledger: public facts decide it, without the data.
+
+    A database's rows have one account whatever `query` selects of them, so another query is another fit.
+    """
+    from stratsynth.priors.stated import section_digest
+
+    how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
+    given = () if prepared.prior is None else (prepared.prior.digest,)
+    given = given if query is None else (*given, "query", query)
+    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
+    prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
+    return Request(identity, how.title, budget, whole(allot), seed, caps=prepared.caps, prior=prior)
