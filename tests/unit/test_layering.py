@@ -319,7 +319,8 @@ def allowed(module: str) -> list[str]:
 
 
 def test_nothing_else_holds_rows_entropy_or_the_account():
-    found = {name: guarded(name, path.read_text(encoding="utf-8")) for name, path in modules() if name not in TRUSTED}
+    product = [(name, path) for name, path in modules() if name.startswith("stratsynth.") and name not in TRUSTED]
+    found = {name: guarded(name, path.read_text(encoding="utf-8")) for name, path in product}
     assert [line for name, lines in found.items() if not allowed(name) for line in lines] == []
     needed = {entry for name, lines in found.items() if lines for entry in allowed(name)}
     assert set(OUTSIDE) - needed == set(), "these need no exception any more"
