@@ -1,6 +1,7 @@
 """The arrows between the parts, and the few things that only one part may do, read from the source tree."""
 
 import ast
+import fnmatch
 import graphlib
 import itertools
 import subprocess
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from helpers import trusted
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = {"stratsynth": "stratsynth", "stratsynth.adapters": "adapters", "stratsynth.evaluation": "evaluation"}
@@ -275,3 +278,109 @@ def test_importing_the_package_loads_no_heavy_library():
     code = "import stratsynth, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     run = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
     assert set(run.stdout.split()) & HEAVY == set()
+
+
+# The trusted base: docs/privacy.md lists the modules that have to be right for the guarantee.
+
+TRUSTED = {module.name: module for module in trusted.modules()}
+GUARDED = {"noise", "account", "rows"}
+"""The parts of it that hold entropy, the account and rows: only what is trusted may use them, of whatever path."""
+HELD = {"charge", "recall", "store"}
+"""What is done with an account."""
+OUTSIDE = {
+    "stratsynth.data.draft": "INTERNAL: drafts of schemas and checks, which nothing is released of",
+    "stratsynth.cli.ledgers": "shows a ledger",
+    "stratsynth.cli.work": "foresees what fits will cost",
+    "stratsynth.driver.simulated": "charges an account of its own, for made-up answers",
+    "stratsynth.planning.rehearsal": "opens an account of its own, for made-up answers",
+    "stratsynth.testing.*": "runs mechanisms on made-up rows",
+    "stratsynth.evaluation.audit.*": "runs mechanisms on made-up rows",
+    "stratsynth.evaluation.scores.streamed": "INTERNAL: exact scores of real rows",
+    "stratsynth.evaluation.means.shown": "INTERNAL: exact means of real rows",
+    "stratsynth.evaluation.comparisons.compare": "compares on rows declared public, or charges; marks files by a key",
+    "stratsynth.evaluation.lens.twins": "research on rows declared public",
+    "stratsynth.evaluation.fermi.columns": "research on public rows",
+}
+"""Modules that are not trusted and use one of these all the same, and what for."""
+
+
+def guarded(module: str, source: str) -> list[str]:
+    """Where a module uses entropy, the account, or rows."""
+    found, tree = [], WithoutTypeChecking().visit(ast.parse(source))
+    for line, name in uses(module, tree):
+        home = trusted.home(name, TRUSTED)
+        if home is not None and home.part in GUARDED and home.name != module:
+            found.append(f"{module}:{line}: {name}, which is of the {home.part}")
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Attribute):
+            continue
+        whose = ast.unparse(node.value)
+        if (node.attr in HELD and "account" in whose) or (node.attr == "rows" and whose.endswith("backend")):
+            found.append(f"{module}:{node.lineno}: {ast.unparse(node)}")
+    return sorted(set(found))
+
+
+def allowed(module: str) -> list[str]:
+    """The entries of OUTSIDE for a module."""
+    return [name for name in OUTSIDE if fnmatch.fnmatch(module, name)]
+
+
+def test_nothing_else_holds_rows_entropy_or_the_account():
+    product = [(name, path) for name, path in modules() if name.startswith("stratsynth.") and name not in TRUSTED]
+    found = {name: guarded(name, path.read_text(encoding="utf-8")) for name, path in product}
+    assert [line for name, lines in found.items() if not allowed(name) for line in lines] == []
+    needed = {entry for name, lines in found.items() if lines for entry in allowed(name)}
+    assert set(OUTSIDE) - needed == set(), "these need no exception any more"
+
+
+@pytest.mark.parametrize(
+    ("source", "breach"),
+    [
+        ("from stratsynth.driver.rows import MemoryRows", True),
+        ("def f():\n    from stratsynth.data.load import load_rows", True),
+        ("from stratsynth.driver import private", True),
+        ("from stratsynth import noise\nnoise.SystemEntropy()", True),
+        ("from stratsynth.noise.entropy import SYSTEM", True),
+        ("import stratsynth\nstratsynth.accounting.ledger_file.FileLedger", True),
+        ("from importlib import import_module\nimport_module('stratsynth.driver.answering')", True),
+        ("def f(account):\n    account.charge(0, '', [], 0.0)", True),
+        ("def f(self):\n    return self._account.recall(0, '')", True),
+        ("def f(table):\n    return table.backend.rows()", True),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from stratsynth.noise import Entropy", False),
+        ("from stratsynth.accounting.budget import Budget\nfrom stratsynth.questions import counts", False),
+        ("def f(table):\n    return table.rows + table.charge", False),
+    ],
+)
+def test_the_guard_sees_each_use(source: str, breach: bool):
+    assert bool(guarded("stratsynth.adapters.mst", source)) == breach
+
+
+def loads(module: str, source: str) -> Iterator[tuple[int, str]]:
+    """Line and module of ours of each import that runs when a module is imported."""
+    tree = WithoutTypeChecking().visit(ast.parse(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.body = [ast.Pass()]
+    known = {name.removesuffix(".__init__") for name, _ in modules()}
+    for line, name, _ in imported(module, tree):
+        home = name if name in known else name.rpartition(".")[0]
+        if home in known:
+            yield line, home
+
+
+def test_what_is_trusted_imports_only_what_is_trusted():
+    """But for a fit, where all comes together."""
+    short = {name.removesuffix(".__init__") for name in TRUSTED}
+    found = [
+        f"{name}:{line}: {home}"
+        for name, path in modules()
+        if name in TRUSTED and TRUSTED[name].part != "fit"
+        for line, home in loads(name, path.read_text(encoding="utf-8"))
+        if home not in short
+    ]
+    assert found == []
+
+
+def test_imports_that_run_at_once_are_told_from_those_that_wait():
+    source = "from stratsynth.noise import table\ndef f():\n    import stratsynth.fitting\nimport stratsynth.digest"
+    assert [home for _, home in loads("stratsynth.checks", source)] == ["stratsynth.noise.table", "stratsynth.digest"]
