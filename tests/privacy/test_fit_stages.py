@@ -42,7 +42,7 @@ def test_each_stage_does_its_part_and_no_other_one_s(data, ledger, reads, closed
     with fit.reserve(told, tmp_path / "release") as reserved:
         assert kinds(ledger) == ["ledger", "reserve"]
         assert reads == []
-        model = fit.run(reserved, told)
+        model = fit.run(reserved)
         assert kinds(ledger) == DONE[:-1]
         assert heard == [RUNGS, *["step"] * RUNGS]
         assert closed == [reserved.answers], "closed when the program has ended"
