@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from helpers.broken_kinds import planted
-from helpers.contract import caught, violations
+from helpers.contract import caught
 from helpers.toys import Toy, by_hand
 from stratsynth import Groups, Stratified, Weights
 from stratsynth.adapters import Independent
@@ -20,6 +20,7 @@ from stratsynth.models import combine
 from stratsynth.questions import Counts, NoisyTable, Split, counts, split
 from stratsynth.schema import Categorical
 from stratsynth.strata import Stratum, crossing
+from stratsynth.testing import check_contract
 from stratsynth.testing.worlds import worlds
 from stratsynth.weights import Resolved
 
@@ -266,7 +267,8 @@ def test_a_driver_that_charges_less_is_caught():
 
 
 def test_the_same_checks_pass_the_real_driver():
-    assert violations(stratified) == []
+    """At a user's depth and on the same tables every time: some bugs of the driver are seen here alone."""
+    assert check_contract(stratified) == []
 
 
 @dataclass

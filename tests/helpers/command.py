@@ -80,7 +80,7 @@ def python(code, *arguments, cwd, **settings):
 
 
 def _process(words, cwd, settings):
-    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=120, **settings)
+    return subprocess.run(words, cwd=cwd, capture_output=True, text=True, check=False, timeout=300, **settings)
 
 
 def complaint(done, code):

@@ -67,9 +67,9 @@ def test_a_broken_file_is_read_or_refused_soon(ending, data):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"file.{ending}"
         path.write_bytes(content)
-        start = time.monotonic()
+        start = time.process_time()
         try:
             read(path)
         except StratsynthError as error:
             assert len(str(error)) < 2000  # noqa: PT017 - anything else fails by itself
-        assert time.monotonic() - start < 5
+        assert time.process_time() - start < 5

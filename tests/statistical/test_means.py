@@ -90,13 +90,13 @@ def test_intervals_of_real_fits_hold_the_mean_of_the_rows(name):
     assert np.mean(held) == pytest.approx(0.9, abs=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(("runs", "off"), [(500, 0.03), pytest.param(2000, 0.02, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["coinpress", "clipped_mean"])
-def test_intervals_with_bought_variance_are_within_two_points(name):
-    """2,000 runs of fresh people and noise; half a point is the standard error of the first figure."""
-    found = coverage(name, np.random.default_rng(9), 2000)
-    assert found["all"] == pytest.approx(0.95, abs=0.02)
-    assert found["groups"] == pytest.approx(0.95, abs=0.02)
+def test_intervals_with_bought_variance_cover_as_often_as_they_say(name, runs, off):
+    """Fresh people and noise; a point, or half a point, is the standard error of the first figure."""
+    found = coverage(name, np.random.default_rng(9), runs)
+    assert found["all"] == pytest.approx(0.95, abs=off)
+    assert found["groups"] == pytest.approx(0.95, abs=off)
 
 
 def test_intervals_with_public_bounds_are_conservative():

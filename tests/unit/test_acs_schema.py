@@ -186,7 +186,7 @@ def test_no_made_up_record_breaks_a_rule_and_one_that_does_is_counted(year):
     schema = acs.schema(task="ACSEmployment", year=year)
     assert len(schema.rules) >= 15
     rows = encode(schema, _arrow(**{c: _read(frame[c]) for c in schema.names}))
-    assert rows.n == 2000
+    assert rows.size == 2000
     assert sum(broken(schema, rows)) == 0
     child = {**{c: list(_read(frame[c])[:1]) for c in schema.names}, "AGEP": [2], "MIL": ["4"], "SCHL": [None]}
     assert sum(broken(schema, encode(schema, _arrow(**child)))) >= 1

@@ -18,7 +18,8 @@ from stratsynth import census
 from stratsynth.census import draws, people
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Schema
-from stratsynth.schema.codec import Coded, decode, encode, to_pandas
+from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.rows import CodedRows
 
 GOLDEN = "3b81d7eed42a413479a2682ccd08a3ec9795bec363eabfdedcc1a615fe3fe7ac"
 NAMED = {"AGEP", "SEX", "RAC1P", "HISP", "MAR", "SCHL", "ESR", "PINCP", "WKHP", "POVPIP", "DIS"}
@@ -31,7 +32,7 @@ def table() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def coded(table: pd.DataFrame) -> Coded:
+def coded(table: pd.DataFrame) -> CodedRows:
     return encode(census.schema(), pa.Table.from_pandas(table, preserve_index=False))
 
 
@@ -147,7 +148,7 @@ class TestSchema:
         texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(few.columns, pa.string()), strings_can_be_null=False)
         read = encode(census.schema(), pa.csv.read_csv(tmp_path / "people.csv", convert_options=texts))
         made = encode(census.schema(), pa.Table.from_pandas(few, preserve_index=False))
-        assert read.n == made.n == 3000
+        assert read.size == made.size == 3000
         assert all((read.codes[name] == made.codes[name]).all() for name in few.columns)
 
     def test_nobody_is_in_a_forbidden_cell(self, coded):

@@ -13,7 +13,8 @@ from scipy import stats
 from stratsynth import census
 from stratsynth.census import model, people, population
 from stratsynth.errors import UsageError
-from stratsynth.schema.codec import Coded, encode
+from stratsynth.schema.codec import encode
+from stratsynth.schema.rows import CodedRows
 from stratsynth.strata import crossing
 
 CROSSINGS = [
@@ -34,11 +35,11 @@ def table() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def coded(table: pd.DataFrame) -> Coded:
+def coded(table: pd.DataFrame) -> CodedRows:
     return encode(census.schema(), pa.Table.from_pandas(table, preserve_index=False))
 
 
-def counts(coded: Coded, by: tuple[str, ...]) -> np.ndarray:
+def counts(coded: CodedRows, by: tuple[str, ...]) -> np.ndarray:
     shape = census.schema().shape(by)
     cells = np.ravel_multi_index([coded.codes[name].astype(np.int64) for name in by], shape)
     return np.bincount(cells, minlength=int(np.prod(shape))).reshape(shape)

@@ -47,10 +47,10 @@ def test_what_is_no_regular_file_is_refused_at_once(kind, reader, tmp_path):
 
 @pytest.mark.parametrize("reader", [name for name in READERS if name != "arrays"])
 def test_what_is_too_large_is_refused_unread(reader, tmp_path):
-    start = time.monotonic()
+    start = time.process_time()
     with pytest.raises(StratsynthError, match="is larger than the"):
         READERS[reader](sparse(tmp_path))
-    assert time.monotonic() - start < 1
+    assert time.process_time() - start < 1
 
 
 def test_what_is_not_there_is_the_callers_to_say(tmp_path):

@@ -4,7 +4,7 @@ import pytest
 
 from stratsynth.accounting import charges, sampled, zcdp
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.questions import fairness, queries
+from stratsynth.questions.sums import design, fairness
 
 CALLS = {
     "epsilon_of": (zcdp.epsilon_of, lambda one: (one, 1e-9)),
@@ -34,4 +34,4 @@ def test_each_type_of_number_is_worked_out_by_itself(what):
 
 
 def test_names_of_features_are_kept_by_type_too():
-    assert queries._names.cache_parameters()["typed"]
+    assert design._names.cache_parameters()["typed"]
