@@ -107,18 +107,17 @@ class FitAccount:
         with self.lock:
             self._check(charges, distance)
             self.spending.add(charges)
-            would = self._spent()
             try:
-                fits = all(spent <= cap for spent, cap in zip(would, self._most, strict=True))
-                if fits:
+                would = self._spent()
+                if all(spent <= cap for spent, cap in zip(would, self._most, strict=True)):
                     record()
+                    self._distance += distance
+                    return
             except BaseException:
                 self.spending.withdraw(charges)
                 raise
-            if not fits:
-                self.spending.withdraw(charges)
-                raise self._refusal(would)
-            self._distance += distance
+            self.spending.withdraw(charges)
+            raise self._refusal(would)
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""
