@@ -198,14 +198,15 @@ def test_32_threads_are_granted_what_there_is_and_no_more(monkeypatch):
 
 
 def test_32_threads_of_one_fit_are_charged_what_there_is_and_no_more(hurried, monkeypatch):
-    """Each is held up after it was found to fit."""
-    proper = Account.refuse
+    """Each is held up after it was weighed, and before it is known to fit."""
+    proper = Account._spent
 
-    def slow(self, charges, distance):
-        proper(self, charges, distance)
+    def slow(self):
+        spent = proper(self)
         time.sleep(0.001)
+        return spent
 
-    monkeypatch.setattr(Account, "refuse", slow)
+    monkeypatch.setattr(Account, "_spent", slow)
     account = Account(rho=84 / 128)
     asked = [charge(1 / 128)]
     assert sum(in_threads(32, lambda: granted(5, lambda: account.charge(asked)))) == 84
