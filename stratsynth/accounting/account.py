@@ -19,15 +19,15 @@ from stratsynth.strata import Stratum
 
 
 class Account(Protocol):
-    """What the driver charges, and where it keeps answers so that none is drawn twice."""
+    """The account that the driver charges, and in which it keeps answers so that none is drawn twice."""
 
     @property
     def budget(self) -> Budget:
-        """What the user is willing to spend."""
+        """The budget that the user is willing to spend."""
 
     @property
     def allot(self) -> Allotment:
-        """What the mechanism may spend of it: the cap."""
+        """The part of the budget that the mechanism may spend: the cap."""
 
     @property
     def spending(self) -> Spending:
@@ -43,7 +43,7 @@ class Account(Protocol):
 
     @property
     def by_shape(self) -> bool:
-        """Whether questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
+        """True if questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Record, for good, what is about to be answered; or refuse all of it."""

@@ -45,7 +45,7 @@ class FitOptions:
     entropy: Entropy | None = None
     """Another source of noise than the operating system, for tests."""
     progress: bool | None = None
-    """Whether a bar is shown; None: on a terminal and in a notebook."""
+    """True for a progress bar; None: on a terminal and in a notebook."""
 
     @property
     def private(self) -> bool:

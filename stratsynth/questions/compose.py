@@ -90,16 +90,16 @@ def _same(problem: P) -> P:
 
 @dataclass(frozen=True)
 class Solver(Generic[P, R]):
-    """How problems of one kind are solved. Other processes import its functions by name."""
+    """A way to solve problems of one kind. Other processes import its functions by name."""
 
     solve: Callable[[Sequence[P]], Sequence[R]]
     """Takes problems handed out at one moment; returns their solutions in order, each of its problem alone."""
     apart: bool = False
-    """Whether it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
+    """True if it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
     size: Callable[[P], float] | None = None
     """About how much work a problem is: the largest are begun first where there are several processes."""
     hasty: Callable[[P], P] = _same
-    """The same problem, to be solved badly and soon: for plans, whose answers are made up."""
+    """A version of a problem that is solved badly and soon: for plans, whose answers are made up."""
 
 
 @known

@@ -36,11 +36,11 @@ WEIGHT_UNIT = 2**20
 _SLOPE_UNIT = 2**30
 """Slopes are taken relative to the largest, to about a billionth."""
 LARGEST = 2.0**42
-"""What a reference table may add up to: sums stay exact in 64 bits."""
+"""The largest sum of a reference table: sums stay exact in 64 bits."""
 
 
 class Score(ABC):
-    """What the candidates of one choice are compared by: a description, from which the core computes the score."""
+    """The score of one candidate of a choice, as a description from which the core computes it."""
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
@@ -68,7 +68,7 @@ class Score(ABC):
 
     @property
     def unverified(self) -> str:
-        """What a reader must be told where privacy rests on somebody's word; empty otherwise."""
+        """A sentence for the reader where privacy rests on somebody's word; empty otherwise."""
         return ""
 
     @property
@@ -84,7 +84,7 @@ class Score(ABC):
     @classmethod
     @abstractmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """What has to be read for all candidates."""
+        """The reads that the scores of all candidates need."""
 
     @classmethod
     @abstractmethod
@@ -103,7 +103,7 @@ class Distance(Score, Digested):
 
     clique: Clique
     reference: NDArray[np.float64]
-    """What to compare the counts with, in records; of the clique's shape. Kept as a copy that cannot be changed."""
+    """The table that the counts are compared with, in records; of the clique's shape, and read-only."""
     weight: float = 1.0
     offset: float = 0.0
     """Subtracted before weighting: the expected noise, in AIM."""
@@ -148,7 +148,7 @@ class Distance(Score, Digested):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> int:
-        """How far one neighbouring step can move the distance, in records.
+        """The most that one neighbouring step can move the distance, in records.
 
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells:
         twice the sum, but the largest cell still moves by no more than one weight.
@@ -162,7 +162,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """That of the heaviest of each norm."""
+        """Largest movement of the heaviest score of each norm."""
         return max(score.moved(schema, neighbours) for score in _heaviest(scores).values())
 
     @classmethod
@@ -277,11 +277,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """What one grid unit of each coordinate of the sum is worth."""
+        """The worth of one grid unit of each coordinate of the sum."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """How far one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
+        """The most that one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

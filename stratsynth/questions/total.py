@@ -52,7 +52,7 @@ class NoisySum:
     units: NDArray[np.int64]
     """Read-only."""
     grid: float
-    """What one unit is worth."""
+    """The worth of one unit."""
     sigma: float
     """The standard deviation of the noise in a coordinate, in the sum's own unit."""
 
@@ -194,7 +194,7 @@ class Total(Question):
         )
 
     def replayed(self) -> Any:
-        """What the query keeps of itself, and the price."""
+        """The part of the query that a kept answer needs, and the price."""
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:

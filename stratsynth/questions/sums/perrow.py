@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 Function = Callable[[Floats, Floats, Ints, Floats], tuple[Floats, Floats]]
 
 RESERVE = 2**20
-"""What is left of the clip for the last digits of other rows."""
+"""The part of the clip that is reserved for the last digits of other rows."""
 RADIUS = GRID - RESERVE
 """The longest vector of a row, in units."""
 BATCH = 128
@@ -135,7 +135,7 @@ class PerRow:
 
 
 def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """How made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
+    """Orders in which made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
     order = np.arange(BATCH)
     yield "come in another order", rng.permutation(BATCH)
     yield "come in reverse", order[::-1]
@@ -262,7 +262,7 @@ def into_ball(vectors: Floats, radius: int) -> Ints:
 
 
 def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
-    """Whether each line's norm is at most the radius, exactly, for |units| <= GRID + 1.
+    """True where a line's norm is at most the radius, exactly, for |units| <= GRID + 1.
 
     A float sum of P <= 2^18 squares is right to 2^-34 of itself; below 2^62 the whole sum stays within 64 bits.
     """
