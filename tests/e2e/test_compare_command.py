@@ -73,7 +73,7 @@ def compare(*more, out="out"):
 
 
 def test_a_single_setting_has_its_scores_and_nothing_to_compare_with(recipe):
-    small.edit(recipe, 'stratifications = [[], ["SEX"], ["SEX", "GROUP"]]\nepsilons = [1, 4]\nseeds = 2', 'stratifications = [[]]\nseeds = 1')
+    small.edit(recipe, COMPARE, "[compare]\nstratifications = [[]]\nseeds = 1\n")
     done = stratsynth("compare", recipe.name, "-o", "out", cwd=recipe.parent)
     assert done.returncode == 0, done.stderr
     assert "1 fits" in done.stdout
