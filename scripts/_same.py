@@ -387,7 +387,7 @@ def main() -> int:
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in SINGLE):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SINGLE})  # noqa: S606 - itself
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SINGLE})  # noqa: S606 - itself # nosec B606
     if given.compare:
         one, two = (json.loads(path.read_text(encoding="utf-8")) for path in given.compare)
         return min(compare(one, two), 1)
