@@ -84,6 +84,8 @@ class FitAccount:
         self.lock = threading.RLock()
         """Held from looking whether charges fit until they are recorded."""
         self._distance = 0.0
+        self._tails = budget.truncation_delta
+        """The part of delta that cut-off tails of noise may take."""
 
     def charge(
         self,
@@ -122,7 +124,7 @@ class FitAccount:
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
-        if not tails <= self.budget.truncation_delta:
+        if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
             raise Unsupported(
                 "this asks for more noise than the part of delta set aside for cut-off tails covers: at epsilon "

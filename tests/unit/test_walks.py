@@ -13,10 +13,10 @@ from helpers.walks import Walk
 
 TESTS = Path(__file__).parents[1]
 MOST = {
-    "a question, the driver's part": {"functions": 148, "files": 35, "jumps": 118},
-    "a question, the driver's part, no rows to be loaded": {"functions": 98, "files": 23, "jumps": 71},
-    "a question, from program to program": {"functions": 174, "files": 39, "jumps": 136},
-    "a question, from program to program, no rows to be loaded": {"functions": 124, "files": 27, "jumps": 89},
+    "a question, the driver's part": {"functions": 148, "files": 35, "jumps": 117},
+    "a question, the driver's part, no rows to be loaded": {"functions": 98, "files": 23, "jumps": 70},
+    "a question, from program to program": {"functions": 174, "files": 39, "jumps": 135},
+    "a question, from program to program, no rows to be loaded": {"functions": 124, "files": 27, "jumps": 88},
     "mst": {"functions": 948, "files": 146},
     "group_regression": {"functions": 831, "files": 138},
     "fermi": {"functions": 667, "files": 120},
