@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -74,7 +73,7 @@ class FitAccount:
     ) -> None:
         """Open it for the budget's neighbours; nothing is spent yet."""
         self.budget = budget
-        self.allot = allot
+        self.allot = replace(allot)  # the program holds the other one
         self.caps = caps
         """The most that a record of some strata may cost, asked of everybody and there, in the allotment's currency."""
         self.spending = Spending(budget.neighbours)
@@ -83,6 +82,7 @@ class FitAccount:
         self.by_shape = True
         self.lock = threading.RLock()
         """Held from looking whether charges fit until they are recorded."""
+        self._most = [Fraction(allot.amount), *map(Fraction, caps.values())]
         self._distance = 0.0
         self._tails = budget.truncation_delta
         """The part of delta that cut-off tails of noise may take."""
@@ -108,17 +108,18 @@ class FitAccount:
         """
         with self.lock:
             self._check(charges, distance)
-            self.spending.add(charges)
+            held = len(self.spending.charges)
             try:
+                self.spending.add(charges)
                 would = self._spent()
                 if all(spent <= cap for spent, cap in zip(would, self._most, strict=True)):
                     record()
                     self._distance += distance
                     return
             except BaseException:
-                self.spending.withdraw(charges)
+                self.spending.withdraw(held)
                 raise
-            self.spending.withdraw(charges)
+            self.spending.withdraw(held)
             raise self._refusal(would)
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
@@ -162,10 +163,6 @@ class FitAccount:
     def _spent(self) -> list[Fraction]:
         """The spending on the dearest record, and on those of each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
-
-    @cached_property
-    def _most(self) -> list[Fraction]:
-        return [Fraction(self.allot.amount), *map(Fraction, self.caps.values())]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:
         """Count charges that were found to fit before an interruption."""

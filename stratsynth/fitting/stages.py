@@ -170,7 +170,7 @@ class Fit:
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
-        steps = how.steps(prepared.public, prepared.allot, np.random.default_rng(reserved.account.seed))
+        steps = how.steps(prepared.public, replace(prepared.allot), np.random.default_rng(reserved.account.seed))
         ask = partial(run, steps, self.table.schema, reserved.answers, reserved.solve)
         model = _openly(ask) if self.table.public else ask()
         reserved.answers.close()

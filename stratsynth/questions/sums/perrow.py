@@ -22,7 +22,7 @@ import numpy as np
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.admission import known
+from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import check_clique, is_plain
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
@@ -65,7 +65,7 @@ class PerRow:
     weights, one line a row, and the probabilities, one line a row.
     """
 
-    function: Function = field(metadata={"digest": False})
+    function: Function = field(metadata={"digest": False, OPAQUE: True})
     features: int
     """Without the constant."""
     classes: int
