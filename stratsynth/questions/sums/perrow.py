@@ -16,6 +16,7 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -74,7 +75,14 @@ class PerRow:
     """The most L2 norm of a row's gradient."""
 
     def __post_init__(self) -> None:
-        """Refuse a function whose rows are not each by itself, by made-up rows and weights alone.
+        """Refuse a function that does not pass the test."""
+        _ = self.tested
+
+    @cached_property
+    def tested(self) -> bool:
+        """True once no row's vector was found to depend on others, by made-up rows and weights alone.
+
+        An object may have been made without its class's own constructor: whoever is given one asks for this.
 
         Raises:
             MechanismError: It fails, returns something else, or a row's vector depends on other rows, or on time.
@@ -90,6 +98,7 @@ class PerRow:
         rng = np.random.default_rng(SEED)
         for scale in SCALES:
             self._try(rng.normal(0, scale, self.weights), rng)
+        return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
         """Compare the vectors of the same rows in several calls."""
@@ -179,6 +188,7 @@ class PerRowGradients(Sum):
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
             raise MechanismError(f"{what}: per_row must be a PerRow, which tests its function.")
+        _ = self.per_row.tested
         sizes = len(self.design.names(schema)) - self.design.intercept, schema.size(self.target)
         if (self.per_row.features, self.per_row.classes) != sizes:
             raise MechanismError(f"{what}: the function must be of {sizes[0]} features and {sizes[1]} classes.")
