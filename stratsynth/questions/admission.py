@@ -44,6 +44,8 @@ _ATOMS: frozenset[type[Any]] = frozenset(
 """Classes whose objects cannot change, and run no code of a program's."""
 OPAQUE = "opaque"
 """The metadata of a field that holds code of the program's own, which its class says how to call."""
+LASTING = "lasting"
+"""The class attribute of parts that program after program asks with again, and that take long to be gone through."""
 _OPAQUE: dict[type[Any], frozenset[str]] = {}
 """By exact class, the names of such fields."""
 
@@ -86,8 +88,8 @@ def admitted(question: object, schema: Schema, copies: Copies | None = None) -> 
     Args:
         question: The object that a program asked with.
         schema: The columns that vary where it is asked.
-        copies: The copies made for the program's last question, by original: an object that is asked with again is
-            neither copied nor checked again. Replaced by those of this question.
+        copies: The copies of `LASTING` parts made for the program's last question, by original: a part that is
+            asked with again is neither copied nor gone through again. Replaced by those of this question.
 
     Raises:
         MechanismError: An object of no known kind, or a malformed question.
@@ -101,7 +103,7 @@ def admitted(question: object, schema: Schema, copies: Copies | None = None) -> 
     copy.check(schema)
     if copies is not None:
         copies.clear()
-        copies.update(now)
+        copies.update((key, pair) for key, pair in now.items() if getattr(type(pair[1]), LASTING, False))
     return copy
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 from operator import lt
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ _LIKE = Distance(("a", "b"), np.zeros((1, 1)))
 class Independence:
     """The reference of every pair: the counts that independent columns would have, or a table of the pair's own."""
 
+    lasting: ClassVar[bool] = True
     cliques: tuple[Clique, ...]
     """The pairs."""
     shares: tuple[NDArray[np.float64], ...]

@@ -24,6 +24,8 @@ from stratsynth.questions import (
     Confusions,
     Counts,
     Distance,
+    Independence,
+    Pairs,
     Raw,
     Split,
     Term,
@@ -285,31 +287,38 @@ def test_the_farthest_of_all_candidates_is_that_of_each_gone_through(kinds):
         ]
 
 
+def among():
+    """A choice among pairs, what these are compared with being asked with again and again."""
+    return Choose(Pairs(Independence((("A", "B"),), (np.ones(2) / 2, np.ones(3) / 3), ("A", "B"), 9.0), (0,)), 0.1)
+
+
 def test_an_original_is_kept_as_long_as_its_copy_stands_for_it():
     """A later object may have the number in memory of one that is gone."""
     copies = {}
-    score, question = scored()
+    question = among()
     Asked((), SCHEMA, question, copies)
-    kept = {id(original) for original, _ in copies.values()}
-    assert {id(question), id(score)} <= kept
-    number = id(score)
-    del score, question
-    assert number not in {id(scored()[0]) for _ in range(100)}
+    number = id(question.scores.expected)
+    assert [id(original) for original, _ in copies.values()] == [number]
+    del question
+    assert number not in {id(among().scores.expected) for _ in range(100)}
 
 
 def test_copies_of_the_last_question_alone_are_kept():
     copies = {}
-    one, other = scored()[1], scored()[1]
-    first = Asked((), SCHEMA, one, copies).question
-    assert Asked((), SCHEMA, one, copies).question is first
+    one, other = among(), among()
+    first = Asked((), SCHEMA, one, copies).question.scores.expected
+    assert Asked((), SCHEMA, one, copies).question.scores.expected is first
     Asked((), SCHEMA, other, copies)
-    assert Asked((), SCHEMA, one, copies).question is not first
+    assert Asked((), SCHEMA, one, copies).question.scores.expected is not first
+    Asked((), SCHEMA, scored()[1], copies)
+    assert copies == {}, "candidates that are new in every round would fill the memory"
 
 
 def test_a_refused_question_leaves_the_copies_as_they_were():
     copies = {}
-    Asked((), SCHEMA, scored()[1], copies)
+    Asked((), SCHEMA, among(), copies)
     before = dict(copies)
+    assert before
     with pytest.raises(MechanismError):
         Asked((), SCHEMA, scored(weight=-1.0)[1], copies)
     assert copies == before

@@ -66,6 +66,7 @@ class PerRow:
     weights, one line a row, and the probabilities, one line a row.
     """
 
+    lasting: ClassVar[bool] = True
     function: Function = field(metadata={"digest": False, OPAQUE: True})
     features: int
     """Without the constant."""
