@@ -13,7 +13,7 @@ from stratsynth.errors import LedgerError, StratsynthError
 from stratsynth.files.scratch import NoRoomError, Space
 from stratsynth.progress import phase
 from stratsynth.schema import Numeric
-from stratsynth.schema.codec import encode, smallest
+from stratsynth.schema.encoding import encode, smallest
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.values import identities
 

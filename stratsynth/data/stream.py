@@ -10,7 +10,7 @@ from stratsynth.data.load import load_rows
 from stratsynth.errors import Unsupported
 from stratsynth.files.scratch import Scratch
 from stratsynth.schema import Numeric
-from stratsynth.schema.codec import smallest
+from stratsynth.schema.encoding import smallest
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
