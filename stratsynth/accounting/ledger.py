@@ -14,7 +14,8 @@ from typing import Protocol
 
 from stratsynth.accounting.account import Account, FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.standing import Standing, afford, readable, total
+from stratsynth.accounting.standing import Standing
+from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.strata import Stratum

@@ -51,13 +51,11 @@ from stratsynth.accounting.registry import Registry
 from stratsynth.accounting.standing import (
     Outlook,
     Standing,
-    afford,
     afford_all,
     largest,
-    readable,
     rule,
-    total,
 )
+from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
 
 
