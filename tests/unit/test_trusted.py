@@ -10,7 +10,8 @@ from helpers import small, trusted
 from helpers.walks import Walk, installed
 from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table
 from stratsynth.adapters import AIM, CoinPress, Independent
-from stratsynth.mechanisms import make
+from stratsynth.mechanisms import Prepared, make
+from stratsynth.mechanisms.terms import Terms
 
 ROOT = Path(__file__).parents[2]
 LISTED = trusted.modules()
@@ -85,6 +86,13 @@ def test_other_paths_come_on_top_of_counts(path, tmp_path):
     else:
         files = walked(lambda _: CoinPress(), tmp_path)
     assert paths(files) == {"counts", path, "loaded"}
+
+
+def test_what_is_prepared_restates_none_of_its_terms():
+    """The driver admits by `Terms`, which is listed; `Prepared`, which is not, adds to them."""
+    restated = vars(Terms).keys() & vars(Prepared).keys()
+    assert {name for name in restated if not name.startswith("__")} == set()
+    assert {"admit", "caps", "strata", "_check_attribute"} <= vars(Terms).keys()
 
 
 def test_the_list_refuses_what_is_no_file_and_what_is_named_twice():
