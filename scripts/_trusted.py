@@ -18,7 +18,7 @@ PATHS = {
     "types": "code lists, dates, times and durations",
     "sums": "clipped sums",
     "samples": "steps on Poisson samples",
-    "engines": "frames, databases, Spark; accounts without a file",
+    "engines": "frames, databases, Spark, rows kept on disk; accounts without a file",
 }
 """Each path comes on top of those before it; `loaded` is none."""
 ROW = re.compile(r"^\| (\w+) \| (\w*) ?\| (.+?) \| (.+?) \|$", flags=re.MULTILINE)

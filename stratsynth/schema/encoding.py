@@ -19,6 +19,9 @@ from stratsynth.schema.schema import Schema
 from stratsynth.schema.text import MISSING
 from stratsynth.schema.weight import RowWeight
 
+NUMBER = 8
+"""Bytes of a number, and of a weight."""
+
 
 def check_columns(schema: Schema, names: Iterable[str]) -> None:
     """Refuse a table that lacks a column of the schema or has it twice; other columns are ignored."""
@@ -130,3 +133,10 @@ def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.i
 def smallest(size: int) -> np.dtype[Any]:
     """The smallest unsigned type that holds the codes of `size` categories."""
     return np.min_scalar_type(size - 1)
+
+
+def width(schema: Schema, *, numbers: bool = True) -> int:
+    """The bytes of one row: its codes, the numbers of numeric columns, and its weight where it has one."""
+    columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
+    real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
+    return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight
