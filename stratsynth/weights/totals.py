@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import output_path
 from stratsynth.errors import WeightsError
+from stratsynth.inputs import output_path
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 
