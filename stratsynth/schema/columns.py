@@ -262,7 +262,9 @@ class Numeric:
     @cached_property
     def middles(self) -> tuple[float, ...]:
         """The mean of the numbers that are drawn in each bin."""
-        return bins.middles(self)
+        from stratsynth.schema.middles import middles
+
+        return middles(self)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -6,14 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from stratsynth.checks import is_whole, said
 from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import toml
 from stratsynth.schema.columns import Categorical, Column, Numeric
-from stratsynth.schema.files import SchemaFiles
+from stratsynth.schema.door import SchemaDoor
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
@@ -42,7 +42,7 @@ class Unit:
 
 
 @dataclass(frozen=True, eq=False)
-class Schema(SchemaFiles):
+class Schema(SchemaDoor):
     """A public statement of what a table can hold, written or reviewed by a person.
 
     Two schemas are equal when they say the same, columns in the same order.
@@ -122,12 +122,6 @@ class Schema(SchemaFiles):
         rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
         return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
 
-    def _repr_html_(self) -> str:
-        """For a notebook: every column with its kind, its categories and what they mean."""
-        from stratsynth.schema.shown import schema_html
-
-        return schema_html(self)
-
     @property
     def most_rows(self) -> int:
         """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""
@@ -201,21 +195,6 @@ class Schema(SchemaFiles):
             raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
         return codes[level]
 
-    def restrict(self, names: Iterable[str]) -> Schema:
-        """The schema of these columns alone, in the order they have here; rules on others are dropped."""
-        kept = set(names)
-        for name in kept:
-            self.column(name)
-        columns = {name: column for name, column in self.columns.items() if name in kept}
-        return replace(self, columns=columns, rules=tuple(r for r in self.rules if r.names <= kept))
-
-    def without(self, names: Iterable[str]) -> Schema:
-        """The schema of all other columns; rules that mention a column gone are dropped."""
-        gone = set(names)
-        for name in gone:
-            self.column(name)
-        return self.restrict(name for name in self.columns if name not in gone)
-
     @cached_property
     def sha256(self) -> str:
         """The hash of what the schema says: of its columns in order, whatever the order of labels."""
@@ -236,17 +215,6 @@ class Schema(SchemaFiles):
                 "this schema was drafted from private data; check that its levels and bounds are public "
                 "knowledge, then set reviewed_by to your name"
             )
-
-    def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
-        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
-
-        Args:
-            by: Who says that levels, bounds and bins are public knowledge.
-            columns: What the review changed, or added.
-        """
-        if not isinstance(by, str) or not by.strip() or by == NOBODY:
-            raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
-        return replace(self, reviewed_by=by, columns={**self.columns, **(columns or {})})
 
 
 def _check_name(name: object) -> None:

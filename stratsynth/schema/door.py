@@ -1,8 +1,10 @@
-"""The files of schemas: TOML in and out, mbi's domain files, and drafts; a part of `Schema` that no row is read by."""
+"""The public door of `Schema`: its files, drafts and reviews, and fewer columns of it; no row is read by these."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from importlib import import_module
 from os import PathLike
 from pathlib import Path
@@ -13,14 +15,35 @@ from stratsynth.checks import path as given_path
 from stratsynth.errors import SchemaError, UsageError
 from stratsynth.schema import toml
 from stratsynth.schema.checks import MAX_LEVELS
-from stratsynth.schema.columns import Categorical
+from stratsynth.schema.columns import Categorical, Column
 
 if TYPE_CHECKING:
     from stratsynth.schema.schema import Schema
 
 
-class SchemaFiles:
-    """The methods of a `Schema` that read and write files, and draft one."""
+class SchemaDoor:
+    """The methods of a `Schema` that people and mechanisms call, and reading rows does not."""
+
+    def _repr_html_(self) -> str:
+        """For a notebook: every column with its kind, its categories and what they mean."""
+        from stratsynth.schema.shown import schema_html
+
+        return schema_html(cast("Schema", self))
+
+    def restrict(self, names: Iterable[str]) -> Schema:
+        """The schema of these columns alone, in the order they have here; rules on others are dropped."""
+        schema, kept = cast("Schema", self), set(names)
+        for name in kept:
+            schema.column(name)
+        columns = {name: column for name, column in schema.columns.items() if name in kept}
+        return replace(schema, columns=columns, rules=tuple(r for r in schema.rules if r.names <= kept))
+
+    def without(self, names: Iterable[str]) -> Schema:
+        """The schema of all other columns; rules that mention a column gone are dropped."""
+        schema, gone = cast("Schema", self), set(names)
+        for name in gone:
+            schema.column(name)
+        return self.restrict(name for name in schema.columns if name not in gone)
 
     @staticmethod
     def draft(data: Any) -> Schema:
@@ -45,6 +68,20 @@ class SchemaFiles:
         drafted: Schema = import_module("stratsynth.data.draft").draft_schema(data)
         return drafted
 
+    def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
+        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
+
+        Args:
+            by: Who says that levels, bounds and bins are public knowledge.
+            columns: What the review changed, or added.
+        """
+        from stratsynth.schema.schema import NOBODY
+
+        schema = cast("Schema", self)
+        if not isinstance(by, str) or not by.strip() or by == NOBODY:
+            raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
+        return replace(schema, reviewed_by=by, columns={**schema.columns, **(columns or {})})
+
     def to_toml(self) -> str:
         """The schema as TOML text, which `from_toml_text` reads back."""
         return toml.dumps(cast("Schema", self))
@@ -65,7 +102,7 @@ class SchemaFiles:
             SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
         """
         file = given_path("the schema", path, error=SchemaError)
-        return SchemaFiles.from_toml_text(toml.read_text(file), name=file.name)
+        return SchemaDoor.from_toml_text(toml.read_text(file), name=file.name)
 
     @staticmethod
     def from_toml_text(text: str, name: str = "schema") -> Schema:
@@ -110,9 +147,9 @@ class SchemaFiles:
         """
         ending = given_path("the schema", path, error=SchemaError).suffix.lower()
         if ending == ".toml":
-            return SchemaFiles.from_toml(path)
+            return SchemaDoor.from_toml(path)
         if ending == ".json":
-            return SchemaFiles.from_domain_json(path)
+            return SchemaDoor.from_domain_json(path)
         raise UsageError(f"{path}: a schema is a .toml file, or a domain .json file")
 
 
