@@ -41,6 +41,8 @@ class Terms:
         check_allotment(self.allot, self.budget)
         if self.declared is not None and not is_counted(self.declared, self.public.schema):
             raise UsageError("this is prepared for rows that are read by another schema than the declared one.")
+        if self.budget != units.protecting(self.budget, self.public.schema):
+            raise UsageError("this is prepared with a budget that does not protect what the schema says is protected.")
         self._check_attribute()
         if Split in self.mechanism.needs and self.strata is None:
             raise Unsupported(
