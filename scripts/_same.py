@@ -40,7 +40,7 @@ LEDGER_LEAVES_OUT = ("at", "data", "version", "sha256")
 """Dates, the fingerprint under a random key, the version, and the digest of a file that says when it was written."""
 CERTIFICATE_LEAVES_OUT = ("created", "software")
 ROWS = 60
-"""How many synthetic rows a release folder holds."""
+"""The number of synthetic rows in a release folder."""
 SHOWN = 8
 """The most differences that are printed of one fit."""
 KILLED = 9
@@ -93,7 +93,7 @@ def pieces(value: Any) -> Iterator[bytes]:  # noqa: PLR0912 - a table of kinds
 
 
 def plain(value: Any) -> Any:
-    """The same as JSON keeps it: floats by their shortest exact spelling, NaN and infinities as texts."""
+    """A value as JSON keeps it: floats by their shortest exact spelling, NaN and infinities as texts."""
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -229,7 +229,7 @@ def facts(case: Any, folder: Path, seed: int = SEED) -> dict[str, Any]:
 
 
 def counted(seen: list[list[str]]) -> dict[str, int]:
-    """How many questions of each kind were asked in each stratum."""
+    """The number of questions of each kind in each stratum."""
     found: dict[str, int] = {}
     for path, kind, _ in seen:
         found[f"{path} {kind}"] = found.get(f"{path} {kind}", 0) + 1
@@ -356,7 +356,7 @@ def resume(other: str) -> int:
 
 
 def gone_on(case: Any, folder: Path) -> str:
-    """What went wrong where a fit was gone on with; nothing if all is well."""
+    """The faults of fits that were resumed; empty if there are none."""
     before = ledger_of(folder / "people.ledger")
     seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
     watched = Watched()
@@ -387,7 +387,7 @@ def main() -> int:
         parser.add_argument(hidden, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if any(os.environ.get(name) != "1" for name in SINGLE):
-        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SINGLE})  # noqa: S606 - itself
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **SINGLE})  # noqa: S606 - itself # nosec B606
     if given.compare:
         one, two = (json.loads(path.read_text(encoding="utf-8")) for path in given.compare)
         return min(compare(one, two), 1)

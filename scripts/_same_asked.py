@@ -88,7 +88,7 @@ class Asking(Mechanism[Product]):
 
 @dataclass(frozen=True)
 class AskingPublic(Asking):
-    """The same after public rows."""
+    """The questions of `Asking`, after public rows."""
 
     name: ClassVar[str] = "asking_public"
     needs: ClassVar = frozenset({Counts, Choose, Total, PublicRows})

@@ -51,7 +51,7 @@ class Case:
     settings: Callable[[], Mapping[str, Any]] = field(default=dict)
     """Further arguments of `fit`."""
     form: str = "frame"
-    """How the rows are given: "frame", "csv", "parquet", or "stream", a CSV file that is read a part at a time."""
+    """The form of the rows: "frame", "csv", "parquet", or "stream", a CSV file that is read a part at a time."""
     kills: tuple[int, ...] = ()
     """For fits that are resumed: after how many answers they are killed."""
 

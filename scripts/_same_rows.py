@@ -75,7 +75,7 @@ def measured() -> Rows:
 
 @cache
 def attributes() -> Rows:
-    """The same people, of whom the group alone is protected."""
+    """The people of `people`, of whom the group alone is protected."""
     rows, open_ = measured(), ("X", "Z", "C", "Y", "D")
     columns = {
         name: replace(column, public=True) if name in open_ else replace(column, outside="a")
@@ -119,7 +119,7 @@ def measured_persons() -> Rows:
 
 @cache
 def unsized() -> Rows:
-    """The same as `people`, of whom nobody knows how many."""
+    """The people of `people`, without a declared size."""
     return replace(people(), size=None)
 
 

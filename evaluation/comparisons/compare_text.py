@@ -22,6 +22,7 @@ from stratsynth.progress import bar, wanted
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 WORDS = {
     "workload_error": "Error: mean L1 distance (0 to 2) of the {k}-way marginals, everybody",
@@ -122,7 +123,7 @@ def _said(differences: pd.DataFrame, facts: Mapping[str, Any]) -> str:
 
     Of pairs that were asked for all, otherwise those that differ in one thing.
     """
-    near = differences if facts["pairs"] is not None else differences[alike(differences, facts["bases"])]
+    near = differences if facts["pairs"] is not None else differences[differ_in_one_thing(differences, facts["bases"])]
     parts = []
     for metric, title in titles(facts["scores"]["k"]).items():
         here = near[near["metric"] == metric]
@@ -156,11 +157,11 @@ def _roads(folder: Path) -> str:
     return "\n".join(["Roads to a prediction, audited on the hold-out:", *roads_in_words(pd.read_parquet(file))])
 
 
-def alike(differences: pd.DataFrame, bases: Mapping[str, str]) -> list[bool]:
-    """Which pairs differ in one thing: the strata, the mechanism, or that the one is the other pooled."""
+def differ_in_one_thing(differences: pd.DataFrame, bases: Mapping[str, str]) -> NDArray[np.bool_]:
+    """True for pairs of settings that differ in one thing: the strata, the mechanism, or that the one is pooled."""
     keys = ("first_mechanism", "second_mechanism", "first_stratification", "second_stratification")
     rows = zip(*(differences[key].astype(str) for key in keys), strict=True)
-    return [a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows]
+    return np.array([a == b or s == t or bases.get(a) == b or bases.get(b) == a for a, b, s, t in rows], bool)
 
 
 def _pairs(overall: pd.DataFrame) -> list[str]:

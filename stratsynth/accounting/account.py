@@ -7,7 +7,6 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -19,15 +18,15 @@ from stratsynth.strata import Stratum
 
 
 class Account(Protocol):
-    """What the driver charges, and where it keeps answers so that none is drawn twice."""
+    """The account that the driver charges, and in which it keeps answers so that none is drawn twice."""
 
     @property
     def budget(self) -> Budget:
-        """What the user is willing to spend."""
+        """The budget that the user is willing to spend."""
 
     @property
     def allot(self) -> Allotment:
-        """What the mechanism may spend of it: the cap."""
+        """The part of the budget that the mechanism may spend: the cap."""
 
     @property
     def spending(self) -> Spending:
@@ -43,7 +42,7 @@ class Account(Protocol):
 
     @property
     def by_shape(self) -> bool:
-        """Whether questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
+        """True if questions are known by their public shape; by every number, in fits that 0.1.0 or 0.2.0 began."""
 
     def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Record, for good, what is about to be answered; or refuse all of it."""
@@ -74,7 +73,7 @@ class FitAccount:
     ) -> None:
         """Open it for the budget's neighbours; nothing is spent yet."""
         self.budget = budget
-        self.allot = allot
+        self.allot = replace(allot)  # the program holds the other one
         self.caps = caps
         """The most that a record of some strata may cost, asked of everybody and there, in the allotment's currency."""
         self.spending = Spending(budget.neighbours)
@@ -83,7 +82,10 @@ class FitAccount:
         self.by_shape = True
         self.lock = threading.RLock()
         """Held from looking whether charges fit until they are recorded."""
+        self._most = [Fraction(allot.amount), *map(Fraction, caps.values())]
         self._distance = 0.0
+        self._tails = budget.truncation_delta
+        """The part of delta that cut-off tails of noise may take."""
 
     def charge(
         self,
@@ -106,23 +108,24 @@ class FitAccount:
         """
         with self.lock:
             self._check(charges, distance)
-            self.spending.add(charges)
+            held = len(self.spending.charges)
             try:
+                self.spending.add(charges)
                 would = self._spent()
                 if all(spent <= cap for spent, cap in zip(would, self._most, strict=True)):
                     record()
                     self._distance += distance
                     return
             except BaseException:
-                self.spending.withdraw(charges)
+                self.spending.withdraw(held)
                 raise
-            self.spending.withdraw(charges)
+            self.spending.withdraw(held)
             raise self._refusal(would)
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""
         tails = (1 + math.exp(self.budget.epsilon)) * (self._distance + distance)
-        if not tails <= self.budget.truncation_delta:
+        if not tails <= self._tails:
             least = tails / TRUNCATION_SHARE
             raise Unsupported(
                 "this asks for more noise than the part of delta set aside for cut-off tails covers: at epsilon "
@@ -160,10 +163,6 @@ class FitAccount:
     def _spent(self) -> list[Fraction]:
         """The spending on the dearest record, and on those of each stratum with a cap."""
         return [self.spending.spent(), *map(self.spending.spent_on, self.caps)]
-
-    @cached_property
-    def _most(self) -> list[Fraction]:
-        return [Fraction(self.allot.amount), *map(Fraction, self.caps.values())]
 
     def resume(self, charges: Sequence[Charge], distance: float) -> None:
         """Count charges that were found to fit before an interruption."""

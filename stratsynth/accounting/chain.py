@@ -224,8 +224,8 @@ class Writer:
                 ) from None
             raise
         chain.lines.append(_kept(body, json.loads(body)))
+        chain._heads.add(head)  # noqa: SLF001 - before it counts as read: an interrupt here reads the line again
         chain._read, chain._head = start + len(line), head  # noqa: SLF001
-        chain._heads.add(head)  # noqa: SLF001
 
 
 def _write(handle: int, content: bytes, start: int) -> None:

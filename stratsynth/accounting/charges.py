@@ -11,7 +11,7 @@ All sums are exact: a float is a fraction, and fractions are added as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
@@ -150,13 +150,12 @@ class _Node:
         """The strata of each split."""
         return [split.strata for splits in self.by.values() for split in splits]
 
-    def add(self, charge: Charge, declared: Neighbours, times: int = 1) -> None:
+    def add(self, charge: Charge, declared: Neighbours) -> None:
         node = self
         for stratum in charge.path:
             node = node._below(stratum)
         for notion in PRICED:
-            priced = charge.at(declared, notion)
-            node.own[notion] += priced if times == 1 else times * priced
+            node.own[notion] += charge.at(declared, notion)
 
     def _below(self, stratum: Stratum) -> _Node:
         """The stratum's node, in the first split by its columns that has it or has room for it."""
@@ -224,11 +223,10 @@ class Spending:
             self.charges.append(charge)
             self._root.add(charge, self._priced)
 
-    def withdraw(self, charges: Sequence[Charge]) -> None:
-        """Take back the charges added last, which were refused before anything was read for them."""
-        del self.charges[len(self.charges) - len(charges) :]
-        for charge in charges:
-            self._root.add(charge, self._priced, times=-1)
+    def withdraw(self, held: int) -> None:
+        """Hold the first `held` charges alone: the others were refused, or failed halfway, and nothing was read."""
+        before = Spending(self.neighbours, self.charges[:held])
+        self.charges, self._root = before.charges, before._root
 
     def spent(self) -> Fraction:
         """What has been spent for the declared neighbours."""

@@ -107,15 +107,6 @@ class ProcessLedger:
         return request.account(standing, fresh_seed(request))
 
 
-class UnchargedLedger:
-    """For data declared public: fits keep to their allotment, and nothing is added up."""
-
-    def open(self, request: Request) -> FitAccount:
-        """Reserve nothing."""
-        standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
-        return request.account(standing, fresh_seed(request))
-
-
 def fresh_seed(request: Request) -> int:
     """The user's seed, or one that nobody knows beforehand."""
     from stratsynth.noise import SystemEntropy

@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.ledger import Ledger, UnchargedLedger
-from stratsynth.accounting.process import SharedLedger
+from stratsynth.accounting.ledger import Ledger
+from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
 from stratsynth.checks import number, said, whole
 from stratsynth.errors import SchemaError, UsageError

@@ -49,13 +49,13 @@ class Answerer:
         ]
 
     def _wanted(self, a: Asked) -> Wanted:
-        """What has to be read: nothing, where what is remembered of exact answers is enough."""
+        """The reads for a question: none, where the exact answers that are remembered are enough."""
         memory = self._memory.get(a.path)
         return Wanted() if memory and a.question.remembers(memory) else a.question.wanted()
 
 
 class Reader:
-    """What questions want, read from rows: all paths together, and tables that will be wanted again only once."""
+    """Reads from rows: of all paths together, and of tables that will be wanted again only once."""
 
     def __init__(self, rows: Rows, entropy: Entropy) -> None:
         """`entropy` draws the coins of Poisson samples."""
@@ -66,11 +66,11 @@ class Reader:
         self._kept_cells = 0
 
     def read(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> list[Exact]:
-        """What was read for each, in order."""
+        """The exact answers to each, in order."""
         return list(self.each(wanted))
 
     def each(self, wanted: Sequence[tuple[StratumPath, Wanted]]) -> Iterator[Exact]:
-        """The same one by one: of rows that are here, the tables of one path are counted when it is its turn."""
+        """The exact answers one by one: of rows that are here, the tables of a path are counted when its turn comes."""
         asked = [(path, query, rate) for path, want in wanted for query, rate in want.sums]
         sums = iter(self._rows.sums(asked, self._entropy) if asked else [])
         by_path: dict[StratumPath, list[Wanted]] = {}

@@ -1,4 +1,4 @@
-"""What `workers` may name: processes of this machine, a Dask cluster, a Ray cluster.
+"""The workers that have a name: processes of this machine, a Dask cluster, a Ray cluster.
 
 A cluster that is not named by an address is started on this machine for one fit, reachable from it alone, and ends
 with it; one with an address was started by somebody, and stays. Before anything is charged it is reached, and has to
@@ -188,7 +188,7 @@ def _library(package: str, extra: str) -> Any:
 
 
 def _reached(kind: str, attempt: Callable[[], Any]) -> Any:
-    """What the attempt returns; what goes wrong with a cluster is said by name alone."""
+    """The value that the attempt returns; a failure of the cluster is named by its class alone."""
     try:
         return attempt()
     except Exception as error:  # noqa: BLE001 - another library's

@@ -153,7 +153,7 @@ def cell_numbers(rows: CodedRows, columns: Clique, shape: Sequence[int], block: 
 
 
 def cores() -> int:
-    """How many cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 

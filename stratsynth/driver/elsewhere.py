@@ -34,7 +34,7 @@ class Elsewhere(ABC):
     """Processes that solve problems; what each kind of them adds is how a problem gets there and back."""
 
     far = True
-    """Whether a single problem goes there too, rather than being solved in this process."""
+    """True if a single problem goes there too, rather than being solved in this process."""
 
     def __init__(self, tick: Tick) -> None:
         """`tick` is called for every problem that is solved."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from typing import Any, TypeVar
 
 from stratsynth.driver.solving import Solving, together
@@ -75,6 +75,7 @@ class _Frame:
             question = self.program.send(answer)
         except StopIteration as stop:
             self.done, self.result = True, stop.value
+            self._copies.clear()
             return
         except StratsynthError:
             raise
@@ -111,7 +112,7 @@ class _Frame:
                 child.settle()
             if not all(child.done for child in self.children.values()):
                 return
-            self.send({stratum: child.result for stratum, child in self.children.items()})
+            self.send({replace(stratum): child.result for stratum, child in self.children.items()})
 
     def close(self) -> None:
         """Leave no program hanging after an error or an interrupt."""

@@ -87,7 +87,7 @@ class SimulatedAnswers(Answers):
         return {one: path for path, strata in self._represents.items() for one in strata}
 
     def _reads(self, asked: Asked) -> bool:
-        """Whether a question wants what is not known yet; its tables are known from now on, where they are kept."""
+        """True if a question needs a new read; its tables are known from now on, where they are kept."""
         wanted = asked.question.wanted()
         tables = {(asked.path, clique) for clique in wanted.cliques}
         new = bool(tables - self._known or wanted.sums or wanted.columns or wanted.frame)

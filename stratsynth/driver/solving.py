@@ -64,7 +64,7 @@ class Here:
 
 @lru_cache(maxsize=1)
 def _libraries(modules: int) -> Any:  # noqa: ARG001 - it is what the answer is kept for
-    """What this process has loaded for linear algebra, looked for again when the number of its modules has changed.
+    """The libraries for linear algebra that are loaded, looked for again when the number of modules has changed.
 
     To look takes milliseconds, more than a small problem; libraries are loaded with the modules that use them.
     """
@@ -79,7 +79,7 @@ Workers: TypeAlias = "int | str | Solving"
 
 @contextlib.contextmanager
 def solving(workers: Workers = 1, tick: Tick = lambda: None) -> Iterator[Solving]:
-    """What solves for one fit; whatever is started for it ends with it.
+    """The solver of one fit; whatever is started for it ends with it.
 
     Args:
         workers: A number of processes; 1 solves in this one. Or "processes", as many as there are cores; "dask" or
@@ -139,7 +139,7 @@ def alone(solver: Solver[Any, Any], problem: Any) -> Any:
 
 
 def named(path: StratumPath) -> str:
-    """What messages call the stratum of a path."""
+    """The name of a path's stratum in messages."""
     return f"stratum {label(path)}" if path else "everybody"
 
 

@@ -48,7 +48,7 @@ def _of_the_size(part: Ints, total: NDArray[Any]) -> Ints:
 
 @np.errstate(all="ignore")
 def _plain_sums(query: Sum, rows: CodedRows, chosen: NDArray[Any] | None) -> list[Ints]:
-    """The same of rows that count 1 each."""
+    """The exact sums of rows that count 1 each."""
     if not is_known(query):
         raise MechanismError(f"{type(query).__name__} is not one of the known queries.")
     totals = [np.zeros(block.size, np.int64) for block in query.blocks(rows.schema)]

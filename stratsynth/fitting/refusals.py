@@ -12,10 +12,11 @@ from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prepared import check_budget, check_delta, origins_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from pathlib import Path
 
     from stratsynth.accounting.budget import Budget
+    from stratsynth.data.backends import Backend
+    from stratsynth.data.sources import Source
     from stratsynth.priors import Prior
 
 
@@ -55,7 +56,6 @@ def prepared_for(
 
 def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
     """Refuse what the table's backend cannot answer, a plain function on private rows, and private rows as public."""
-    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.driver.served import check_served
 
     how = prepared.mechanism
@@ -67,15 +67,22 @@ def check_against_table(prepared: Prepared, table: PrivateTable) -> None:
             "public, if they are; a synthesizer with a privacy account of its own is External(function, by=...)."
         )
     if not table.public:
-        check_public_inputs(table.source, **public_inputs(prepared))
+        check_inputs(prepared, private=table.source)
 
 
-def public_inputs(prepared: Prepared) -> dict[str, Collection[Any]]:
-    """Everything that a fit takes for public, or for other people: files and frames, by their part in the fit."""
-    return {
-        "weights": tuple(origins_of(prepared.mechanism, prepared.strata)),
-        "prior": () if prepared.prior is None else prepared.prior.origins,
-    }
+def check_inputs(prepared: Prepared, private: Source | None = None, rows: Backend | None = None) -> None:
+    """Refuse the private table among the inputs that a fit takes for public, or for other people.
+
+    Args:
+        prepared: The fit, with its weights and its prior.
+        private: The private table, compared by place.
+        rows: The private rows, compared by content.
+    """
+    from stratsynth.data.overlap import check_public_inputs
+
+    prior = () if prepared.prior is None else prepared.prior.origins
+    weights = tuple(origins_of(prepared.mechanism, prepared.strata))
+    check_public_inputs(private, weights=weights, prior=prior, rows=rows)
 
 
 def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path | None) -> None:
@@ -83,7 +90,6 @@ def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path
 
     Contents are compared, so both the table and what is handed in as public are read; nothing of them is kept.
     """
-    from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.stream import Stream
     from stratsynth.files.scratch import check_room
     from stratsynth.planning.rows import held_bytes
@@ -94,4 +100,4 @@ def check_before_reserving(prepared: Prepared, table: PrivateTable, folder: Path
     if isinstance(table.backend, Stream):
         check_room(held_bytes(prepared))
     if not table.public:
-        check_public_inputs(rows=table.backend, **public_inputs(prepared))
+        check_inputs(prepared, rows=table.backend)

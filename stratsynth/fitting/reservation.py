@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared
     from stratsynth.mechanisms.terms import Terms
     from stratsynth.noise import Entropy
-    from stratsynth.questions import Program
     from stratsynth.schema import Schema
 
 
@@ -36,11 +35,15 @@ class Reservation:
     schema: Schema
     """The columns, as rows are read."""
 
-    def run(self, program: Program[Any]) -> Any:
-        """The result of a program on private answers, which are closed with it: nothing is read any more."""
+    def run(self, terms: Terms) -> Any:
+        """The result of a mechanism's program on private answers, which end with it: nothing is read any more."""
+        import numpy as np
+
         from stratsynth.driver.lockstep import run
 
-        result = run(program, self.schema, self.answers, self.solve)
+        rng = np.random.default_rng(self.account.seed)
+        steps = terms.mechanism.steps(terms.public, replace(terms.allot), rng)  # an allotment of the program's own
+        result = run(steps, self.schema, self.answers, self.solve)
         self.answers.close()
         return result
 

@@ -42,7 +42,7 @@ class FitOptions:
     entropy: Entropy | None = None
     """Another source of noise than the operating system, for tests."""
     progress: bool | None = None
-    """Whether a bar is shown; None: on a terminal and in a notebook."""
+    """True for a progress bar; None: on a terminal and in a notebook."""
 
     @property
     def private(self) -> bool:
@@ -135,13 +135,10 @@ class Fit:
 
     def run(self, reserved: Reservation) -> Model:
         """Run the mechanism's program on private answers, and close these: nothing is read any more."""
-        import numpy as np
-
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
-        steps = how.steps(prepared.public, prepared.allot, np.random.default_rng(reserved.account.seed))
-        ask = partial(reserved.run, steps)
+        ask = partial(reserved.run, prepared)
         model = _openly(ask) if self.table.public else ask()
         if not isinstance(model, Model) or model.returns != how.returns:
             raise MechanismError(f"{how.name} returned {type(model).__name__}, which is no model of {how.returns}.")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,7 @@ def rehearse(prepared: Prepared) -> Rehearsal:
         solved.append(sum(len(answers.stands_for(path)) for path in paths))
         return together(solver, [solver.hasty(problem) for problem in problems], paths)
 
-    steps = how.rehearsal(public, prepared.allot, np.random.default_rng(0))
+    steps = how.rehearsal(public, replace(prepared.allot), np.random.default_rng(0))
     model = run(steps, public.schema, answers, solve)
     return Rehearsal(prepared, account, answers, model, sum(solved))
 

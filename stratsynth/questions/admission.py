@@ -21,8 +21,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from stratsynth.accounting.budget import Currency
 from stratsynth.errors import MechanismError, StratsynthError
 from stratsynth.questions.base import Question, fixed
+from stratsynth.strata import Stratum
 
 if TYPE_CHECKING:
     from stratsynth.schema import Schema
@@ -32,12 +34,18 @@ Copies = dict[int, tuple[Any, Any]]
 """By the identity of an original, the original, which keeps its identity from being used again, and its copy."""
 
 PACKAGE = "stratsynth.questions."
-_PARTS: Mapping[type[Any], tuple[str, ...]] = {}
+_PARTS: Mapping[type[Any], tuple[str, ...]] = {Stratum: ("items", "names")}
 """By exact class, the fields that a copy has."""
-_DERIVED: dict[type[Any], frozenset[str]] = {}
+_DERIVED: dict[type[Any], frozenset[str]] = {Stratum: frozenset({"levels"})}
 """By exact class, the names of what is worked out once from the fields; a copy works it out again."""
-_ATOMS: frozenset[type[Any]] = frozenset({str, int, float, bool, type(None), np.str_, np.float64})
-"""Classes whose objects cannot change."""
+_ATOMS: frozenset[type[Any]] = frozenset(
+    {str, int, float, bool, type(None), np.str_, Currency, *(np.dtype(c).type for c in "?bBhHiIlLqQefdg")}
+)
+"""Classes whose objects cannot change, and run no code of a program's."""
+OPAQUE = "opaque"
+"""The metadata of a field that holds code of the program's own, which its class says how to call."""
+_OPAQUE: dict[type[Any], frozenset[str]] = {}
+"""By exact class, the names of such fields."""
 
 
 def known(cls: C) -> C:
@@ -51,6 +59,7 @@ def known(cls: C) -> C:
             f"{cls.__name__}: the kinds of questions are those of stratsynth.questions, and no others."
         )
     _PARTS[cls] = tuple(part.name for part in fields(cls))
+    _OPAQUE[cls] = frozenset(part.name for part in fields(cls) if part.metadata.get(OPAQUE))
     _DERIVED[cls] = frozenset(n for n in dir(cls) if isinstance(getattr_static(cls, n, None), cached_property))
     return cls
 
@@ -97,22 +106,29 @@ def admitted(question: object, schema: Schema, copies: Copies | None = None) -> 
 
 
 def _copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
-    """A copy of known objects, arrays and plain collections; all else as it is, for checks to refuse or to take.
+    """A copy of known objects, arrays and plain collections.
 
     Objects that several parts share are shared by the copies too.
+
+    Raises:
+        MechanismError: Anything else: code of the program's own would run where it is priced, read or answered.
     """
     kind = type(value)
     if kind in _ATOMS:
         return value
     if kind is tuple:
         return value if _is_constant(value) else _shared_copy(value, before, now)
-    if kind is np.ndarray:
+    if kind is np.ndarray and value.dtype.kind in "fiub":
         return fixed(value, "fiub")
     if kind in _PARTS:
         return _shared_copy(value, before, now)
+    if kind is list:
+        return [_copy(item, before, now) for item in value]
     if kind is dict:
-        return {key: _copy(item, before, now) for key, item in value.items()}
-    return [_copy(item, before, now) for item in value] if kind is list else value
+        return _checked_size({_copy(key, before, now): _copy(item, before, now) for key, item in value.items()}, value)
+    raise MechanismError(
+        f"a question holds a {kind.__name__}: questions are made of known classes, arrays, numbers, texts and tuples."
+    )
 
 
 def _shared_copy(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
@@ -138,8 +154,22 @@ def _parts_of(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) ->
     for name in names:
         if name not in held:
             raise MechanismError(f"{kind.__name__}: its field {name} was taken out of it.")
-        inside[name] = _copy(held[name], before, now)
+        inside[name] = (_outside if name in _OPAQUE.get(kind, ()) else _copy)(held[name], before, now)
     return made
+
+
+def _outside(value: Any, before: Mapping[int, tuple[Any, Any]], now: Copies) -> Any:
+    """A part that stays the program's own: a function, or programs by stratum, of which the strata are copied."""
+    if type(value) is not dict:
+        return value
+    return _checked_size({_copy(key, before, now): item for key, item in value.items()}, value)
+
+
+def _checked_size(copy: dict[Any, Any], original: dict[Any, Any]) -> dict[Any, Any]:
+    """A copied table; refused where keys that were written into have become equal."""
+    if len(copy) != len(original):
+        raise MechanismError("a question holds two keys that are equal.")
+    return copy
 
 
 def _is_constant(values: Iterable[Any]) -> bool:

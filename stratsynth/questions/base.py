@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 Answer = Any
-"""What a program is sent; the helpers `counts`, `choose`, `total`, `split` and `work` give it its type."""
+"""The object that a program is sent; the helpers `counts`, `choose`, `total`, `split` and `work` give it its type."""
 
 Program = Generator["Question", Answer, R]
 """A mechanism at work: yields questions, is sent answers, returns a result."""

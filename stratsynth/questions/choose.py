@@ -49,7 +49,7 @@ class Choose(Question):
         return Pairs if type(self.scores) is Pairs else type(self.scores[0])
 
     def spelled(self) -> Choose:
-        """The same with every candidate written out."""
+        """A choice with every candidate written out, and the same answer."""
         return Choose(tuple(self.scores), self.rho)
 
     @property

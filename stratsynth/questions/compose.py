@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, cast
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
 from stratsynth.errors import MechanismError
-from stratsynth.questions.admission import known
+from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import Answer, Program, Setting, Unkept, check_clique
 from stratsynth.questions.reading import Exact
 from stratsynth.strata import Stratum, StratumPath, disjoint
@@ -45,7 +45,7 @@ class Split(WithoutRows):
     what its dearest stratum costs.
     """
 
-    programs: Mapping[Stratum, Program[Any]]
+    programs: Mapping[Stratum, Program[Any]] = field(metadata={OPAQUE: True})
     alike: Mapping[Stratum, Sequence[Stratum]] | None = None
     """In a rehearsal, the strata that each program stands for, its own among them. None: each for its own alone, as in
     every fit."""
@@ -90,16 +90,16 @@ def _same(problem: P) -> P:
 
 @dataclass(frozen=True)
 class Solver(Generic[P, R]):
-    """How problems of one kind are solved. Other processes import its functions by name."""
+    """A way to solve problems of one kind. Other processes import its functions by name."""
 
     solve: Callable[[Sequence[P]], Sequence[R]]
     """Takes problems handed out at one moment; returns their solutions in order, each of its problem alone."""
     apart: bool = False
-    """Whether it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
+    """True if it gains nothing from many problems at once: they are then solved side by side, each in one thread."""
     size: Callable[[P], float] | None = None
     """About how much work a problem is: the largest are begun first where there are several processes."""
     hasty: Callable[[P], P] = _same
-    """The same problem, to be solved badly and soon: for plans, whose answers are made up."""
+    """A version of a problem that is solved badly and soon: for plans, whose answers are made up."""
 
 
 @known
@@ -107,8 +107,8 @@ class Solver(Generic[P, R]):
 class Work(WithoutRows):
     """Post-processing handed to the driver, so that the same solver's problems are solved together."""
 
-    solver: Solver[Any, Any]
-    problem: Any
+    solver: Solver[Any, Any] = field(metadata={OPAQUE: True})
+    problem: Any = field(metadata={OPAQUE: True})
 
     def check(self, schema: Schema) -> None:
         """There is nothing to check: no row is involved."""

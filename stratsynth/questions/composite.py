@@ -75,9 +75,9 @@ class Term:
     offsets: NDArray[np.float64]
     """b."""
     weight: float = 1.0
-    """How much it counts; negative for what is to be large."""
+    """The factor of the term in the sum; negative for a function that is to be large."""
     hinge: bool = False
-    """Whether only what is above 0 counts, as of a constraint."""
+    """True if only a value above 0 counts, as of a constraint."""
     sign: Literal[1, -1] = 1
     constant: float = 0.0
     parameter: float = 0.0
@@ -111,7 +111,7 @@ class Term:
 
     @property
     def replayed(self) -> Any:
-        """What it is, without the numbers that may come from earlier answers."""
+        """Kind and shape of the term, without the numbers that may come from earlier answers."""
         return self.kind, self.slopes.shape, self.hinge, self.sign
 
     @property
@@ -240,7 +240,7 @@ class Composite(Score):
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """That of all terms there are: candidates share them."""
+        """Largest reach over the distinct lists of terms; candidates usually share one."""
         return max(score.moved(schema, neighbours) for score in {id(score.terms): score for score in scores}.values())
 
     @property
@@ -277,7 +277,7 @@ def _reach(terms: tuple[Term, ...], neighbours: Neighbours) -> Fraction:
 
 @lru_cache(maxsize=64)
 def _known_by(query: Confusions) -> str:
-    """What many candidates have in common, worked out once."""
+    """Digest of a query that many candidates share, worked out once."""
     return digest(query.replayed())
 
 

@@ -54,7 +54,7 @@ One record more or fewer changes one cell by one; a record exchanged for another
 
 
 def table_sensitivity(schema: Schema, neighbours: Neighbours) -> float:
-    """The same for rows of the schema's weight."""
+    """The L2 distance for rows of the largest weight that the schema allows."""
     return TABLE_SENSITIVITY[neighbours] * schema.row_weight.most
 
 

@@ -36,7 +36,7 @@ _LIKE = Distance(("a", "b"), np.zeros((1, 1)))
 @known
 @dataclass(frozen=True, eq=False)
 class Independence:
-    """What the counts of pairs of columns are compared with."""
+    """The reference of every pair: the counts that independent columns would have, or a table of the pair's own."""
 
     cliques: tuple[Clique, ...]
     """The pairs."""
@@ -76,7 +76,7 @@ class Independence:
         return sum(size[one] * size[other] for one, other in self.cliques)
 
     def tables(self, cliques: Sequence[Clique]) -> Iterator[NDArray[np.float64]]:
-        """What the counts of some pairs are compared with, in records."""
+        """The reference tables of some pairs, in records."""
         told, share = dict(self.told), dict(zip(self.columns, self.shares, strict=True))
         for one, other in cliques:
             known = told.get((one, other))
@@ -125,7 +125,7 @@ class Pairs(Sequence[Distance]):
         return list(map(self.expected.cliques.__getitem__, self.which))
 
     def __len__(self) -> int:
-        """How many candidates there are."""
+        """The number of candidates."""
         return len(self.which)
 
     @overload
@@ -190,7 +190,7 @@ class Pairs(Sequence[Distance]):
         return found
 
     def remembered(self, memory: Mapping[Any, Any]) -> bool:
-        """Whether the distance of every candidate is known, from these very distributions."""
+        """True if the distance of every candidate is known, from these very distributions."""
         compared, away = memory.get(Pairs, (None, None))
         return compared is self.expected and bool((away[list(self.which)] > UNKNOWN).all())
 

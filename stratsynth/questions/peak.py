@@ -107,11 +107,11 @@ class Peak(Score):
         return units, reach
 
     def grid(self, schema: Schema) -> NDArray[np.float64]:
-        """What one grid unit of each coordinate of the sum is worth."""
+        """The worth of one grid unit of each coordinate of the sum."""
         return np.concatenate([np.full(b.size, b.clip / GRID) for b in self.query.blocks(schema)])
 
     def steps(self, slopes: Sequence[int], at: Setting) -> int:
-        """How far one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
+        """The most that one step moves slopes . sum, rounded up: the clip, in units, times the length of the slopes."""
         start, moved = 0, 0
         for block in self.query.blocks(at.schema):
             part = slopes[start : start + block.size]

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 MOST_SIMULATED = 2**15
 """The most rows that a plan makes up."""
 FAR = Fraction(10**9)
-"""What two tables cost that differ in a public column: more than any budget."""
+"""The cost of two tables that differ in a public column: more than any budget."""
 
 
 @known
@@ -83,7 +83,7 @@ class PublicRows(Question):
         return Wanted(columns=self.columns)
 
     def answer(self, at: Setting, exact: Exact, entropy: Entropy, memory: dict[Any, Any]) -> PublicColumns:
-        """What was read, which nobody can write to."""
+        """The columns that were read, as arrays that nobody can write to."""
         if exact.columns is None or set(exact.columns.codes) != set(self.columns):
             raise MechanismError("public rows: other columns were read than were asked for.")
         read_only((*exact.columns.codes.values(), *exact.columns.numbers.values()))

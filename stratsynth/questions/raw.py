@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 @known
 @dataclass(frozen=True)
 class Claim:
-    """What third-party code says of its own privacy."""
+    """The guarantee that third-party code claims for itself."""
 
     by: str
     """Who says so: package and version."""
     epsilon: float
     delta: float
     counts_rows: bool
-    """Whether it takes the number of rows for public, as most synthesizers do. Then its promise is about
+    """True if it takes the number of rows for public, as most synthesizers do. Then its promise is about
     exchanging one record for another, and it says nothing of a stratum, whose number of rows is private."""
 
     def check(self, neighbours: Neighbours, *, stratified: bool) -> None:

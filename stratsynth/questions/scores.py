@@ -30,11 +30,11 @@ REFERENCE_UNIT = 2**16
 WEIGHT_UNIT = 2**20
 """Weights are taken relative to the largest one, to about a millionth."""
 LARGEST = 2.0**42
-"""What a reference table may add up to: sums stay exact in 64 bits."""
+"""The largest sum of a reference table: sums stay exact in 64 bits."""
 
 
 class Score(ABC):
-    """What the candidates of one choice are compared by: a description, from which the core computes the score."""
+    """The score of one candidate of a choice, as a description from which the core computes it."""
 
     @abstractmethod
     def check(self, schema: Schema) -> None:
@@ -62,7 +62,7 @@ class Score(ABC):
 
     @property
     def unverified(self) -> str:
-        """What a reader must be told where privacy rests on somebody's word; empty otherwise."""
+        """A sentence for the reader where privacy rests on somebody's word; empty otherwise."""
         return ""
 
     @property
@@ -78,7 +78,7 @@ class Score(ABC):
     @classmethod
     @abstractmethod
     def wanted(cls, scores: Sequence[Self]) -> Wanted:
-        """What has to be read for all candidates."""
+        """The reads that the scores of all candidates need."""
 
     @classmethod
     @abstractmethod
@@ -97,7 +97,7 @@ class Distance(Score, Digested):
 
     clique: Clique
     reference: NDArray[np.float64]
-    """What to compare the counts with, in records; of the clique's shape. Kept as a copy that cannot be changed."""
+    """The table that the counts are compared with, in records; of the clique's shape, and read-only."""
     weight: float = 1.0
     offset: float = 0.0
     """Subtracted before weighting: the expected noise, in AIM."""
@@ -142,7 +142,7 @@ class Distance(Score, Digested):
             raise MechanismError(f"choose: the reference of {','.join(self.clique)} is not finite, or too large.")
 
     def reach(self, schema: Schema, neighbours: Neighbours) -> int:
-        """How far one neighbouring step can move the distance, in records.
+        """The most that one neighbouring step can move the distance, in records.
 
         A record more or fewer changes one cell by its weight. A record exchanged for another changes two cells:
         twice the sum, but the largest cell still moves by no more than one weight.
@@ -156,7 +156,7 @@ class Distance(Score, Digested):
 
     @classmethod
     def most_moved(cls, scores: Sequence[Self], schema: Schema, neighbours: Neighbours) -> float:
-        """That of the heaviest of each norm."""
+        """Largest movement of the heaviest score of each norm."""
         return max(score.moved(schema, neighbours) for score in _heaviest(scores).values())
 
     @classmethod

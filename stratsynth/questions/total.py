@@ -52,7 +52,7 @@ class NoisySum:
     units: NDArray[np.int64]
     """Read-only."""
     grid: float
-    """What one unit is worth."""
+    """The worth of one unit."""
     sigma: float
     """The standard deviation of the noise in a coordinate, in the sum's own unit."""
 
@@ -194,7 +194,7 @@ class Total(Question):
         )
 
     def replayed(self) -> Any:
-        """What the query keeps of itself, and the price."""
+        """The part of the query that a kept answer needs, and the price."""
         return self.query.replayed(), self.price, self.currency, self.weights, self.rate
 
     def records(self, schema: Schema, answer: Answer) -> Sequence[tuple[float, float]]:
@@ -239,13 +239,21 @@ class Total(Question):
         return Fraction(squared(here, there)) / (2 * noise**2)
 
     def standard_noise(self, at: Setting, exact: Exact, answer: Answer) -> list[NDArray[np.float64]]:
-        """Of every coordinate, in standard deviations; the exact sum of a sample is known to nobody."""
+        """Of every coordinate, in standard deviations of a normal law; the exact sum of a sample is known to nobody.
+
+        Laplace noise is given as the normal number of the same probability, so that its squares have one law too.
+        """
         if self.rate != 1:
             return []
-        return [
+        found = [
             (part.units - at.schema.row_weight.each * truth).astype(np.float64) * part.grid / part.sigma
             for part, truth in zip(answer, exact.sums[0], strict=True)
         ]
+        if self.currency != Currency.PURE:
+            return found
+        from scipy.stats import norm
+
+        return [np.sign(x) * norm.isf(np.exp(-math.sqrt(2) * np.abs(x)) / 2) for x in found]
 
 
 def wrapped(sums: NDArray[Any]) -> Ints:

@@ -168,7 +168,8 @@ def record(
         steps = mechanism.steps(prepared.public, prepared.allot, np.random.default_rng(0))
         model = run(steps, world.schema, _Recorder(answers, others, account, prepared, seen, frozen), solve)
         seen.result = model.state() if isinstance(model, Model) else model
-        seen.certified = content(certificate(prepared, table, account, private=False, unverified=answers.unverified))
+        stated = certificate(prepared, table, account, private=False, unverified=answers.unverified)
+        seen.certified = content({**stated, "created": None})  # midnight may pass between two runs
         seen.given = content(given_out(model)) if isinstance(model, Model) else ""
 
     with watching(seen.watched):

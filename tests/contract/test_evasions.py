@@ -1,6 +1,7 @@
 """Mechanisms that leak where nobody used to look. Each is caught, and for what is wrong with it."""
 
 import functools
+import itertools
 import logging
 import os
 import socket
@@ -10,7 +11,9 @@ import tempfile
 import threading
 import warnings
 from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -465,6 +468,20 @@ def test_what_is_kept_from_the_first_table_is_found(cheat):
 def test_a_mechanism_that_ends_the_process_is_found():
     found = check_contract(lambda world, rows: Vanishes(rows=Rows(rows)), tables=0)
     assert [finding.kind for finding in found] == ["failure"] * len(found) != []
+
+
+def test_midnight_is_no_finding(monkeypatch):
+    """Certificates have a date, and a day may pass between the fits that are compared."""
+    days = itertools.count()
+
+    class Clock:
+        @staticmethod
+        def now(tz):
+            return datetime(2026, 1, 1, tzinfo=tz) + timedelta(days=next(days))
+
+    monkeypatch.setattr("stratsynth.release.certificate.dt", SimpleNamespace(datetime=Clock, UTC=UTC))
+    assert kinds(Cheat) == set()
+    assert next(days) > 10
 
 
 def test_the_honest_one_passes():

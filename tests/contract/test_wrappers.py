@@ -321,9 +321,9 @@ def test_strata_that_are_not_declared_are_refused_before_they_are_charged(asked,
 
 def test_fewer_strata_than_declared_are_no_harm():
     prepared = prepare(Elsewhere(BOTH[:1]), SCHEMA, ADDED, SIZE)
-    prepared.admit([((BOTH[0],), frozenset({Counts}))])
+    prepared.admit((BOTH[0],), frozenset({Counts}))
     with pytest.raises(StratsynthError):
-        prepared.admit([((OTHERS["another column"][0],), frozenset({Counts}))])
+        prepared.admit((OTHERS["another column"][0],), frozenset({Counts}))
 
 
 @dataclass(frozen=True)

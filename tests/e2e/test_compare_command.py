@@ -72,6 +72,15 @@ def compare(*more, out="out"):
     return cli.run(["compare", "recipe.toml", "-o", out, *more])
 
 
+def test_a_single_setting_has_its_scores_and_nothing_to_compare_with(recipe):
+    small.edit(recipe, COMPARE, "[compare]\nstratifications = [[]]\nseeds = 1\n")
+    done = stratsynth("compare", recipe.name, "-o", "out", cwd=recipe.parent)
+    assert done.returncode == 0, done.stderr
+    assert "1 fits" in done.stdout
+    assert "Differences" not in done.stdout
+    assert len(pd.read_parquet(recipe.parent / "out" / "paired.parquet")) == 0
+
+
 def test_the_grid_is_one_tidy_frame_with_differences_and_a_summary(recipe):
     small.people(60).to_csv("others.csv", index=False)
     small.edit(recipe, "k = 2", 'k = 2\nholdout = "others.csv"\ntarget = "WORK"\npositive = ["yes"]')

@@ -1,4 +1,4 @@
-"""How far a fit walks through our own code: functions entered, files they lie in, and jumps from file to file.
+"""Walks of fits through our own code: functions entered, files they lie in, and jumps from file to file.
 
 `python -m helpers.walks` counts in a fresh process, so that imports and what is remembered are the same each time, and
 prints JSON. Randomness is seeded there: what is drawn decides a few branches.
@@ -71,7 +71,7 @@ class Walk:
 
     @property
     def figures(self) -> dict[str, int]:
-        """What was counted."""
+        """The counts."""
         files = {file for file, _ in self.functions}
         return {"functions": len(self.functions), "files": len(files), "jumps": self.jumps}
 

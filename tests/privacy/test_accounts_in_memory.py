@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from fractions import Fraction
 
 import pandas as pd
 import pyarrow as pa
@@ -12,6 +13,7 @@ import stratsynth as ss
 from helpers import small
 from helpers.accounts import Account, charge
 from stratsynth import Budget
+from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.ledger import ProcessLedger, Request
 from stratsynth.adapters import Independent
 from stratsynth.errors import BudgetRefused, UsageError
@@ -197,20 +199,23 @@ def test_32_threads_are_granted_what_there_is_and_no_more(monkeypatch):
     assert sum(in_threads(32, lambda: granted(5, lambda: ledger.open(request)))) == most
 
 
+class Slow(Fraction):
+    """A number that is added slowly: what it is added to is read before, and written after."""
+
+    def __radd__(self, other):
+        time.sleep(0.0002)
+        return Fraction(other) + Fraction(self)
+
+
 def test_32_threads_of_one_fit_are_charged_what_there_is_and_no_more(hurried, monkeypatch):
-    """Each is held up after it was weighed, and before it is known to fit."""
-    proper = Account._spent
-
-    def slow(self):
-        spent = proper(self)
-        time.sleep(0.001)
-        return spent
-
-    monkeypatch.setattr(Account, "_spent", slow)
+    """Each is held up while its charge is added."""
+    proper = Charge.at
+    monkeypatch.setattr(Charge, "at", lambda self, declared, other: Slow(proper(self, declared, other)))
     account = Account(rho=84 / 128)
     asked = [charge(1 / 128)]
     assert sum(in_threads(32, lambda: granted(5, lambda: account.charge(asked)))) == 84
-    assert account.spending.spent() <= account.allot.amount
+    assert len(account.spending.charges) == 84
+    assert account.spending.spent() == Fraction(account.allot.amount)
 
 
 def test_tables_of_the_same_data_opened_in_threads_have_one_account(hurried):

@@ -16,7 +16,21 @@ from helpers.replies import Replies
 from stratsynth.accounting.budget import PRICED, Neighbours
 from stratsynth.driver.lockstep import Asked, run
 from stratsynth.errors import MechanismError, StratsynthError
-from stratsynth.questions import Choose, Coded, Composite, Confusions, Counts, Distance, Split, Term, Total
+from stratsynth.questions import (
+    Choose,
+    Coded,
+    Columns,
+    Composite,
+    Confusions,
+    Counts,
+    Distance,
+    Raw,
+    Split,
+    Term,
+    Total,
+    counts,
+    split,
+)
 from stratsynth.questions.admission import known
 from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Exact, Wanted
@@ -312,7 +326,7 @@ def test_a_derived_class_is_no_kind_of_question():
 
     with pytest.raises(MechanismError, match="Cheap is no kind of question"):
         ask(Cheap((("A",),), 0.1))
-    with pytest.raises(MechanismError, match="must all be Distance"):
+    with pytest.raises(MechanismError, match="a question holds a Near"):
         ask(Choose((Near(("A", "B"), np.zeros((2, 3))),), 0.1))
 
 
@@ -325,3 +339,91 @@ def test_a_class_from_elsewhere_joins_no_closed_set():
         known(Own)
     with pytest.raises(MechanismError, match="no kind of question"):
         ask(Own((("A",),), 0.1))
+
+
+class Sly:
+    """A leaf that has code of its own: it is one thing where it is checked, and another where rows are read."""
+
+    def __lt__(self, other):
+        return False
+
+    __gt__ = __le__ = __ge__ = __lt__
+
+    def __abs__(self):
+        return 0.0
+
+    def __iter__(self):
+        return iter(("B",))
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+class Text(str):
+    """A text that compares otherwise than it reads."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other):
+        return True
+
+
+class Rate(float):
+    """A number that compares otherwise than it reads."""
+
+    __slots__ = ()
+    __hash__ = float.__hash__
+
+    def __eq__(self, other):
+        return True
+
+
+SUM = Columns(("X",), (0.0,), (1.0,), 1.0)
+LEAVES = {
+    "an offset": Choose((Distance(("A", "B"), np.zeros((2, 3)), 1.0, Sly()),), 0.1),
+    "a norm of a distance": Choose((Distance(("A", "B"), np.zeros((2, 3)), norm=Text("l1")),), 0.1),
+    "a norm of columns": Total(dataclasses.replace(SUM, norm=Text("l2")), 0.1),
+    "a currency": Total(SUM, 0.1, Text("zcdp")),
+    "a rate": Total(SUM, 0.1, rate=Rate(0.5)),
+    "a kind of term": Choose((Composite(Confusions(Coded(("X",)), "D", np.zeros((1, 2)), ("G",)), 0,
+                                        (Term(Text("largest"), np.ones((1, 8)), np.zeros(1)),)),), 0.1),
+    "groups": Total(Confusions(Coded(("X",)), "D", np.zeros((1, 2)), Sly()), 0.1),
+    "a claim": Raw(type("Own", (), {"epsilon": 1.0, "delta": 0.0, "by": "me", "check": lambda *_, **__: None})()),
+    "a price": Counts((("A",),), Rate(0.1)),
+    "a column": Counts(((Text("A"),),), 0.1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("question", LEAVES.values(), ids=LEAVES)
+def test_a_leaf_with_code_of_its_own_is_refused_when_it_is_asked(question):
+    """Its program's code would run where the question is priced, and where exact answers are."""
+    with pytest.raises(MechanismError, match="a question holds a"):
+        ask(question)
+
+
+def test_strata_are_copied_too():
+    """Whoever held them could turn them, after they were found declared, to people that nobody may ask about."""
+    one, other = (Stratum.of({"A": level}) for level in "12")
+    paths, keys = [], []
+
+    def first():
+        yield from counts((("B",),), rho=0.1)
+
+    def second():
+        object.__setattr__(one, "items", (("B", ("3",)),))
+        yield from counts((("B",),), rho=0.1)
+
+    def program():
+        keys.extend((yield from split({one: first(), other: second()})))
+
+    def answer(asked):
+        paths.extend(a.path for a in asked)
+        return [None for _ in asked]
+
+    run(program(), SCHEMA, Replies(answer))
+    assert [path[0].items for path in paths] == [(("A", ("1",)),), (("A", ("2",)),)]
+    assert [stratum.items for stratum in keys] == [path[0].items for path in paths]
+    assert not any(stratum is path[0] for stratum in keys for path in paths), "nor does it hold the driver's"

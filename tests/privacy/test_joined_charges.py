@@ -59,7 +59,7 @@ def test_one_that_stands_alone_is_written_as_ever_and_each_of_several_keeps_its_
     assert "times" not in second
     assert (first["rho"], first["each"], first["times"], first["candidates"]) == (0.5, 0.25, 2, [5, 2])
     spending = Spending(Neighbours.ADD_REMOVE, joined(single))
-    spending.withdraw(joined(single))
+    spending.withdraw(0)
     assert spending.spent() == 0
 
 

@@ -1,6 +1,7 @@
 """Gradients by somebody's function: what is refused on made-up rows, and that no row adds more than its clip."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from helpers.regressing import SCHEMA, people
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
+from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError, Unsupported
 from stratsynth.questions import Coded, FairGradients, PerRow, PerRowGradients, Total
 from stratsynth.questions.sums import clipping, perrow
@@ -245,3 +247,14 @@ def test_the_check_of_lengths_is_exact_and_does_not_wrap():
 def test_probabilities_beyond_one_count_as_nothing():
     found = shares(np.array([[0.5, 0.5], [1.0, 0.0], [0.7, 0.7], [np.nan, 0.5], [-1.0, 0.5]]))
     assert found.tolist() == [[RADIUS // 2, RADIUS // 2], [RADIUS, 0], [0, 0], [0, RADIUS // 2], [0, RADIUS // 2]]
+
+
+def test_a_function_that_was_never_tested_is_tested_when_it_is_asked():
+    """An object can be made without its class's constructor, and its finding can be forged."""
+    honest = QUERY.per_row
+    untested = object.__new__(PerRow)
+    for name, value in {**vars(honest), "clip": float("nan"), "tested": True}.items():
+        vars(untested)[name] = value
+    forged = replace(QUERY, per_row=untested)
+    with pytest.raises(MechanismError, match="clip"):
+        Asked((), SCHEMA, Total(forged, 0.1))

@@ -107,7 +107,7 @@ class AttributeGradients(Sum):
 
 
 def reach(groups: int) -> float:
-    """How far a group's point is from the middle of all, where any two are sqrt(2) apart."""
+    """Distance of a group's point from the middle of all, where any two are sqrt(2) apart."""
     return math.sqrt(1 - 1 / groups)
 
 

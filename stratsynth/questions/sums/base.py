@@ -53,11 +53,11 @@ class Block:
     """The most that a sum can move when one row is exchanged for another, in clips."""
 
     def reach(self, neighbours: Neighbours) -> float:
-        """How far one neighbouring step can move this block's sum, in clips."""
+        """The most that one neighbouring step can move this block's sum, in clips."""
         return 1.0 if neighbours == Neighbours.ADD_REMOVE else self.exchange
 
     def sensitivity(self, neighbours: Neighbours) -> float:
-        """The same in the sum's own unit."""
+        """The most that one neighbouring step can move this block's sum, in the sum's own unit."""
         return self.clip * self.reach(neighbours)
 
 
@@ -87,7 +87,7 @@ class Sum(ABC):
         """The exact sum of each block over some rows, in units of clip / GRID; `which` picks at most ROWS of them."""
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """Whether each row that has a value contributes exactly the clip, as in a count written as a sum."""
+        """True if each row that has a value contributes exactly the clip, as in a count written as a sum."""
         return False
 
     def replayed(self) -> Any:
@@ -95,7 +95,7 @@ class Sum(ABC):
         return self
 
     def counts_records(self, schema: Schema) -> bool:
-        """Whether it is one number, to which every row adds exactly the clip."""
+        """True for one number to which every row adds exactly the clip."""
         return False
 
 

@@ -40,7 +40,7 @@ class Columns(Sum):
     norm: Norm = "l2"
     """`l2` for Gaussian noise, `l1` for Laplace noise."""
     square: bool = False
-    """Whether each coordinate is squared, before the vector is clipped: what a variance is made of."""
+    """True if each coordinate is squared before the vector is clipped: a variance is made of such sums."""
 
     def check(self, schema: Schema) -> None:
         """Numeric columns, finite centres, positive scales and clip."""
@@ -76,12 +76,12 @@ class Columns(Sum):
         return "columns", self.columns, f"{self.clip:.9g}", self.norm, self.square
 
     def each_row_adds_clip(self, schema: Schema) -> bool:
-        """Whether the bounds of the first column are all further from its centre than the clip."""
+        """True if the bounds of the first column are all further from its centre than the clip."""
         low, _ = bounds(cast("Numeric", schema.column(self.columns[0])))
         return not self.square and (low - self.centre[0]) / self.scale[0] >= self.clip
 
     def counts_records(self, schema: Schema) -> bool:
-        """Whether it is the sum of one column beyond the clip, which every row has."""
+        """True for the sum of one column beyond the clip, which every row has."""
         column = cast("Numeric", schema.column(self.columns[0]))
         every = not column.missing and column.not_applicable is None
         return len(self.columns) == 1 and every and self.each_row_adds_clip(schema)

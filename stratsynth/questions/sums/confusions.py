@@ -1,4 +1,4 @@
-"""How often classifiers are right and wrong in each group: a count of records, many classifiers in one pass."""
+"""Confusion counts: records by group, label and prediction, of many classifiers in one pass."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def check_classifiers(what: str, query: FairGradients | AttributeGradients, sche
 
 
 def finite(values: Any) -> bool:
-    """Whether this is a plain array of at least two axes that holds finite numbers."""
+    """True for a plain array of at least two axes that holds finite numbers."""
     return is_plain(values) and values.ndim > 1 and bool(np.isfinite(values).all())
 
 

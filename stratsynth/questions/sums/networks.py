@@ -182,7 +182,7 @@ def check_network(what: str, query: Network, schema: Schema) -> None:
 
 
 def back(residuals: Floats, output: Floats) -> Floats:
-    """What reaches each hidden unit of the residuals, through the output weights; one line a unit."""
+    """The residuals as they reach each hidden unit through the output weights; one line a unit."""
     found = np.zeros((len(output) - 1, residuals.shape[1]))
     for residual, weights in zip(residuals, output.T, strict=True):
         found += residual * weights[:-1, None]
@@ -195,7 +195,7 @@ def outer(units: Floats, residuals: Floats, constant: float = 1.0) -> list[Float
 
 
 def lines(inner: Floats, outer: list[Floats], reach: Ints) -> Floats:
-    """What is clipped of a vector whose part for hidden unit j is inner_j x, x being the row's features.
+    """The numbers to clip of a vector whose part for hidden unit j is inner_j x, x being the row's features.
 
     One coordinate stands for the length of that part: inner_j times GRID / reach >= |x|, where reach is the largest
     whole m with |m x| <= GRID.
@@ -237,7 +237,7 @@ def forward(x: Floats, query: Network) -> tuple[Floats, Floats]:
 
 
 def inputs_of(x: Floats, query: Network) -> Floats:
-    """What hidden units see: features times hidden weights, one line a unit, exactly."""
+    """The input of the hidden units: features times hidden weights, one line a unit, exactly."""
     most = min(THETA_MOST, 2**40 // query.design.most_features)
     hidden = np.rint(np.clip(query.hidden * THETA, -most, most))
     return np.ascontiguousarray((x @ hidden.T).T) * (1 / (design.UNIT * THETA))

@@ -16,13 +16,14 @@ import math
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError, Unsupported
-from stratsynth.questions.admission import known
+from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.base import check_clique, is_plain
 from stratsynth.questions.reading import Clique
 from stratsynth.questions.sums import design
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 Function = Callable[[Floats, Floats, Ints, Floats], tuple[Floats, Floats]]
 
 RESERVE = 2**20
-"""What is left of the clip for the last digits of other rows."""
+"""The part of the clip that is reserved for the last digits of other rows."""
 RADIUS = GRID - RESERVE
 """The longest vector of a row, in units."""
 BATCH = 128
@@ -65,7 +66,7 @@ class PerRow:
     weights, one line a row, and the probabilities, one line a row.
     """
 
-    function: Function = field(metadata={"digest": False})
+    function: Function = field(metadata={"digest": False, OPAQUE: True})
     features: int
     """Without the constant."""
     classes: int
@@ -74,7 +75,14 @@ class PerRow:
     """The most L2 norm of a row's gradient."""
 
     def __post_init__(self) -> None:
-        """Refuse a function whose rows are not each by itself, by made-up rows and weights alone.
+        """Refuse a function that does not pass the test."""
+        _ = self.tested
+
+    @cached_property
+    def tested(self) -> bool:
+        """True once no row's vector was found to depend on others, by made-up rows and weights alone.
+
+        An object may have been made without its class's own constructor: whoever is given one asks for this.
 
         Raises:
             MechanismError: It fails, returns something else, or a row's vector depends on other rows, or on time.
@@ -90,6 +98,7 @@ class PerRow:
         rng = np.random.default_rng(SEED)
         for scale in SCALES:
             self._try(rng.normal(0, scale, self.weights), rng)
+        return True
 
     def _try(self, weights: Floats, rng: np.random.Generator) -> None:
         """Compare the vectors of the same rows in several calls."""
@@ -135,7 +144,7 @@ class PerRow:
 
 
 def _arrangements(rng: np.random.Generator) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """How made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
+    """Orders in which made-up rows are called again: the row at each place of the batch, or -1 for zeros."""
     order = np.arange(BATCH)
     yield "come in another order", rng.permutation(BATCH)
     yield "come in reverse", order[::-1]
@@ -179,6 +188,7 @@ class PerRowGradients(Sum):
         check_target(what, self.design, self.target, schema, numeric=False)
         if type(self.per_row) is not PerRow:
             raise MechanismError(f"{what}: per_row must be a PerRow, which tests its function.")
+        _ = self.per_row.tested
         sizes = len(self.design.names(schema)) - self.design.intercept, schema.size(self.target)
         if (self.per_row.features, self.per_row.classes) != sizes:
             raise MechanismError(f"{what}: the function must be of {sizes[0]} features and {sizes[1]} classes.")
@@ -262,7 +272,7 @@ def into_ball(vectors: Floats, radius: int) -> Ints:
 
 
 def _within(units: Ints, radius: int) -> NDArray[np.bool_]:
-    """Whether each line's norm is at most the radius, exactly, for |units| <= GRID + 1.
+    """True where a line's norm is at most the radius, exactly, for |units| <= GRID + 1.
 
     A float sum of P <= 2^18 squares is right to 2^-34 of itself; below 2^62 the whole sum stays within 64 bits.
     """

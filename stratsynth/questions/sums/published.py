@@ -1,4 +1,4 @@
-"""What a release publishes of a noisy sum: its numbers on their grid, their noise, and what was summed, in words.
+"""Noisy sums as a release publishes them: numbers on their grid, their noise, and a description of the sum.
 
 The words are a JSON object with the query's name and its public settings. Coefficients and other arrays at which a sum
 was taken follow from earlier answers; of them only the shape is said.
@@ -36,13 +36,13 @@ class PublishedSum:
     sigma: float
     """The standard deviation of the noise in each of them, in units of the grid."""
     grid: float
-    """What one unit is worth."""
+    """The worth of one unit."""
     of: str
-    """What was summed: JSON."""
+    """The description of the sum, as JSON."""
 
 
 def summed(query: Sum, schema: Schema, block: int, noise: str) -> str:
-    """What one block of a query sums, as JSON: the query, its settings, its features in order, and the law of noise."""
+    """Description of one block of a query, as JSON: name, settings, features in order, and the law of the noise."""
     said: dict[str, Any] = {"sum": _name(type(query).__name__), "noise": noise}
     if len(query.blocks(schema)) > 1:
         said["block"] = block

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from stratsynth.checks import whole
 from stratsynth.errors import MechanismError
-from stratsynth.questions.admission import known
+from stratsynth.questions.admission import OPAQUE, known
 from stratsynth.questions.sums.base import Block, Norm, Sum, check_clip, check_norm
 from stratsynth.questions.sums.clipping import Ints, clipped
 from stratsynth.schema import Numeric
@@ -48,7 +48,7 @@ class RowVectors(Sum):
     makes is stamped `unverified` in the certificate.
     """
 
-    function: Callable[[Any], Any]
+    function: Callable[[Any], Any] = field(metadata={OPAQUE: True})
     size: int
     clip: float
     norm: Norm = "l2"
