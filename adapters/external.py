@@ -18,7 +18,8 @@ from stratsynth.errors import MechanismError, ReleaseError, Unsupported, UsageEr
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Codes, Returns, State, TableModel, Where
 from stratsynth.questions import Claim, Program, Question, Raw, raw
-from stratsynth.schema.codec import decode, encode, to_pandas
+from stratsynth.schema.codec import decode, to_pandas
+from stratsynth.schema.encoding import encode
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,29 +6,14 @@ Each takes the name that its message begins with, and the class of error that it
 from __future__ import annotations
 
 import math
-import re
 import reprlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
-from stratsynth.errors import RecipeError, StratsynthError, UsageError, nearest
-
-MOST_LINE = 200
-"""The longest title, in characters."""
-TEMPLATE = re.compile(
-    r"""
-    \b(TODO|FIXME|TBD|XXX+|lorem\ ipsum)\b
-    | \byour\ (source|citation|publisher|reference|table)\b
-    | \b(source|citation|reference)\ (goes\ )?here\b
-    | [\[<{]\s*(publisher|title|author|year|date|source|citation|url|name|table|agency|insert|your|where)\b
-      [^\]>}]*[\]>}]
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-"""Words that stand in templates, this project's own among them, until somebody replaces them."""
+from stratsynth.errors import StratsynthError, UsageError
 
 
 def is_whole(value: object) -> TypeGuard[int]:
@@ -101,30 +86,6 @@ def flag(what: str, value: object, *, error: type[StratsynthError] = UsageError)
         raise error(f"{what} must be true or false, not {said(value)}.")
 
 
-_KINDS: Mapping[Any, tuple[str, Any]] = {
-    int: ("a whole number", is_whole),
-    float: ("a number", lambda value: isinstance(value, int | float) and not isinstance(value, bool)),
-    bool: ("true or false", lambda value: isinstance(value, bool)),
-    Sequence: ("a list", is_list),
-    Mapping: ("a table", lambda value: isinstance(value, Mapping)),
-    int | str: ("a whole number or a text", lambda value: is_whole(value) or isinstance(value, str)),
-}
-"""What a key's type is called, and whether a value is of it; every other type is written as a text."""
-
-
-def check_keys(section: Mapping[str, Any], keys: Mapping[str, Any], where: str, among: str = "") -> None:
-    """Refuse a key that is not among `keys`, or whose value is not of the type given there.
-
-    `among` is said of an unknown key: what it would have to go with.
-    """
-    for key, value in section.items():
-        if key not in keys:
-            raise RecipeError(f"{where} has no key {key!r}{among}{nearest(key, keys)}. It has: {', '.join(keys)}.")
-        words, fits = _KINDS.get(keys[key], ("a text", lambda value: isinstance(value, str)))
-        if not fits(value):
-            raise RecipeError(f"{where} {key} must be {words}.")
-
-
 def path(what: str, value: object, *, error: type[StratsynthError] = UsageError) -> Path:
     """A path, given as a text or as a path."""
     if not isinstance(value, str | PathLike) or (isinstance(value, str) and not value.strip()):
@@ -132,30 +93,6 @@ def path(what: str, value: object, *, error: type[StratsynthError] = UsageError)
     if "\n" in str(value):
         raise error(f"{what} must be the path of a file; this is a text of several lines. Write it to a file first.")
     return Path(value)
-
-
-def output_path(path: Path, remedy: str = "name another file with -o") -> Path:
-    """A path that nothing is at yet; what is written never replaces anything."""
-    if path.exists():
-        raise UsageError(f"{path} exists already; {remedy}.")
-    return path
-
-
-def check_line(what: str, value: object) -> None:
-    """Refuse what is no line of text for readers; None is nothing, and allowed."""
-    if value is None:
-        return
-    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
-        raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
-
-
-def check_citation(what: str, text: str, *, error: type[StratsynthError] = UsageError) -> str:
-    """A citation without outer spaces; refuses one that nobody has filled in."""
-    found = TEMPLATE.search(text)
-    if found or not any(character.isalnum() for character in text):
-        wrong = f"still holds the words {found[0]!r} of a template" if found else "has no words"
-        raise error(f"{what}: the citation {wrong}; say where it was published, so that a reader can look them up.")
-    return text.strip()
 
 
 def check_seed(seed: int | None) -> None:

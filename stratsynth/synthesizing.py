@@ -107,7 +107,7 @@ def synthesize(
 def _looked_at(source: Source, schema: Schema | None, size: int | None) -> tuple[Schema, int]:
     """Of public data: the schema, drafted where there is none, and the number of rows, or their total weight."""
     from stratsynth.data.draft import drafted
-    from stratsynth.schema.codec import row_weights
+    from stratsynth.schema.encoding import row_weights
 
     if schema is None:
         found = drafted(source)
@@ -126,7 +126,7 @@ def _counted(source: Source, schema: Schema, by: Sequence[str]) -> Weights:
     import numpy as np
     import pandas as pd
 
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
     from stratsynth.strata import crossing
 
     known = schema.restrict(by)

@@ -12,7 +12,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from stratsynth.checks import output_path
+from stratsynth.inputs import output_path
 
 if TYPE_CHECKING:
     import pandas as pd

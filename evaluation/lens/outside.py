@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from stratsynth.data.sources import open_source
 from stratsynth.evaluation.tables import EncodedRows
 from stratsynth.schema import Categorical, Numeric, Schema, values
-from stratsynth.schema.codec import encode_categorical, encode_numeric
+from stratsynth.schema.encoding import encode_categorical, encode_numeric
 from stratsynth.schema.text import MISSING
 
 if TYPE_CHECKING:

@@ -96,7 +96,7 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     from stratsynth.data.load import kept
     from stratsynth.data.sources import open_source
     from stratsynth.mechanisms import prepare
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())

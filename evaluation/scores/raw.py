@@ -97,7 +97,7 @@ def _numbers(data: Any, schema: Schema, names: Sequence[str], *, weigh: bool) ->
         return {name: _known(data.numbers[name], each) for name in names}
     from stratsynth.data.sources import open_source
     from stratsynth.schema import values
-    from stratsynth.schema.codec import row_weights
+    from stratsynth.schema.encoding import row_weights
 
     told = schema.row_weight.column if weigh else None
     table = open_source(data).read(names if told is None else (*names, told))

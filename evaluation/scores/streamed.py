@@ -24,7 +24,7 @@ from stratsynth.evaluation.tables.frames import judged, statuses, tidy
 from stratsynth.files.scratch import Scratch
 from stratsynth.progress import steps
 from stratsynth.questions.counts import check_cells
-from stratsynth.schema.codec import check_source
+from stratsynth.schema.encoding import check_source
 from stratsynth.schema.weight import ONE
 
 if TYPE_CHECKING:

@@ -61,8 +61,7 @@ class EncodedRows(CodedRows):
         import pyarrow as pa
 
         from stratsynth.data.sources import open_source
-        from stratsynth.data.stream import width
-        from stratsynth.schema.codec import encode
+        from stratsynth.schema.encoding import encode, width
 
         numeric = [name for name, column in schema.columns.items() if isinstance(column, Numeric)]
         column = schema.row_weight.column if weigh else None

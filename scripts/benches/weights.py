@@ -130,7 +130,7 @@ def _figures(design: Design, truth: Any, totals: Any, shares: Any) -> Iterator[F
 def _counts(frame: pd.DataFrame, schema: Schema, name: str) -> Any:
     """How many rows have each level."""
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     alone = schema.restrict([name])
     return np.bincount(encode(alone, open_source(frame).read([name])).codes[name], minlength=schema.size(name))

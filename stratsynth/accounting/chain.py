@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError
-from stratsynth.files.whole import sync_folder
+from stratsynth.files.replacing import sync_folder
 
 _START = "0" * 64
 _WIDTH = 64

@@ -16,7 +16,7 @@ from stratsynth.accounting.paths import DONE, answer_name, mark
 from stratsynth.errors import BudgetRefused, LedgerError, ReleaseError
 from stratsynth.files import npz
 from stratsynth.files.npz import State
-from stratsynth.files.whole import sync_folder
+from stratsynth.files.replacing import sync_folder
 
 ANOTHER = (
     "This fit asks something else than before it was interrupted; another seed makes it a new fit, which is charged."

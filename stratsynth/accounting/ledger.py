@@ -14,7 +14,8 @@ from typing import Protocol
 
 from stratsynth.accounting.account import Account, FitAccount
 from stratsynth.accounting.budget import Allotment, Budget
-from stratsynth.accounting.standing import Standing, afford, readable, total
+from stratsynth.accounting.standing import Standing
+from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.checks import number
 from stratsynth.errors import UsageError
 from stratsynth.strata import Stratum
@@ -103,15 +104,6 @@ class ProcessLedger:
         delta = readable(self._made, request.budget.delta)
         spent = total(self._made, delta)
         standing = Standing(None, self.cap_epsilon, spent, len(self._made), self.note, delta)
-        return request.account(standing, fresh_seed(request))
-
-
-class UnchargedLedger:
-    """For data declared public: fits keep to their allotment, and nothing is added up."""
-
-    def open(self, request: Request) -> FitAccount:
-        """Reserve nothing."""
-        standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
         return request.account(standing, fresh_seed(request))
 
 

@@ -24,6 +24,7 @@ from typing import Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Chain, Writer
 from stratsynth.accounting.file_account import FileAccount
+from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
@@ -31,7 +32,6 @@ from stratsynth.accounting.lines import (
     allotment_of,
     head_of,
     now,
-    refuse_half_done,
     reservation,
     runs_of,
     shared_by,
@@ -51,13 +51,11 @@ from stratsynth.accounting.registry import Registry
 from stratsynth.accounting.standing import (
     Outlook,
     Standing,
-    afford,
     afford_all,
     largest,
-    readable,
     rule,
-    total,
 )
+from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
 
 

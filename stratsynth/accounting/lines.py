@@ -133,37 +133,17 @@ def reservation(request: Request, run: str, data: str) -> dict[str, Any]:
     """The line that reserves a fit's whole allotment on one version of the data."""
     return {
         "kind": "reserve", "run": run, "identity": request.identity, "at": now(), "mechanism": request.mechanism,
-        "seed": fresh_seed(request), "version": VERSION, "budget": _budget(request.budget),
+        "seed": fresh_seed(request), "version": VERSION, "budget": stated_budget(request.budget),
         "allot": request.allot.to_dict(), "known_by": BY_SHAPE,
         "data": data, **({"prior": request.prior} if request.prior is not None else {}),
     }  # fmt: skip
 
 
-def _budget(budget: Budget) -> dict[str, Any]:
+def stated_budget(budget: Budget) -> dict[str, Any]:
+    """A budget as lines have it."""
     unit = {} if budget.unit == "record" else {"unit": budget.unit, "rows": budget.rows}
     public = {"public": list(budget.public)} if budget.public else {}
     return {"epsilon": budget.epsilon, "delta": budget.delta, "neighbours": str(budget.neighbours), **unit, **public}
-
-
-def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
-    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
-
-    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
-    what has the request's mechanism, budget and seed; a request without a seed may be any.
-    """
-    over = runs_of(lines)
-    for line in lines:
-        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
-            request.mechanism, _budget(request.budget),
-        )  # fmt: skip
-        if not same or request.seed not in (None, line["seed"]):
-            continue
-        if line.get("version") != VERSION and not over[line["run"]]:
-            raise LedgerError(
-                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
-                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
-                "Finish it with that version, or give another seed for a new fit, which is charged."
-            )
 
 
 def allotment_of(line: Mapping[str, Any]) -> Allotment:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from stratsynth.accounting.chain import ROLLED_BACK
 from stratsynth.errors import LedgerError
-from stratsynth.files.whole import new_file, sync_folder
+from stratsynth.files.replacing import new_file, sync_folder
 from stratsynth.noise import SystemEntropy
 
 KEY_BYTES = 32

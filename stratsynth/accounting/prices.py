@@ -15,12 +15,11 @@ Where answers decide what is asked, that is true of everything (`Mechanism.adapt
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency, Neighbours
-from stratsynth.accounting.charges import Charge, Spending
+from stratsynth.accounting.charges import Spending
 from stratsynth.accounting.zcdp import epsilon_of
 from stratsynth.errors import MechanismError
 
@@ -90,17 +89,6 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
         within = within and allot.amount <= budget.epsilon and budget.rows == 1
     if not within:
         raise MechanismError("price: the mechanism's allotment is not within the budget.")
-
-
-def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
-    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
-    found: dict[str, dict[str, float]] = {}
-    for charge in charges:
-        if charge.currency in (Currency.ZCDP, Currency.PURE):
-            kind = found.setdefault(charge.kind, {"charges": 0, "replace": 0.0})
-            times = float(charge.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE))
-            kind["charges"], kind["replace"] = kind["charges"] + charge.times, max(kind["replace"], round(times, 9))
-    return found
 
 
 def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[str, Fraction]:

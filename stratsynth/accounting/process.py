@@ -16,7 +16,8 @@ from collections.abc import Callable, Hashable
 
 from stratsynth.accounting.account import FitAccount
 from stratsynth.accounting.budget import Allotment
-from stratsynth.accounting.ledger import ProcessLedger, Request
+from stratsynth.accounting.ledger import ProcessLedger, Request, fresh_seed
+from stratsynth.accounting.standing import Standing
 from stratsynth.errors import UsageError
 from stratsynth.noise import SystemEntropy
 
@@ -76,6 +77,15 @@ class SharedLedger:
             account = _ACCOUNTS.setdefault(self._name, self._account)  # it may have become one with another since
             self._account = _ACCOUNTS[content] = _one(account, _ACCOUNTS.get(content, account))
             return self._account.open(request)
+
+
+class UnchargedLedger:
+    """For data declared public: fits keep to their allotment, and nothing is added up."""
+
+    def open(self, request: Request) -> FitAccount:
+        """Reserve nothing."""
+        standing = Standing(None, None, 0.0, 0, "data declared public: nothing is charged")
+        return request.account(standing, fresh_seed(request))
 
 
 def _one(account: ProcessLedger, other: ProcessLedger) -> ProcessLedger:

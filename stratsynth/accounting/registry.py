@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError, UsageError
-from stratsynth.files.whole import new_file
+from stratsynth.files.replacing import new_file
 
 MOST_BYTES = 1 << 20
 

@@ -1,6 +1,6 @@
-"""How an account stands: what all fits on a data file have reserved together.
+"""The state of an account in words: for certificates, plans and refusals.
 
-Fits priced in rho add up in rho and are converted once; all others add up as (epsilon, delta).
+The totals that these words are of, and the cap on them, are in `stratsynth.accounting.totals`.
 """
 
 from __future__ import annotations
@@ -12,9 +12,23 @@ from fractions import Fraction
 from typing import Any
 
 from stratsynth.accounting.budget import MOST_EPSILON, Allotment, Budget, Currency
+from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.accounting.units import whole
 from stratsynth.accounting.zcdp import epsilon_of, rho_of
 from stratsynth.errors import BudgetRefused
+
+__all__ = [
+    "Outlook",
+    "Standing",
+    "afford",
+    "afford_all",
+    "fitting",
+    "largest",
+    "readable",
+    "refusal",
+    "rule",
+    "total",
+]
 
 
 @dataclass(frozen=True)
@@ -54,41 +68,6 @@ class Standing:
             **({"accounts": list(self.accounts)} if self.accounts else {}),
             **({"new_account": self.new_account} if self.new_account is not None else {}),
         }
-
-
-def total(reserved: Sequence[Allotment], delta: float) -> float:
-    """The epsilon at `delta` of everything reserved; infinite where delta does not suffice."""
-    counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
-    others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
-    left = delta - math.fsum(allot.delta for allot in others)
-    epsilon = math.fsum(allot.promise.epsilon for allot in others)
-    if counted:
-        left -= math.fsum(allot.promise.truncation_delta for allot in counted)
-        rho = sum((Fraction(allot.amount) for allot in counted), Fraction(0))
-        epsilon += epsilon_of(float(rho), left) if left > 0 else math.inf
-    # a lone fit may use the whole delta; the sum of floats may exceed it in its last bit
-    return epsilon if left >= -1e-12 * delta else math.inf
-
-
-def readable(reserved: Sequence[Allotment], delta: float) -> float:
-    """The delta to read a total at: the account's, or what the fits need together where that is not enough."""
-    if total(reserved, delta) < math.inf:
-        return delta
-    others = [allot.delta for allot in reserved if allot.currency != Currency.ZCDP]
-    return math.fsum([*others, delta] if len(others) < len(reserved) else others)
-
-
-def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
-    """What would be spent with a new reservation, infinite if its delta is; refuses what passes the cap."""
-    after = total([*reserved, new], delta)
-    if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
-        asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
-        why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
-        raise BudgetRefused(
-            f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}. "
-            f"{fitting(largest(cap, reserved, new, delta), new)} {rule(delta)}"
-        )
-    return after
 
 
 MOST_TOTAL = 1e4
@@ -150,6 +129,17 @@ def rule(delta: float) -> str:
         f"Epsilon 1 and epsilon 1 make epsilon {total([one, one], delta):.3g} here, because noise adds up in rho "
         f"(zCDP), and rho is turned into epsilon once, at delta {delta:g}; fits in other currencies add up as epsilon "
         "itself."
+    )
+
+
+def refusal(cap: float, reserved: Sequence[Allotment], new: Allotment, delta: float) -> str:
+    """The refusal of a reservation that would pass the cap: asked, remaining, difference, and the remedy."""
+    after = total([*reserved, new], delta)
+    asked, left = new.promise.epsilon, max(0.0, cap - total(reserved, delta))
+    why = f"it would make {after:.6g}, {after - cap:.6g} too much" if after < math.inf else "its delta is used up"
+    return (
+        f"ledger: refused before reading: asked epsilon {asked:.6g}, remaining {left:.6g} of {cap:g}; {why}. "
+        f"{fitting(largest(cap, reserved, new, delta), new)} {rule(delta)}"
     )
 
 

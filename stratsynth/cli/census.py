@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from stratsynth.checks import output_path
 from stratsynth.cli.options import AsJson
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError
+from stratsynth.inputs import output_path
 
 census_app = typer.Typer(
     help="Person records of the American Community Survey, 2014 to 2024: schemas, loading, public group shares.",

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from stratsynth.checks import is_list, output_path
+from stratsynth.checks import is_list
 from stratsynth.cli.options import AsJson, ReleaseFolder
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.errors import UsageError, nearest
+from stratsynth.inputs import output_path
 
 if TYPE_CHECKING:
     from stratsynth.answers import Query

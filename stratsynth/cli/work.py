@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from stratsynth.checks import output_path
 from stratsynth.errors import UsageError
+from stratsynth.inputs import output_path
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,9 @@ from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.data.spark import Spark
 from stratsynth.data.spark_source import SparkSource
-from stratsynth.data.stream import Stream, width
+from stratsynth.data.stream import Stream
 from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.schema.encoding import width
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source

@@ -13,7 +13,7 @@ import pyarrow as pa
 from stratsynth.data import csvlines
 from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.sources import FileSource
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 
 @dataclass(frozen=True)

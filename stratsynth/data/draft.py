@@ -20,7 +20,7 @@ from stratsynth.data.guess import guess
 from stratsynth.data.load import places
 from stratsynth.data.sources import Source, open_source
 from stratsynth.errors import DraftWarning, SchemaError, UsageError
-from stratsynth.schema import codec, toml, values
+from stratsynth.schema import encoding, toml, values
 from stratsynth.schema.columns import Categorical, Column, Numeric
 from stratsynth.schema.schema import PRIVATE, Schema, Unit
 from stratsynth.schema.text import MISSING
@@ -257,7 +257,7 @@ def _check_unit(unit: Unit, data: pa.ChunkedArray) -> UnitCheck:
 
 
 def _check_weight(weight: RowWeight, table: pa.Table) -> WeightCheck | None:
-    found = codec.row_weights(weight, table)
+    found = encoding.row_weights(weight, table)
     if weight.column is None or found is None:
         return None
     raw, _ = values.floats(Numeric(lower=0, upper=weight.most, bins=1), table.column(weight.column))
@@ -276,7 +276,7 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
     clipped = 0
     if isinstance(column, Categorical):
         outside = values.codes(column, data) < 0
-        codes = codec.encode_categorical(column, data)
+        codes = encoding.encode_categorical(column, data)
     else:
         raw, own = values.floats(column, data)
         far = (raw < column.lower) | (raw > column.upper)
@@ -285,7 +285,7 @@ def _check(column: Column, data: pa.ChunkedArray) -> tuple[Any, ColumnCheck]:
             outside |= far
         else:
             clipped = int(far.sum())
-        codes, _ = codec.encode_numeric(column, data)
+        codes, _ = encoding.encode_numeric(column, data)
     counts = np.bincount(codes[codes >= 0], minlength=column.size)
     return codes, ColumnCheck(
         outside=int((outside & ~null).sum()),

@@ -21,7 +21,7 @@ from stratsynth.data.seen import changed, stamp
 from stratsynth.data.sources import FileSource
 from stratsynth.driver.counting import cores
 from stratsynth.errors import Unsupported, UsageError
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 if TYPE_CHECKING:
     import pyarrow as pa

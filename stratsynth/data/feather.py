@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from stratsynth.data import sources
 from stratsynth.data.sources import FileSource
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 
 @dataclass(frozen=True)

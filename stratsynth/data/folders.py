@@ -17,7 +17,7 @@ import pyarrow as pa
 from stratsynth.data.seen import changed
 from stratsynth.data.sources import ParquetSource, Source
 from stratsynth.errors import SchemaError, UsageError
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 from stratsynth.schema.values import check_type
 
 NULL = "__HIVE_DEFAULT_PARTITION__"

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from stratsynth.data.frames import declared, own_types, to_arrow
 from stratsynth.data.sources import Source
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 if TYPE_CHECKING:
     import pandas as pd

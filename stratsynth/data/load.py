@@ -10,10 +10,10 @@ import numpy as np
 
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import LedgerError, StratsynthError
-from stratsynth.files.scratch import NoRoomError, Space
+from stratsynth.files.space import NoRoomError, Space
 from stratsynth.progress import phase
 from stratsynth.schema import Numeric
-from stratsynth.schema.codec import encode, smallest
+from stratsynth.schema.encoding import encode, smallest
 from stratsynth.schema.rows import CodedRows
 from stratsynth.schema.values import identities
 

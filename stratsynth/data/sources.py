@@ -23,7 +23,7 @@ from stratsynth.data.csvlines import LeftOut
 from stratsynth.data.seen import Seen
 from stratsynth.errors import UsageError
 from stratsynth.files.reading import open_regular
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 
 @runtime_checkable

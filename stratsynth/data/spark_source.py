@@ -22,7 +22,7 @@ from stratsynth.data.sources import Source
 from stratsynth.data.spark_jobs import before, collected, refuse_connect, spark_session, tasks
 from stratsynth.data.spark_tasks import VERSION, SumRows, row_sums
 from stratsynth.errors import LedgerError, StratsynthError, UsageError
-from stratsynth.schema.codec import locate
+from stratsynth.schema.encoding import locate
 
 LANES = 2
 """Hashes of 64 bits of each row."""

@@ -22,7 +22,7 @@ from stratsynth.data.sources import BATCH, ParquetSource
 from stratsynth.driver.counting import STEP
 from stratsynth.driver.rows import StoredRows
 from stratsynth.errors import StratsynthError
-from stratsynth.schema.codec import encode
+from stratsynth.schema.encoding import encode
 from stratsynth.schema.rows import CodedRows
 
 if TYPE_CHECKING:

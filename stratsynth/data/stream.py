@@ -9,16 +9,14 @@ from stratsynth.data.fingerprint import fingerprint
 from stratsynth.data.load import load_rows
 from stratsynth.errors import Unsupported
 from stratsynth.files.scratch import Scratch
-from stratsynth.schema import Numeric
-from stratsynth.schema.codec import smallest
+from stratsynth.schema.encoding import width
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Source
     from stratsynth.questions.reading import Rows
     from stratsynth.schema import Schema
 
-NUMBER = 8
-"""Bytes of a number, and of a weight."""
+__all__ = ["Stream", "width"]
 
 
 @dataclass(frozen=True)
@@ -67,10 +65,3 @@ class Stream:
     def rows(self, *, numbers: bool = True) -> Rows:
         """Read, encoded and written to the scratch file."""
         return load_rows(self.schema, self.source, Scratch(), numbers=numbers)
-
-
-def width(schema: Schema, *, numbers: bool = True) -> int:
-    """The bytes of one row: its codes, the numbers of numeric columns, and its weight where it has one."""
-    columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
-    real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
-    return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

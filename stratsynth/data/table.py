@@ -10,8 +10,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.accounting.ledger import Ledger, UnchargedLedger
-from stratsynth.accounting.process import SharedLedger
+from stratsynth.accounting.ledger import Ledger
+from stratsynth.accounting.process import SharedLedger, UnchargedLedger
 from stratsynth.accounting.registry import Registry
 from stratsynth.checks import number, said, whole
 from stratsynth.errors import SchemaError, UsageError
@@ -100,7 +100,7 @@ def open_table(
     from stratsynth.data.backends import backend
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.codec import check_source
+    from stratsynth.schema.encoding import check_source
 
     whole("declared_size", declared_size, 1, 2**53, optional=True)
     number("ledger_epsilon", ledger_epsilon, above=0, optional=True)

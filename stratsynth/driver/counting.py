@@ -17,7 +17,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from stratsynth.files.scratch import Space
+from stratsynth.files.space import Space
 from stratsynth.questions import Clique
 from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows

@@ -17,7 +17,7 @@ from stratsynth.driver.counting import pieces, tables
 from stratsynth.driver.sorting import by_cell, joined, renamed
 from stratsynth.driver.sums import exact_sums
 from stratsynth.errors import StratsynthError
-from stratsynth.files.scratch import Heap, Space
+from stratsynth.files.space import Heap, Space
 from stratsynth.noise import poisson_coins
 from stratsynth.questions import Clique, Query
 from stratsynth.questions.reading import PublicColumns

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from stratsynth.driver.counting import BLOCK, add, cell_numbers, pieces
-from stratsynth.files.scratch import Space
+from stratsynth.files.space import Space
 from stratsynth.progress import phase
 from stratsynth.questions.sums.clipping import Ints
 from stratsynth.schema.rows import CodedRows

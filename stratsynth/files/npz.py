@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from stratsynth.errors import ReleaseError
 from stratsynth.files.reading import open_regular
+from stratsynth.files.replacing import new_file
 from stratsynth.files.untrusted import parse_json
-from stratsynth.files.whole import new_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

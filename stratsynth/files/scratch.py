@@ -1,4 +1,4 @@
-"""Where arrays of rows are put: the process's memory, or a file without a name on the disk.
+"""Room for arrays of rows in a file without a name on the disk.
 
 The file is made without a name (`O_TMPFILE`; where a file system has no such thing, it is unlinked before a byte is
 written), readable by its owner alone. So nobody can open it, and the system frees it when the process ends, however
@@ -12,12 +12,13 @@ import os
 import shutil
 import tempfile
 import weakref
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from stratsynth.errors import StratsynthError, UsageError
+from stratsynth.errors import UsageError
+from stratsynth.files.space import NoRoomError
 
 SEGMENT = 1 << 24
 """The least bytes of the file that are mapped at once."""
@@ -25,37 +26,6 @@ RESIDENT = 1 << 27
 """Bytes that are read or written before their pages are handed back to the system."""
 _LINE = 64
 """Arrays begin at multiples of this: a line of the processor's cache."""
-
-
-class NoRoomError(StratsynthError):
-    """The disk has no room for a working copy of the rows."""
-
-
-class Space(Protocol):
-    """What gives out arrays."""
-
-    @property
-    def lasting(self) -> bool:
-        """Whether arrays are in memory, where what is worked out from them may be kept beside them."""
-
-    def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """An array to be filled."""
-
-    def touched(self, size: int) -> None:
-        """So many bytes of the arrays have been gone through: a moment to give memory back."""
-
-
-class Heap:
-    """The memory of the process."""
-
-    lasting = True
-
-    def empty(self, dtype: DTypeLike, size: int) -> NDArray[Any]:
-        """As numpy makes it."""
-        return np.empty(size, dtype)
-
-    def touched(self, size: int) -> None:
-        """Memory that holds rows cannot be given back."""
 
 
 class Scratch:

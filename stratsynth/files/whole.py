@@ -1,57 +1,36 @@
-"""Files and folders, whole or not at all: written beside their place, then renamed; read when of a stated size."""
+"""Folders and texts, whole or not at all, as `files.replacing` does it of files; JSON is read when of a stated size."""
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import fcntl
-import glob
 import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.files.reading import read_bytes
+from stratsynth.files.replacing import beside, mine, new_file, sweep, sync_folder
 from stratsynth.files.untrusted import parse_json
-from stratsynth.noise import SystemEntropy
+
+__all__ = ["new_file", "new_folder", "read_json", "sync_folder", "write_json", "write_text"]
 
 MAX_JSON = 64_000_000
 """The largest JSON file that is read, in bytes; far above any certificate."""
 
 
 @contextmanager
-def new_file(path: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
-    """A file to write to that replaces `path` once the block ends; if it raises, nothing of it is left.
-
-    `mode` is the file's permissions before the umask.
-    """
-    _sweep(path)
-    part = _beside(path)
-    try:
-        with open(part, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
-            _mine(handle.fileno(), part)
-            yield handle
-            handle.flush()
-            os.fsync(handle.fileno())
-            part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
-
-
-@contextmanager
 def new_folder(path: Path) -> Iterator[Path]:
     """A folder to fill that becomes `path` once the block ends, and is on the disk then; or nothing is left."""
-    _sweep(path)
-    part = _beside(path)
+    sweep(path)
+    part = beside(path)
     held = -1
     try:
         part.mkdir(parents=True)
         held = os.open(part, os.O_RDONLY)
-        _mine(held, part)
+        mine(held, part)
         yield part
         for inner in part.rglob("*"):
             if inner.is_dir():
@@ -66,43 +45,6 @@ def new_folder(path: Path) -> Iterator[Path]:
         shutil.rmtree(part, ignore_errors=True)
         if held >= 0:
             os.close(held)
-
-
-def _mine(handle: int, part: Path) -> None:
-    """Hold a lock on what is being written, by which others know that it is no leftover."""
-    with contextlib.suppress(OSError):  # some file systems lock nothing; then nothing is swept there either
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    if not part.exists():  # swept between its making and its lock
-        raise FileNotFoundError(errno.ENOENT, "removed by another process; run it again", str(part))
-
-
-def _sweep(path: Path) -> None:
-    """Remove what killed processes have left of earlier attempts to write `path`: what nobody holds a lock on."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        with contextlib.suppress(OSError):
-            handle = os.open(left, os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
-                else:
-                    left.unlink()
-            finally:
-                os.close(handle)
-
-
-def _beside(path: Path) -> Path:
-    """A name of its own, so that two processes are not in each other's way."""
-    return path.with_name(f".{path.name}.{SystemEntropy().read(4).hex()}.part")
-
-
-def sync_folder(folder: Path) -> None:
-    """Have a folder's entries on the disk: a new or renamed file survives a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -11,20 +11,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.ledger import Request
-from stratsynth.accounting.units import whole
 from stratsynth.data.table import PrivateTable
-from stratsynth.digest import digest
 from stratsynth.errors import MechanismError
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
+from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
 from stratsynth.stratified.weighted import Weighted
 
 if TYPE_CHECKING:
-    from stratsynth.accounting.account import Account
-    from stratsynth.driver.private import PrivateAnswers
-    from stratsynth.driver.solving import Solving, Workers
+    from stratsynth.accounting.ledger import Request
+    from stratsynth.driver.solving import Workers
     from stratsynth.models import Model
     from stratsynth.noise import Entropy
     from stratsynth.priors import Prior
@@ -50,9 +47,7 @@ class FitOptions:
     @property
     def private(self) -> bool:
         """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
-        from stratsynth.noise import SystemEntropy
-
-        return self.entropy is None or type(self.entropy) is SystemEntropy
+        return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
         """A copy in which `others` hold where they are not None."""
@@ -60,17 +55,6 @@ class FitOptions:
 
 
 DEFAULTS = FitOptions()
-
-
-@dataclass(frozen=True, eq=False)
-class Reservation:
-    """The part of a budget that a fit has reserved, and what it may use while it is held."""
-
-    account: Account
-    answers: PrivateAnswers
-    """The only door to the rows."""
-    solve: Solving
-    """Fits models, in this process or wherever the workers are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,44 +120,26 @@ class Fit:
         check_effort(rehearsal.seconds)
         observer.rehearsed(rehearsal)
 
-    @contextlib.contextmanager
-    def reserve(self, observer: Observer = SILENT, folder: Path | None = None) -> Iterator[Reservation]:
+    def reserve(
+        self, observer: Observer = SILENT, folder: Path | None = None
+    ) -> contextlib.AbstractContextManager[Reservation]:
         """Reserve the allotment, or take up the reservation of the same fit; it is done when the block ends well.
 
         Args:
             observer: Told of the models that are fitted.
             folder: Where the release will be saved; refused before a new reservation if a release cannot be made there.
         """
-        from stratsynth.driver.private import PrivateAnswers
-        from stratsynth.driver.solving import solving
-        from stratsynth.noise import SystemEntropy
-        from stratsynth.questions import PublicRows, Total, Work
-
-        table, needs, workers = self.table, self.prepared.mechanism.needs, self.options.workers
-        request = replace(self.request, before_reserving=partial(check_before_reserving, self.prepared, table, folder))
-        load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
-        entropy = SystemEntropy() if self.options.entropy is None else self.options.entropy
-        handed_out = callable(workers) or Work in needs
-        with (
-            solving(workers if handed_out else 1, observer.step) as solve,  # a cluster out of reach is refused here
-            contextlib.closing(table.ledger.open(request)) as account,
-            contextlib.closing(PrivateAnswers(load, account, entropy, self.prepared.admit, observer.step)) as answers,
-        ):
-            yield Reservation(account, answers, solve)
-            account.finish()
+        before = partial(check_before_reserving, self.prepared, self.table, folder)
+        request = replace(self.request, before_reserving=before)
+        return reserved(self.prepared, self.table, request, self.options.entropy, self.options.workers, observer.step)
 
     def run(self, reserved: Reservation) -> Model:
         """Run the mechanism's program on private answers, and close these: nothing is read any more."""
-        import numpy as np
-
-        from stratsynth.driver.lockstep import run
         from stratsynth.models import Model
 
         prepared, how = self.prepared, self.prepared.mechanism
-        steps = how.steps(prepared.public, replace(prepared.allot), np.random.default_rng(reserved.account.seed))
-        ask = partial(run, steps, self.table.schema, reserved.answers, reserved.solve)
+        ask = partial(reserved.run, prepared)
         model = _openly(ask) if self.table.public else ask()
-        reserved.answers.close()
         if not isinstance(model, Model) or model.returns != how.returns:
             raise MechanismError(f"{how.name} returned {type(model).__name__}, which is no model of {how.returns}.")
         return model
@@ -276,18 +242,3 @@ def fit(
     options = FitOptions(seed=seed, workers=workers, prior=prior, entropy=entropy, progress=progress)
     with observing(progress) as observer, fitted(mechanism, table, budget, options, observer) as release:
         return release
-
-
-def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
-    """The demand of a fit on the ledger: public facts decide it, without the data.
-
-    A database's rows have one account whatever `query` selects of them, so another query is another fit.
-    """
-    from stratsynth.priors.stated import section_digest
-
-    how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
-    given = () if prepared.prior is None else (prepared.prior.digest,)
-    given = given if query is None else (*given, "query", query)
-    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
-    prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
-    return Request(identity, how.title, budget, whole(allot), seed, caps=prepared.caps, prior=prior)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Budget, Currency
 from stratsynth.errors import SchemaError
 from stratsynth.models.base import Returns
-from stratsynth.schema import Nested, Rule, Schema
-from stratsynth.schema.nested import AUTO
+from stratsynth.schema import Nested, Schema
+from stratsynth.schema.nested import AUTO, named_by, regrouped
 
 if TYPE_CHECKING:
     from stratsynth.layout.layout import Layout
@@ -79,20 +79,9 @@ def settle(
     for name, column in named.items():
         reason = "" if name not in defining else "it defines strata" if of_strata else "rows are drawn by its shares"
         which, why = _which(schema, name, column, size, noise, defining=reason)
-        schema = _counted(schema, name, column.grouped(which))
+        schema = regrouped(schema, name, column.grouped(which))
         found.append(_stated(name, schema, size, noise, why))
     return schema, tuple(found)
-
-
-def is_counted(declared: Schema, counted: Schema) -> bool:
-    """Whether rows may be read by a schema: the declared one, with code lists in groups of theirs and nothing else."""
-    schema = declared
-    for name, column in declared.columns.items():
-        if isinstance(column, Nested) and name in counted.columns:
-            ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
-            own = next((way for way in ways if way == counted.column(name)), column)
-            schema = _counted(schema, name, own)
-    return schema == counted
 
 
 def _size(public: Public, layout: Layout | None) -> float | None:
@@ -155,30 +144,10 @@ def _keeps_rules(schema: Schema, name: str, column: Nested, which: int) -> bool:
     groups = [set(own.members.get(level, (level,))) for level in own.levels]
     for rule in schema.rules:
         for conditions in (rule.when, rule.never):
-            said = _named(conditions, name)
+            said = named_by(conditions, name)
             if said and any(said & group and not group <= said for group in groups):
                 return False
     return True
-
-
-def _counted(schema: Schema, name: str, column: Nested) -> Schema:
-    """The schema with another column of that name; rules name the groups of the codes that they named."""
-    if column is schema.column(name):
-        return schema
-
-    def regrouped(conditions: Mapping[str, Any]) -> dict[str, Any]:
-        said = _named(conditions, name)
-        levels = tuple(level for level in column.levels if said.issuperset(column.members.get(level, (level,))))
-        return {**conditions, name: levels} if name in conditions else dict(conditions)
-
-    rules = tuple(Rule(when=regrouped(rule.when), never=regrouped(rule.never)) for rule in schema.rules)
-    return replace(schema, columns={**schema.columns, name: column}, rules=rules)
-
-
-def _named(conditions: Mapping[str, Any], name: str) -> set[str]:
-    """The levels that a rule's conditions name of a column."""
-    said = conditions.get(name, ())
-    return {said} if isinstance(said, str) else set(said)
 
 
 def _stated(name: str, schema: Schema, size: float | None, noise: float | None, why: str) -> CodeList:

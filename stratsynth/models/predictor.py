@@ -93,7 +93,7 @@ class Predictor(Model):
             UsageError: Rows with a value that the schema neither knows nor admits, or there is no row.
         """
         from stratsynth.schema import Numeric
-        from stratsynth.schema.codec import encode
+        from stratsynth.schema.encoding import encode
 
         numeric = [name for name in self.inputs if isinstance(self.schema.column(name), Numeric)]
         coded = encode(self.schema.restrict(self.inputs), data, numeric)

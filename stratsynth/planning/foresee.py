@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.prices import by_kind, prices
+from stratsynth.accounting.kinds import by_kind
+from stratsynth.accounting.prices import prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
 from stratsynth.planning.effort import check_charges, check_effort

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING
 
 from stratsynth.data.backends import engine_of
 from stratsynth.data.spark import Spark
-from stratsynth.data.stream import Stream, width
+from stratsynth.data.stream import Stream
 from stratsynth.driver.served import check_served
 from stratsynth.planning.effort import rows_of
 from stratsynth.questions import Split, Total
+from stratsynth.schema.encoding import width
 
 if TYPE_CHECKING:
     from stratsynth.mechanisms import Prepared

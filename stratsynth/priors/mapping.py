@@ -22,7 +22,7 @@ from stratsynth.mechanisms.prior_rows import PriorRows
 from stratsynth.models.intervals import effective
 from stratsynth.models.rules import broken
 from stratsynth.schema import Categorical, Nested
-from stratsynth.schema.codec import encode_categorical, encode_numeric, row_weights, smallest
+from stratsynth.schema.encoding import encode_categorical, encode_numeric, row_weights, smallest
 from stratsynth.schema.values import check_type
 
 if TYPE_CHECKING:

@@ -13,10 +13,11 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.checks import check_citation, check_keys, is_texts, one_of
+from stratsynth.checks import is_texts, one_of
 from stratsynth.checks import path as given_path
 from stratsynth.digest import digest
 from stratsynth.errors import ReleaseError, UsageError
+from stratsynth.inputs import check_citation, check_keys
 from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.priors.mapping import Rules, mapped
 from stratsynth.priors.measured import FILES, measured_tables

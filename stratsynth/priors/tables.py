@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import check_citation
 from stratsynth.digest import digest
 from stratsynth.errors import UsageError, nearest
 from stratsynth.files.records import level, records
+from stratsynth.inputs import check_citation
 from stratsynth.mechanisms.known import Known
 from stratsynth.models.rules import broken
 from stratsynth.priors.releases import release_of

@@ -15,10 +15,11 @@ from stratsynth.questions.compose import Solver, Split, Work, split, work
 from stratsynth.questions.composite import Composite, Term
 from stratsynth.questions.counts import Counts, NoisyTable, counts
 from stratsynth.questions.pairs import Independence, Pairs
+from stratsynth.questions.peak import Peak
 from stratsynth.questions.public import PublicRows, public_rows
 from stratsynth.questions.raw import Claim, Raw, raw
 from stratsynth.questions.reading import Clique
-from stratsynth.questions.scores import Distance, Peak, Score
+from stratsynth.questions.scores import Distance, Score
 from stratsynth.questions.sums.attribute import AttributeGradients
 from stratsynth.questions.sums.base import Block, Query, Sum
 from stratsynth.questions.sums.columns import Columns

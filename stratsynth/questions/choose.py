@@ -22,8 +22,9 @@ from stratsynth.questions.base import Answer, Kept, Program, Question, Seen, Set
 from stratsynth.questions.composite import Composite
 from stratsynth.questions.counts import check_number
 from stratsynth.questions.pairs import Pairs
+from stratsynth.questions.peak import Peak
 from stratsynth.questions.reading import Exact, Wanted
-from stratsynth.questions.scores import Distance, Peak, Score
+from stratsynth.questions.scores import Distance, Score
 from stratsynth.questions.total import Total
 from stratsynth.strata import StratumPath
 

@@ -8,8 +8,9 @@ from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from stratsynth.checks import check_keys, check_line, check_seed
+from stratsynth.checks import check_seed
 from stratsynth.errors import RecipeError
+from stratsynth.inputs import check_keys, check_line
 from stratsynth.strata.groups import Groups
 
 if TYPE_CHECKING:

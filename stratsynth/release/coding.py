@@ -16,7 +16,7 @@ import pyarrow as pa
 from stratsynth.data.sources import open_source
 from stratsynth.errors import UsageError
 from stratsynth.schema import Categorical, Nested, Numeric, Schema, Temporal, values
-from stratsynth.schema.codec import encode_categorical
+from stratsynth.schema.encoding import encode_categorical
 from stratsynth.schema.text import MISSING, meaning, number
 
 if TYPE_CHECKING:

@@ -60,7 +60,7 @@ def columns_plot(
 def shares(schema: Schema, data: Any) -> Mapping[str, NDArray[np.float64]]:
     """The share of each category of each column."""
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     coded = encode(schema, open_source(data).read(schema.names))
     counts = {name: np.bincount(coded.codes[name], minlength=schema.size(name)) for name in schema.names}

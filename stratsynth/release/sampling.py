@@ -120,7 +120,8 @@ class Drawing:
         """The rows of one piece, in random order."""
         import pyarrow as pa
 
-        from stratsynth.schema.codec import decode, smallest
+        from stratsynth.schema.codec import decode
+        from stratsynth.schema.encoding import smallest
 
         schema, of = self.model.schema, self.pieces
         rng = self.rng if of == 1 else np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(number,)))

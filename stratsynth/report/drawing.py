@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stratsynth.checks import output_path
 from stratsynth.errors import UsageError
+from stratsynth.inputs import output_path
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -1,6 +1,6 @@
 """The public statement of what a table can hold: columns, levels, bounds, the unit protected.
 
-Reading rows against a schema is in `stratsynth.schema.codec`, which is imported only where rows are read.
+Reading rows against a schema is in `stratsynth.schema.encoding`, which is imported only where rows are read.
 """
 
 from stratsynth.schema.columns import Categorical, Column, Numeric

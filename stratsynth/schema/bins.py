@@ -22,8 +22,6 @@ SHAPES = (EVEN, LOG)
 """How bins are spaced, and how numbers lie within a bin: evenly, or evenly on the scale sign(x) log(1 + |x| / u)."""
 LEAST = 1e-300
 """The least width of a spike's bin: a processor that rounds the smallest numbers to 0 still tells its ends apart."""
-POINTS = 256
-"""At how many points a bin is looked at for its mean."""
 
 
 def scale(x: float, unit: float) -> float:
@@ -126,17 +124,3 @@ def label(column: Numeric, i: int) -> str:
     before = next((spike for spike in column.spikes if after(column, spike) == column.breaks[i]), None)
     first = f"[{column.spell(column.breaks[i])}" if before is None else f"({column.spell(before)}"
     return f"{first},{column.spell(column.breaks[i + 1])}{']' if closed else ')'}"
-
-
-def middles(column: Numeric) -> tuple[float, ...]:
-    """The mean of the numbers that are drawn in each bin."""
-    return tuple(_middle(column, low, top) for low, top in column.extents)
-
-
-def _middle(column: Numeric, low: float, top: float) -> float:
-    if column.shape == EVEN or low == top:
-        return low / 2 + top / 2
-    unit = column.transform_unit
-    first, last = scale(low, unit), scale(top + 1 if column.integer else top, unit)
-    drawn = (unscale(first + (last - first) * (i + 0.5) / POINTS, unit) for i in range(POINTS))
-    return math.fsum(min(math.floor(x), top) if column.integer else x for x in drawn) / POINTS

@@ -6,15 +6,14 @@ A column turns every value into one of `all_levels`, or leaves its row out, by r
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
 from stratsynth.checks import is_number, is_whole, said
-from stratsynth.schema import bins, checks
-from stratsynth.schema.text import MISSING, check_text, meaning, number
+from stratsynth.schema import bins, checks, typed
+from stratsynth.schema.text import MISSING, check_text, number
 
 EXACT = 2**53
 """Whole numbers up to this size are exact as floating point; integer columns stay within it."""
@@ -105,36 +104,11 @@ class Categorical:
     @cached_property
     def values(self) -> tuple[str | int | float | bool | None, ...]:
         """What a synthetic table holds for each code, in the type `dtype`; None for null."""
-        return tuple(self._value(level) for level in self.all_levels)
-
-    def _value(self, level: str) -> str | int | float | bool | None:
-        if self.dtype in {"string", "category"}:
-            return None if level == MISSING and MISSING not in self.levels else level
-        if level in {self.not_applicable, MISSING}:
-            return None
-        exact = meaning(level)
-        if exact is None:
-            return None
-        if self.dtype == "float64":
-            return float(exact) + 0.0
-        return int(exact) if self.dtype == "int64" else bool(exact)
+        return tuple(typed.value(self, level) for level in self.all_levels)
 
     def _check_typed(self) -> None:
         """Refuse a typed column unless each level can be told from its typed value."""
-        spelt = [meaning(level) for level in self.levels]
-        times = Counter(spelt)
-        for level, exact in zip(self.levels, spelt, strict=True):
-            if level in {self.not_applicable, MISSING}:
-                continue
-            fits = exact is not None and (
-                -(2**63) < exact < 2**63 and exact == exact.to_integral_value() if self.dtype == "int64"
-                else exact in {0, 1} if self.dtype == "bool"
-                else math.isfinite(float(exact)) and meaning(repr(float(exact))) == exact
-            )  # fmt: skip
-            if not fits:
-                checks.refuse(f'dtype {self.dtype!r} cannot hold level {level!r}; use dtype = "string"')
-            if times[exact] > 1:
-                checks.refuse(f'dtype {self.dtype!r} cannot tell level {level!r} from another; use dtype = "string"')
+        typed.check(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -262,7 +236,9 @@ class Numeric:
     @cached_property
     def middles(self) -> tuple[float, ...]:
         """The mean of the numbers that are drawn in each bin."""
-        return bins.middles(self)
+        from stratsynth.schema.middles import middles
+
+        return middles(self)
 
     @property
     def words(self) -> tuple[str, ...]:

@@ -11,12 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_number, is_whole
 from stratsynth.schema import checks
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.text import MISSING, check_text
+
+if TYPE_CHECKING:
+    from stratsynth.schema.schema import Schema
 
 Grouping = Mapping[str, tuple[str, ...]]
 """Codes by the name of their group."""
@@ -165,6 +168,37 @@ class Nested(Categorical):
             check_text("source", self.source)
         if bool(self.shares) != (self.source is not None):
             checks.refuse("shares of codes need a source, where they were published; and a source needs shares")
+
+
+def regrouped(schema: Schema, name: str, column: Nested) -> Schema:
+    """The schema with another column of that name; rules name the groups of the codes that they named."""
+    if column is schema.column(name):
+        return schema
+
+    def groups(conditions: Mapping[str, Any]) -> dict[str, Any]:
+        said = named_by(conditions, name)
+        levels = tuple(level for level in column.levels if said.issuperset(column.members.get(level, (level,))))
+        return {**conditions, name: levels} if name in conditions else dict(conditions)
+
+    rules = tuple(replace(rule, when=groups(rule.when), never=groups(rule.never)) for rule in schema.rules)
+    return replace(schema, columns={**schema.columns, name: column}, rules=rules)
+
+
+def named_by(conditions: Mapping[str, Any], name: str) -> set[str]:
+    """The levels that a rule's conditions name of a column."""
+    said = conditions.get(name, ())
+    return {said} if isinstance(said, str) else set(said)
+
+
+def is_counted(declared: Schema, counted: Schema) -> bool:
+    """True for a schema that rows may be read by: the declared one, with code lists in groups and nothing else."""
+    schema = declared
+    for name, column in declared.columns.items():
+        if isinstance(column, Nested) and name in counted.columns:
+            ways = (column.grouped(which) for which in range(len(column.groupings) + 1))
+            own = next((way for way in ways if way == counted.column(name)), column)
+            schema = regrouped(schema, name, own)
+    return schema == counted
 
 
 def _grouping(key: str, value: Any) -> Grouping:

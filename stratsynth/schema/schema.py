@@ -6,19 +6,14 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from importlib import import_module
-from os import PathLike
-from pathlib import Path
-from typing import Any
 
 from stratsynth.checks import is_whole, said
-from stratsynth.checks import path as given_path
-from stratsynth.errors import SchemaError, UsageError, nearest
+from stratsynth.errors import SchemaError, nearest
 from stratsynth.schema import toml
-from stratsynth.schema.checks import MAX_LEVELS
 from stratsynth.schema.columns import Categorical, Column, Numeric
+from stratsynth.schema.door import SchemaDoor
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.rules import Rule
 from stratsynth.schema.text import check_text
@@ -47,7 +42,7 @@ class Unit:
 
 
 @dataclass(frozen=True, eq=False)
-class Schema:
+class Schema(SchemaDoor):
     """A public statement of what a table can hold, written or reviewed by a person.
 
     Two schemas are equal when they say the same, columns in the same order.
@@ -127,12 +122,6 @@ class Schema:
         rules = f"; {len(self.rules)} rule{'s' * (len(self.rules) != 1)}" if self.rules else ""
         return f"Schema({len(self.names)} column{'s' * (len(self.names) != 1)}: {names}{rules}; from {self.origin})"
 
-    def _repr_html_(self) -> str:
-        """For a notebook: every column with its kind, its categories and what they mean."""
-        from stratsynth.schema.shown import schema_html
-
-        return schema_html(self)
-
     @property
     def most_rows(self) -> int:
         """The most rows of one unit; rows of a unit may be alike, and are no independent sample."""
@@ -206,21 +195,6 @@ class Schema:
             raise SchemaError(f"column {name} has no level {level!r}{nearest(str(level), list(codes)[:1000])}")
         return codes[level]
 
-    def restrict(self, names: Iterable[str]) -> Schema:
-        """The schema of these columns alone, in the order they have here; rules on others are dropped."""
-        kept = set(names)
-        for name in kept:
-            self.column(name)
-        columns = {name: column for name, column in self.columns.items() if name in kept}
-        return replace(self, columns=columns, rules=tuple(r for r in self.rules if r.names <= kept))
-
-    def without(self, names: Iterable[str]) -> Schema:
-        """The schema of all other columns; rules that mention a column gone are dropped."""
-        gone = set(names)
-        for name in gone:
-            self.column(name)
-        return self.restrict(name for name in self.columns if name not in gone)
-
     @cached_property
     def sha256(self) -> str:
         """The hash of what the schema says: of its columns in order, whatever the order of labels."""
@@ -242,114 +216,8 @@ class Schema:
                 "knowledge, then set reviewed_by to your name"
             )
 
-    @staticmethod
-    def draft(data: Any) -> Schema:
-        """INTERNAL: what the columns of some data look like, for a person to review.
-
-        It is read from every row, so nothing is fitted with it until a person has set `reviewed_by`, as `reviewed`
-        does. Identifiers, names and free text are left out.
-
-        Args:
-            data: A pandas or polars frame, an Arrow table, or the path of a data file.
-
-        Returns:
-            The draft, whose origin is the private data.
-
-        Raises:
-            UsageError: Data that cannot be read; a SchemaError where no column can be drafted.
-
-        Warns:
-            DraftWarning: What a reviewer should know, of columns that are left out among others.
-        """
-        # Drafting reads data, which stand on schemas: the one arrow that goes the other way.
-        drafted: Schema = import_module("stratsynth.data.draft").draft_schema(data)
-        return drafted
-
-    def reviewed(self, by: str, columns: Mapping[str, Column] | None = None) -> Schema:
-        """The schema as a person has reviewed it; certificates repeat the name, and where the draft came from.
-
-        Args:
-            by: Who says that levels, bounds and bins are public knowledge.
-            columns: What the review changed, or added.
-        """
-        if not isinstance(by, str) or not by.strip() or by == NOBODY:
-            raise SchemaError('reviewed: say who has reviewed the schema, such as reviewed("Jane Doe, methods").')
-        return replace(self, reviewed_by=by, columns={**self.columns, **(columns or {})})
-
-    def to_toml(self) -> str:
-        """The schema as TOML text, which `from_toml_text` reads back."""
-        return toml.dumps(self)
-
-    def write_toml(self, path: str | Path) -> None:
-        """Write the schema to a TOML file, which `from_toml` reads back.
-
-        Raises:
-            SchemaError: A schema that files have no words for.
-        """
-        Path(path).write_text(self.to_toml(), encoding="utf-8", newline="\n")
-
-    @staticmethod
-    def from_toml(path: str | PathLike[str]) -> Schema:
-        """Read a schema from a TOML file.
-
-        Raises:
-            SchemaError: A file that is not there, is no TOML, or makes no sense as a schema.
-        """
-        file = given_path("the schema", path, error=SchemaError)
-        return Schema.from_toml_text(toml.read_text(file), name=file.name)
-
-    @staticmethod
-    def from_toml_text(text: str, name: str = "schema") -> Schema:
-        """Read a schema from TOML text; `name` is what error messages call it."""
-        with toml.blame(name):
-            said = toml.parse(text)
-            unit = Unit(**said.unit) if isinstance(said.unit, dict) else said.unit
-            if not said.columns:
-                raise SchemaError("columns must name at least one column")
-            return Schema(said.columns, said.origin, said.reviewed_by, unit, said.rules, said.row_weight)
-
-    @staticmethod
-    def from_domain_json(path: str | PathLike[str]) -> Schema:
-        """Read mbi's domain file, {column: number of values}: columns of whole numbers from 0.
-
-        Raises:
-            SchemaError: A file that is not there, or is no such table.
-        """
-        with toml.blame(Path(path).name):
-            try:
-                domain = json.loads(toml.read_text(path))
-            except (ValueError, RecursionError):
-                domain = None
-            if not isinstance(domain, dict) or not domain:
-                raise SchemaError("a domain file must be a JSON table from column to number of values")
-            columns = {}
-            for name, size in domain.items():
-                with toml.blame(f"column {name}"):
-                    columns[name] = _counting(size)
-            return Schema(columns)
-
-    @staticmethod
-    def load(path: str | PathLike[str]) -> Schema:
-        """Read a schema file: TOML, or mbi's domain file when the name ends in .json.
-
-        Raises:
-            UsageError: Another ending; a SchemaError where the file makes no sense.
-        """
-        ending = given_path("the schema", path, error=SchemaError).suffix.lower()
-        if ending == ".toml":
-            return Schema.from_toml(path)
-        if ending == ".json":
-            return Schema.from_domain_json(path)
-        raise UsageError(f"{path}: a schema is a .toml file, or a domain .json file")
-
 
 def _check_name(name: object) -> None:
     text = check_text("a column name", name)
     if any(c in text for c in ",|="):
         raise SchemaError(f"column name {text!r} must not hold ',', '|' or '=', which join names in released files")
-
-
-def _counting(size: object) -> Categorical:
-    if not is_whole(size) or not 1 <= size <= MAX_LEVELS:
-        raise SchemaError(f"the number of values must be a whole number from 1 to {MAX_LEVELS:,}")
-    return Categorical(levels=tuple(str(i) for i in range(size)), dtype="int64")

@@ -1,18 +1,8 @@
 """Strata: the declared groups, how they are merged, which are small, and budgets of their own."""
 
-from stratsynth.strata.strata import (
-    MOST_STRATA,
-    Cell,
-    Partition,
-    Stratum,
-    StratumPath,
-    check_by,
-    crossing,
-    disjoint,
-    impossible,
-    label,
-    within,
-)
+from stratsynth.strata.crossing import MOST_STRATA, check_by, crossing
+from stratsynth.strata.ruled import impossible
+from stratsynth.strata.strata import Cell, Partition, Stratum, StratumPath, disjoint, label, within
 
 __all__ = [
     "MOST_STRATA",

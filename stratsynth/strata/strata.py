@@ -13,13 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 
-from stratsynth.errors import Unsupported, UsageError
-from stratsynth.schema import Rule, Schema
-from stratsynth.schema.feasible import feasible
+from stratsynth.schema import Schema
 from stratsynth.schema.narrow import narrow
+from stratsynth.strata.ruled import impossible, inside
 
-MOST_STRATA = 100_000
-"""Each stratum is a program and a model of its own."""
 KNOWN = 1 << 10
 """How many schemas of strata are kept, to be handed out again."""
 
@@ -122,57 +119,6 @@ def disjoint(strata: Iterable[Stratum]) -> bool:
     return True
 
 
-def crossing(
-    schema: Schema, by: Sequence[str], groups: Mapping[str, Mapping[str, Sequence[str]]] | None = None
-) -> tuple[Stratum, ...]:
-    """All strata of `by`: the full crossing of the columns' declared levels, in the schema's order of levels.
-
-    `groups` names levels of a column that are taken together; a merge stands where its first level would.
-    """
-    check_by(by)
-    levels = [schema.levels(column) for column in by]
-    if math.prod(map(len, levels)) > MOST_STRATA:
-        raise Unsupported(f"strata: {' x '.join(by)} has more than {MOST_STRATA:,} groups; use fewer columns or bins.")
-    barred = [level for column in levels for level in column if "|" in level]
-    if barred:
-        raise UsageError(f"strata: the level {barred[0]!r} holds a |, which joins levels in released files.")
-    parts = [_parts(schema.levels(column), (groups or {}).get(column, {})) for column in by]
-    return tuple(
-        Stratum(tuple(zip(by, (levels for _, levels in one), strict=True)), tuple(name for name, _ in one))
-        for one in itertools.product(*parts)
-    )
-
-
-def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
-    """The strata that no row can be in, by the schema's structural rules."""
-    if not schema.rules:
-        return frozenset()
-    rules = feasible(schema)
-    return frozenset(s for s in strata if not rules.keeps(_codes(schema, s)))
-
-
-def _codes(schema: Schema, stratum: Stratum) -> dict[str, frozenset[int]]:
-    """The codes of a stratum's levels."""
-    return {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
-
-
-def check_by(by: Sequence[str]) -> None:
-    """Refuse what names no columns."""
-    if not by:
-        raise UsageError("strata: name at least one column to stratify by.")
-    if not all(isinstance(column, str) for column in by):
-        raise UsageError("strata: `by` is a list of column names.")
-    if len(set(by)) < len(by):
-        raise UsageError("strata: a column is named twice in `by`.")
-
-
-def _parts(levels: Sequence[str], groups: Mapping[str, Sequence[str]]) -> list[tuple[str, tuple[str, ...]]]:
-    """The levels of a column, one by one or merged, each part with its name."""
-    merges = {name: tuple(level for level in levels if level in merged) for name, merged in groups.items()}
-    home = {level: (name, merged) for name, merged in merges.items() for level in merged}
-    return list(dict.fromkeys(home.get(level, (level, (level,))) for level in levels))
-
-
 def within(schema: Schema, path: StratumPath) -> Schema:
     """The schema that the rows of a path vary in.
 
@@ -216,25 +162,4 @@ def _inner(schema: Schema, items: tuple[tuple[str, tuple[str, ...]], ...]) -> Sc
     if not schema.rules or impossible(schema, [stratum]):  # where no row can be, no rule says anything
         return inner
     kept = (rule for rule in schema.rules if rule.names.isdisjoint(stratum.levels))
-    return replace(inner, rules=(*kept, *_inside(schema, inner, stratum)))
-
-
-def _inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
-    """What the rules that mention the stratum's columns say inside it."""
-    here = _codes(schema, stratum)
-    for rule in schema.rules:
-        if rule.names.isdisjoint(here):
-            continue
-        for box in rule.cells(schema):
-            cut = {c: codes & here[c] if c in here else codes for c, codes in box.items()}
-            if not all(cut[c] for c in cut if c in here):
-                continue
-            rest = {c: tuple(schema.levels(c)[i] for i in sorted(cut[c])) for c in cut if c in inner.columns}
-            if not rest or not all(rest.values()):
-                continue
-            name, levels = rest.popitem()
-            # a level that cannot occur at all is written as a rule on whatever another column holds
-            others = [c for c in inner.names if c != name]
-            when = rest or {c: inner.levels(c) for c in others[:1]}
-            if when:
-                yield Rule(when=when, never={name: levels})
+    return replace(inner, rules=(*kept, *inside(schema, inner, stratum)))

@@ -11,7 +11,7 @@ from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
 from stratsynth.accounting.joined import answers, joined
 from stratsynth.accounting.lines import allotment_of, head_of
-from stratsynth.accounting.standing import readable, total
+from stratsynth.accounting.totals import readable, total
 from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import LedgerError
 from stratsynth.release.stated import TOLERANCE, Stated

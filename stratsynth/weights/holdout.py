@@ -63,7 +63,7 @@ class Sample(Basis, Digested):
         import numpy as np
 
         from stratsynth.models.intervals import effective, wilson
-        from stratsynth.schema.codec import encode
+        from stratsynth.schema.encoding import encode
 
         if schema is None:
             raise WeightsError("weights: a holdout is matched by the schema's levels; give the schema.")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from stratsynth.checks import check_keys
 from stratsynth.errors import RecipeError, WeightsError, nearest
+from stratsynth.inputs import check_keys
 from stratsynth.weights.public import Public
 from stratsynth.weights.source import ShareSource
 from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Weights

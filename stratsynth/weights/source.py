@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stratsynth.checks import check_citation
 from stratsynth.errors import WeightsError
+from stratsynth.inputs import check_citation
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved

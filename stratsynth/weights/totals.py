@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import output_path
 from stratsynth.errors import WeightsError
+from stratsynth.inputs import output_path
 from stratsynth.schema import Schema
 from stratsynth.strata import crossing
 
@@ -38,8 +38,8 @@ def group_totals(data: Any, schema: Schema, by: Sequence[str], weight: str | Non
 
     from stratsynth.data.sources import open_source
     from stratsynth.schema import Numeric
-    from stratsynth.schema.codec import encode_categorical, encode_numeric, locate
     from stratsynth.schema.columns import Categorical
+    from stratsynth.schema.encoding import encode_categorical, encode_numeric, locate
     from stratsynth.schema.values import check_type, floats
 
     strata, column = crossing(schema, by), schema.row_weight.column if weight is None else weight

@@ -81,7 +81,7 @@ def test_what_raked_and_private_weights_are_made_of_is_looked_at(file):
 
 def test_what_raked_and_private_weights_are_made_of_is_looked_at_by_path(file, monkeypatch):
     """At the door: nothing is read, so that the check of the contents has no say."""
-    monkeypatch.setattr("stratsynth.data.overlap.fingerprint", lambda *_: "another")
+    monkeypatch.setattr("stratsynth.data.fingerprint.fingerprint", lambda *_: "another")
     os.link(file, file.with_name("survey.csv"))
     sample = Weights.holdout(file.with_name("survey.csv"), citation="a survey")
     refused(file, sample)
@@ -123,7 +123,7 @@ def test_a_copy_of_a_data_file_or_frame_as_a_table_of_shares_is_refused(tmp_path
 
 def test_a_small_table_that_cannot_be_the_data_costs_no_reading(file, tmp_path, monkeypatch):
     shares_frame().to_csv(tmp_path / "shares.csv", index=False)
-    monkeypatch.setattr("stratsynth.data.overlap.fingerprint", lambda *_: pytest.fail("read"))
+    monkeypatch.setattr("stratsynth.data.fingerprint.fingerprint", lambda *_: pytest.fail("read"))
     for given in (tmp_path / "shares.csv", shares_frame()):
         for data in (file, people()):
             table = open_table(data, schema=SCHEMA, declared_size=100)

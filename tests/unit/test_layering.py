@@ -369,12 +369,11 @@ def loads(module: str, source: str) -> Iterator[tuple[int, str]]:
 
 
 def test_what_is_trusted_imports_only_what_is_trusted():
-    """But for a fit, where all comes together."""
     short = {name.removesuffix(".__init__") for name in TRUSTED}
     found = [
         f"{name}:{line}: {home}"
         for name, path in modules()
-        if name in TRUSTED and TRUSTED[name].part != "fit"
+        if name in TRUSTED
         for line, home in loads(name, path.read_text(encoding="utf-8"))
         if home not in short
     ]

@@ -8,14 +8,17 @@ import pytest
 
 from helpers import small, trusted
 from helpers.walks import Walk, installed
-from stratsynth import Budget, Stratified, Weights, fit, open_table
+from stratsynth import Budget, Nested, Schema, Stratified, Temporal, Weights, fit, open_table
 from stratsynth.adapters import AIM, CoinPress, Independent
-from stratsynth.mechanisms import make
+from stratsynth.mechanisms import Prepared, make
+from stratsynth.mechanisms.terms import Terms
 
 ROOT = Path(__file__).parents[2]
 LISTED = trusted.modules()
 GEM = {"components": 4, "hidden": [3], "latent": 2, "iterations": 1, "rounds": 2, "least": 20}
 STRATA = {"by": ["SEX"]}
+BORN = Temporal(kind="date", lower="1950-01-01", upper="2009-12-31", bins=6)
+JOB = Nested(levels=("a1", "a2", "b1"), groupings=({"a": ("a1", "a2"), "b": ("b1",)},))
 
 
 def stratified(weights):
@@ -35,14 +38,15 @@ COUNTING = {
 }
 
 
-def walked(how, folder, form="csv"):
+def walked(how, folder, form="csv", schema=small.SCHEMA, **columns):
     """The files whose functions a fit enters; shares come from a file too."""
     path, shares = folder / f"people.{form}", folder / "shares.csv"
-    write = small.people().to_csv if form == "csv" else small.people().to_parquet
+    people = small.people().assign(**columns)
+    write = people.to_csv if form == "csv" else people.to_parquet
     write(path, index=False)
     shares.write_text("SEX,share\n1,0.4\n2,0.6\n", encoding="utf-8")
     with Walk(installed()).on() as walk:
-        table = open_table(path, schema=small.SCHEMA, declared_size=100, ledger=folder / "people.ledger")
+        table = open_table(path, schema=schema, declared_size=100, ledger=folder / "people.ledger")
         fit(how(Weights.public(shares, citation="made up for testing")), table, Budget(1, 1e-9))
     return {file for file, _ in walk.functions}
 
@@ -63,9 +67,32 @@ def test_counts_from_files_run_through_their_path_alone(name, form, tmp_path):
     assert [m.file for m in LISTED if m.file in files and m.path not in ("counts", "loaded")] == []
 
 
-def test_sums_run_through_theirs(tmp_path):
-    files = walked(lambda _: CoinPress(), tmp_path)
-    assert {m.path for m in LISTED if m.file in files} == {"counts", "sums", "loaded"}
+def paths(files):
+    return {m.path for m in LISTED if m.file in files}
+
+
+@pytest.mark.parametrize("path", ["types", "sums", "engines"])
+def test_other_paths_come_on_top_of_counts(path, tmp_path):
+    if path == "engines":
+        with Walk(installed()).on() as walk:
+            table = open_table(small.people(), schema=small.SCHEMA, declared_size=100)
+            fit(Independent(), table, Budget(1, 1e-9))
+        files = {file for file, _ in walk.functions}
+        assert "accounting/process.py" in files
+    elif path == "types":
+        columns = {**small.SCHEMA.columns, "BORN": BORN, "JOB": JOB}
+        files = walked(COUNTING["mst in strata"], tmp_path, schema=Schema(columns), BORN="1990-05-04", JOB="a2")
+        assert {"schema/temporal.py", "schema/nested.py"} <= files
+    else:
+        files = walked(lambda _: CoinPress(), tmp_path)
+    assert paths(files) == {"counts", path, "loaded"}
+
+
+def test_what_is_prepared_restates_none_of_its_terms():
+    """The driver admits by `Terms`, which is listed; `Prepared`, which is not, adds to them."""
+    restated = vars(Terms).keys() & vars(Prepared).keys()
+    assert {name for name in restated if not name.startswith("__")} == set()
+    assert {"admit", "caps", "strata", "_check_attribute"} <= vars(Terms).keys()
 
 
 def test_the_list_refuses_what_is_no_file_and_what_is_named_twice():
@@ -88,7 +115,7 @@ def test_the_script_prints_lines_of_each_path():
         [script], capture_output=True, text=True, check=True, env={"PATH": "/usr/local/bin:/usr/bin:/bin"}
     )
     found = re.findall(r"^(\w+) +([\d,]+) lines in +(\d+) files", done.stdout, flags=re.MULTILINE)
-    assert [path for path, _, _ in found] == ["counts", "sums", "samples", "engines", "loaded"]
+    assert [path for path, _, _ in found] == ["counts", "types", "sums", "samples", "engines", "loaded"]
     for path, lines, files in found:
         texts = [(ROOT / "stratsynth" / m.file).read_text(encoding="utf-8") for m in LISTED if m.path == path]
         assert (int(lines.replace(",", "")), int(files)) == (sum(len(t.splitlines()) for t in texts), len(texts))

@@ -4,6 +4,7 @@ import json
 import math
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run
 from stratsynth.driver.private import PrivateAnswers
 from stratsynth.errors import BudgetRefused, MechanismError, SchemaError, Unsupported, UsageError
-from stratsynth.mechanisms import Public, make
+from stratsynth.mechanisms import Public, make, prepare
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import Columns, total
 from stratsynth.schema import Schema, Unit
@@ -54,6 +55,13 @@ def kept(data):
 def release(how=None, **settings):
     table = ss.open_table(people(), schema=SCHEMA, declared_size=300)
     return ss.fit(how or small.stratified(), table, BUDGET, **settings)
+
+
+def test_terms_are_for_the_unit_of_their_schema():
+    persons, records = (prepare("independent", schema, BUDGET, 300) for schema in (SCHEMA, small.SCHEMA))
+    assert persons.budget.rows == K
+    with pytest.raises(UsageError, match="does not protect what the schema says"):
+        replace(persons, budget=records.budget, allot=records.allot)
 
 
 # Which rows are kept

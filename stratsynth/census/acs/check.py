@@ -55,7 +55,7 @@ def check(data: Data, schema: Schema, year: int) -> Checked:
         year: The survey year that it is taken for.
     """
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     source = open_source(data)
     verdict = judge(source.columns(), schema.names, check_year(year))

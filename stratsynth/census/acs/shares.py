@@ -72,7 +72,7 @@ def shares(
 
     from stratsynth.data.overlap import check_public_inputs
     from stratsynth.data.sources import open_source
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     number("census: smooth", smooth, least=0)
     path = given_path("census: the public-use file", source)
@@ -105,7 +105,7 @@ def shares(
 
 def _strange(schema: Schema, table: Any) -> str:
     """Which columns have values that the schema does not know; the file is public."""
-    from stratsynth.schema.codec import encode
+    from stratsynth.schema.encoding import encode
 
     lost = {}
     for name in schema.names:

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from stratsynth.census.acs.catalogue import code_lists
-from stratsynth.checks import check_citation
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
+from stratsynth.inputs import check_citation
 from stratsynth.schema.text import figure
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import Any
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.prices import by_kind
+from stratsynth.accounting.kinds import by_kind
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.nesting import described
 from stratsynth.release import limits

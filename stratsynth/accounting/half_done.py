@@ -1,0 +1,35 @@
+"""Fits that another version has begun and that were interrupted: not to be charged a second time unawares."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.lines import runs_of, stated_budget
+from stratsynth.errors import LedgerError
+from stratsynth.version import VERSION
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.ledger import Request
+
+
+def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
+    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+
+    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
+    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    """
+    over = runs_of(lines)
+    for line in lines:
+        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
+            request.mechanism, stated_budget(request.budget),
+        )  # fmt: skip
+        if not same or request.seed not in (None, line["seed"]):
+            continue
+        if line.get("version") != VERSION and not over[line["run"]]:
+            raise LedgerError(
+                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
+                "Finish it with that version, or give another seed for a new fit, which is charged."
+            )

@@ -1,0 +1,19 @@
+"""Charges by the kind of their question, for plans and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from stratsynth.accounting.budget import Currency, Neighbours
+from stratsynth.accounting.charges import Charge
+
+
+def by_kind(charges: Iterable[Charge]) -> dict[str, dict[str, float]]:
+    """For each kind of question: the number of charges, and their largest price factor under replace-one."""
+    found: dict[str, dict[str, float]] = {}
+    for charge in charges:
+        if charge.currency in (Currency.ZCDP, Currency.PURE):
+            kind = found.setdefault(charge.kind, {"charges": 0, "replace": 0.0})
+            times = float(charge.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE))
+            kind["charges"], kind["replace"] = kind["charges"] + charge.times, max(kind["replace"], round(times, 9))
+    return found

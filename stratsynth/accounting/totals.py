@@ -1,0 +1,46 @@
+"""Totals of an account: the epsilon of all fits on a data file together, and the cap on it.
+
+Fits priced in rho add up in rho and are converted once; all others add up as (epsilon, delta).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+
+from stratsynth.accounting.budget import Allotment, Currency
+from stratsynth.accounting.zcdp import epsilon_of
+from stratsynth.errors import BudgetRefused
+
+
+def total(reserved: Sequence[Allotment], delta: float) -> float:
+    """The epsilon at `delta` of everything reserved; infinite where delta does not suffice."""
+    counted = [allot for allot in reserved if allot.currency == Currency.ZCDP]
+    others = [allot for allot in reserved if allot.currency != Currency.ZCDP]
+    left = delta - math.fsum(allot.delta for allot in others)
+    epsilon = math.fsum(allot.promise.epsilon for allot in others)
+    if counted:
+        left -= math.fsum(allot.promise.truncation_delta for allot in counted)
+        rho = sum((Fraction(allot.amount) for allot in counted), Fraction(0))
+        epsilon += epsilon_of(float(rho), left) if left > 0 else math.inf
+    # a lone fit may use the whole delta; the sum of floats may exceed it in its last bit
+    return epsilon if left >= -1e-12 * delta else math.inf
+
+
+def readable(reserved: Sequence[Allotment], delta: float) -> float:
+    """The delta to read a total at: the account's, or what the fits need together where that is not enough."""
+    if total(reserved, delta) < math.inf:
+        return delta
+    others = [allot.delta for allot in reserved if allot.currency != Currency.ZCDP]
+    return math.fsum([*others, delta] if len(others) < len(reserved) else others)
+
+
+def afford(cap: float | None, reserved: Sequence[Allotment], new: Allotment, delta: float) -> float:
+    """What would be spent with a new reservation, infinite if its delta is; refuses what passes the cap."""
+    after = total([*reserved, new], delta)
+    if cap is not None and after > cap * (1 + 1e-9):  # conversions are rounded in the last digits
+        from stratsynth.accounting.standing import refusal
+
+        raise BudgetRefused(refusal(cap, reserved, new, delta))
+    return after

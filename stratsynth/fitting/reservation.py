@@ -1,0 +1,107 @@
+"""The part of a fit in which rows, entropy and account meet: all of them are in the driver's hands alone."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from stratsynth.accounting.ledger import Request
+from stratsynth.accounting.units import whole
+from stratsynth.digest import digest
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.account import Account
+    from stratsynth.data.table import PrivateTable
+    from stratsynth.driver.private import PrivateAnswers
+    from stratsynth.driver.solving import Solving, Workers
+    from stratsynth.mechanisms import Prepared
+    from stratsynth.mechanisms.terms import Terms
+    from stratsynth.noise import Entropy
+    from stratsynth.schema import Schema
+
+
+@dataclass(frozen=True, eq=False)
+class Reservation:
+    """The part of a budget that a fit has reserved, and what it may use while it is held."""
+
+    account: Account
+    answers: PrivateAnswers
+    """The only door to the rows."""
+    solve: Solving
+    """Fits models, in this process or wherever the workers are."""
+    schema: Schema
+    """The columns, as rows are read."""
+
+    def run(self, terms: Terms) -> Any:
+        """The result of a mechanism's program on private answers, which end with it: nothing is read any more."""
+        import numpy as np
+
+        from stratsynth.driver.lockstep import run
+
+        rng = np.random.default_rng(self.account.seed)
+        steps = terms.mechanism.steps(terms.public, replace(terms.allot), rng)  # an allotment of the program's own
+        result = run(steps, self.schema, self.answers, self.solve)
+        self.answers.close()
+        return result
+
+
+@contextlib.contextmanager
+def reserved(
+    terms: Terms,
+    table: PrivateTable,
+    request: Request,
+    entropy: Entropy | None,
+    workers: Workers,
+    step: Callable[[], object],
+) -> Iterator[Reservation]:
+    """Reserve the allotment, or take up the reservation of the same fit; it is done when the block ends well.
+
+    Args:
+        terms: The questions and strata that the fit may ask.
+        table: Its rows are read by the schema that the fit counts.
+        request: The demand on the table's ledger.
+        entropy: Another source of noise than the operating system.
+        workers: Processes, or a solver, that fit models.
+        step: Called when a moment has been answered, or a model fitted.
+    """
+    from stratsynth.driver.private import PrivateAnswers
+    from stratsynth.driver.solving import solving
+    from stratsynth.noise import SystemEntropy
+    from stratsynth.questions import PublicRows, Total, Work
+
+    needs = terms.mechanism.needs
+    load = partial(table.backend.rows, numbers=not needs.isdisjoint({Total, PublicRows}))
+    entropy = SystemEntropy() if entropy is None else entropy
+    handed_out = callable(workers) or Work in needs
+    with (
+        solving(workers if handed_out else 1, step) as solve,  # a cluster out of reach is refused here
+        contextlib.closing(table.ledger.open(request)) as account,
+        contextlib.closing(PrivateAnswers(load, account, entropy, terms.admit, step)) as answers,
+    ):
+        yield Reservation(account, answers, solve, table.schema)
+        account.finish()
+
+
+def is_private(entropy: Entropy | None) -> bool:
+    """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
+    from stratsynth.noise import SystemEntropy
+
+    return entropy is None or type(entropy) is SystemEntropy
+
+
+def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
+    """The demand of a fit on the ledger: public facts decide it, without the data.
+
+    A database's rows have one account whatever `query` selects of them, so another query is another fit.
+    """
+    from stratsynth.priors.stated import section_digest
+
+    how, facts, budget, allot = prepared.mechanism, prepared.public, prepared.budget, prepared.allot
+    given = () if prepared.prior is None else (prepared.prior.digest,)
+    given = given if query is None else (*given, "query", query)
+    identity = digest(facts.schema.sha256, facts.size, how.name, how, budget, allot, seed, private, *given)
+    prior = None if prepared.prior_stated is None else section_digest(prepared.prior_stated)
+    return Request(identity, how.title, budget, whole(allot), seed, caps=prepared.caps, prior=prior)

@@ -1,0 +1,142 @@
+"""Rows to codes, by the schema alone: no row's code depends on any other row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from stratsynth.errors import SchemaError
+from stratsynth.schema import values
+from stratsynth.schema.columns import Categorical, Numeric
+from stratsynth.schema.nested import Nested
+from stratsynth.schema.rows import CodedRows
+from stratsynth.schema.schema import Schema
+from stratsynth.schema.text import MISSING
+from stratsynth.schema.weight import RowWeight
+
+NUMBER = 8
+"""Bytes of a number, and of a weight."""
+
+
+def check_columns(schema: Schema, names: Iterable[str]) -> None:
+    """Refuse a table that lacks a column of the schema or has it twice; other columns are ignored."""
+    locate(schema.names, names)
+
+
+def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
+    """Refuse, from a table's structure alone, what could not be read: columns, and what tells units apart."""
+    wanted = (*schema.names, *schema.beside)
+    places = locate(wanted, names)
+    if types is not None:
+        for name, place in zip(wanted, places, strict=True):
+            values.check_type(name, types.field(place).type)
+
+
+def locate(wanted: Iterable[str], names: Iterable[str]) -> list[int]:
+    """The place of each wanted column among `names`; SchemaError when it is absent or there twice.
+
+    The message names what is wanted and none of `names`: those of a file without a header are its first record.
+    """
+    places: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        places.setdefault(name, []).append(place)
+    for name in wanted:
+        found = len(places.get(name, ()))
+        if found != 1:
+            how = "more than once" if found else "nowhere"
+            hint = "`stratsynth schema check` shows the header"
+            raise SchemaError(f"column {name} must be in the data once, and is there {how}; {hint}")
+    return [places[name][0] for name in wanted]
+
+
+def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh: bool = False) -> CodedRows:
+    """Turn rows into codes; rows with a value that the schema neither knows nor admits are left out.
+
+    `numbers` names numeric columns whose clipped values are wanted as well; `weigh` wants the rows' weights, where the
+    schema names their column.
+    """
+    check_columns(schema, data.column_names)
+    for name in numbers:
+        if not isinstance(schema.column(name), Numeric):
+            raise SchemaError(f"column {name} is not numeric, so it has no numbers")
+    for name in schema.names:
+        values.check_type(name, data.column(name).type)
+    kept = np.ones(data.num_rows, bool)
+    codes: dict[str, NDArray[Any]] = {}
+    reals: dict[str, NDArray[np.float64]] = {}
+    for name, column in schema.columns.items():
+        if isinstance(column, Categorical):
+            coded = encode_categorical(column, data.column(name))
+        else:
+            coded, real = encode_numeric(column, data.column(name))
+            if name in numbers:
+                reals[name] = real
+        kept &= coded >= 0
+        codes[name] = coded.astype(smallest(column.size))  # -1 wraps round, in rows that are dropped below
+    weights = row_weights(schema.row_weight, data) if weigh else None
+    if not kept.all():
+        weights = None if weights is None else weights[kept]
+        codes = {name: coded[kept] for name, coded in codes.items()}
+        reals = {name: real[kept] for name, real in reals.items()}
+    return CodedRows(schema, codes, reals, int(kept.sum()), weights)
+
+
+def row_weights(weight: RowWeight, data: pa.Table) -> NDArray[np.int64] | None:
+    """What each row counts, by its own value alone: a whole number from 0 to the largest weight; None without a column.
+
+    Halves are rounded to the even number; what is no finite number counts as the schema's `missing`.
+    """
+    if weight.column is None:
+        return None
+    values.check_type(weight.column, data.column(weight.column).type)
+    plain = Numeric(lower=0, upper=weight.most, bins=1)
+    reals, _ = values.floats(plain, data.column(weight.column))
+    whole = np.clip(np.rint(reals), 0, weight.most)
+    return np.where(np.isnan(whole), weight.missing, whole).astype(np.int64)
+
+
+def encode_categorical(column: Categorical, data: pa.ChunkedArray) -> NDArray[np.int32]:
+    """The code of each row; -1 where the row is to be left out."""
+    if isinstance(column, Nested):
+        return np.array([*column.places, -1], np.int32)[encode_categorical(column.single, data)]
+    codes = values.codes(column, data)
+    if column.outside is not None:
+        codes[codes < 0] = column.codes[column.outside]
+    elif column.not_applicable is not None:  # as for numbers: files say so by leaving the field empty
+        null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
+        codes[null] = column.codes[column.not_applicable]
+    return codes
+
+
+def encode_numeric(column: Numeric, data: pa.ChunkedArray) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The code of each row, -1 where it is to be left out; and its number within the bounds, or NaN."""
+    reals, own = values.floats(column, data)
+    if column.outside == MISSING:
+        reals[(reals < column.lower) | (reals > column.upper)] = np.nan
+    np.clip(reals, column.lower, column.upper, out=reals)
+    codes = np.searchsorted(np.asarray(column.breaks, float), reals, side="right").astype(np.int32) - 1
+    np.minimum(codes, len(column.extents) - 1, out=codes)  # the last bin is closed
+    codes[np.isnan(reals)] = column.codes[MISSING] if column.missing else -1
+    if column.not_applicable is not None and not column.missing:
+        # a typed column has no other way to say that a number does not apply
+        null = np.asarray(pc.is_null(data, nan_is_null=pa.types.is_floating(data.type)))
+        codes[null] = column.codes[column.not_applicable]
+    codes[own >= 0] = len(column.extents) + own[own >= 0]
+    return codes, reals
+
+
+def smallest(size: int) -> np.dtype[Any]:
+    """The smallest unsigned type that holds the codes of `size` categories."""
+    return np.min_scalar_type(size - 1)
+
+
+def width(schema: Schema, *, numbers: bool = True) -> int:
+    """The bytes of one row: its codes, the numbers of numeric columns, and its weight where it has one."""
+    columns, weight = schema.columns.values(), 0 if schema.row_weight.column is None else NUMBER
+    real = sum(isinstance(column, Numeric) for column in columns) if numbers else 0
+    return sum(smallest(column.size).itemsize for column in columns) + NUMBER * real + weight

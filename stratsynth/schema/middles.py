@@ -1,0 +1,28 @@
+"""Means of the numbers that are drawn in bins."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from stratsynth.schema.bins import EVEN, scale, unscale
+
+if TYPE_CHECKING:
+    from stratsynth.schema.columns import Numeric
+
+POINTS = 256
+"""At how many points a bin is looked at for its mean."""
+
+
+def middles(column: Numeric) -> tuple[float, ...]:
+    """The mean of the numbers that are drawn in each bin."""
+    return tuple(_middle(column, low, top) for low, top in column.extents)
+
+
+def _middle(column: Numeric, low: float, top: float) -> float:
+    if column.shape == EVEN or low == top:
+        return low / 2 + top / 2
+    unit = column.transform_unit
+    first, last = scale(low, unit), scale(top + 1 if column.integer else top, unit)
+    drawn = (unscale(first + (last - first) * (i + 0.5) / POINTS, unit) for i in range(POINTS))
+    return math.fsum(min(math.floor(x), top) if column.integer else x for x in drawn) / POINTS

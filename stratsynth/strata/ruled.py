@@ -1,0 +1,46 @@
+"""Structural rules inside strata, for models and samples: private rows are counted whatever rules say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from stratsynth.schema import Rule, Schema
+from stratsynth.schema.feasible import feasible
+
+if TYPE_CHECKING:
+    from stratsynth.strata.strata import Stratum
+
+
+def impossible(schema: Schema, strata: Iterable[Stratum]) -> frozenset[Stratum]:
+    """The strata that no row can be in, by the schema's structural rules."""
+    if not schema.rules:
+        return frozenset()
+    rules = feasible(schema)
+    return frozenset(s for s in strata if not rules.keeps(_codes(schema, s)))
+
+
+def _codes(schema: Schema, stratum: Stratum) -> dict[str, frozenset[int]]:
+    """The codes of a stratum's levels."""
+    return {column: frozenset(schema.index(column, level) for level in levels) for column, levels in stratum.items}
+
+
+def inside(schema: Schema, inner: Schema, stratum: Stratum) -> Iterator[Rule]:
+    """What the rules that mention the stratum's columns say inside it."""
+    here = _codes(schema, stratum)
+    for rule in schema.rules:
+        if rule.names.isdisjoint(here):
+            continue
+        for box in rule.cells(schema):
+            cut = {c: codes & here[c] if c in here else codes for c, codes in box.items()}
+            if not all(cut[c] for c in cut if c in here):
+                continue
+            rest = {c: tuple(schema.levels(c)[i] for i in sorted(cut[c])) for c in cut if c in inner.columns}
+            if not rest or not all(rest.values()):
+                continue
+            name, levels = rest.popitem()
+            # a level that cannot occur at all is written as a rule on whatever another column holds
+            others = [c for c in inner.names if c != name]
+            when = rest or {c: inner.levels(c) for c in others[:1]}
+            if when:
+                yield Rule(when=when, never={name: levels})
