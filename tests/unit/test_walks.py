@@ -17,12 +17,15 @@ MOST = {
     "a question, the driver's part, no rows to be loaded": {"functions": 98, "files": 23, "jumps": 70},
     "a question, from program to program": {"functions": 174, "files": 39, "jumps": 135},
     "a question, from program to program, no rows to be loaded": {"functions": 124, "files": 27, "jumps": 88},
-    "mst": {"functions": 948, "files": 146},
-    "group_regression": {"functions": 831, "files": 138},
-    "fermi": {"functions": 667, "files": 120},
+    "mst": {"functions": 953, "files": 156},
+    "group_regression": {"functions": 834, "files": 146},
+    "fermi": {"functions": 670, "files": 126},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
-file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason."""
+file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
+
+The reason for the last ten files of a recipe: a file is in the trusted base or it is not (docs/privacy.md), so words,
+files and editing helpers lie beside the code that the guarantee rests on, and not in it."""
 
 
 @pytest.fixture(scope="module")
