@@ -68,6 +68,11 @@ def _spelt(value: Any) -> Any:
     return "" if value is None else value
 
 
+def known(value: float | None) -> float | None:
+    """A number; None where there is none, or an infinite one."""
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
 def short(value: float | None, digits: int = 3) -> str:
     """Three digits that matter, or a dash where there is no number."""
     if value is None or not math.isfinite(value):

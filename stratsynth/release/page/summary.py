@@ -87,19 +87,6 @@ def _folded(head: str, line: str) -> str:
     return textwrap.fill(f"{head:13} {line}", 110, subsequent_indent=" " * 14, break_long_words=False)
 
 
-def rules_line(moved: Mapping[str, Any]) -> str:
-    """What structural rules moved in a sample, in one sentence."""
-    try:
-        rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
-        worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
-    if not redrawn:
-        return f"none of {rows:,} rows broke one as the model drew it"
-    most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
-    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
-
-
 def price_lines(
     prices: Mapping[str, str], what: str, kinds: Mapping[str, Mapping[str, float]], *, adaptive: bool | None = False
 ) -> list[str]:
