@@ -1,4 +1,4 @@
-"""Public tables as a fit takes them in, beside what was measured.
+"""Public tables and sizes as a fit takes them in, beside what was measured.
 
 What a published table says of a population is off, for the N people who are fitted, by their sampling at least: a cell
 of share p by a variance of N p (1 - p). Paid answers show whether it is off by more, as figures of another year or of
@@ -32,6 +32,20 @@ CHANCE = 0.05
 columns and rounds do not make it more. A smaller chance lets wrong tables pass where a stratum has few answers."""
 FAR = 0.1
 """By what part of a mean cell a table may miss an answer, and be better than nothing all the same."""
+
+
+def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
+    """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
+
+    Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
+    are. At least one record.
+    """
+    weights = [1 / (table.values.size * table.sigma**2) for table in tables]
+    values = [float(table.values.sum()) for table in tables]
+    if size:
+        weights.append(25 / size**2)
+        values.append(float(size))
+    return max(1.0, sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)) if weights else 1.0
 
 
 def believed(

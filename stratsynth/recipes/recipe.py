@@ -164,7 +164,7 @@ class Recipe:
             return vanilla if self.weights is None else Weighted(vanilla, read_weights(self.weights, self.folder))
         budgets = None if self.spend.strata is None else StratumBudgets.read(self.spend.strata)
         weights = read_weights(self.weights, self.folder)
-        return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)
+        return stratify(name, settings, self.strata.by, weights, self.strata.groups, budgets)
 
     @cached_property
     def prepared(self) -> Prepared:

@@ -19,7 +19,7 @@ from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
-from stratsynth.release.declared import comparisons, to_dicts, too_close
+from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE, written_by
 from stratsynth.release.meaning import malformed
@@ -116,7 +116,7 @@ def certificate(
         **stated(prepared.mechanism.fitted),
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
-        **_prior(prepared),
+        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }
@@ -128,16 +128,11 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
     record = {
-        "declared_and_measured": to_dicts(found),
+        "declared_and_measured": [dataclasses.asdict(one) for one in found],
         "notices": said,
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}
-
-
-def _prior(prepared: Prepared) -> dict[str, Any]:
-    """What the fit started from, and the strata of which it had no rows; nothing without a prior."""
-    return {} if prepared.prior_stated is None else {"prior": prepared.prior_stated}
 
 
 def _unit(table: PrivateTable) -> Any:

@@ -7,8 +7,8 @@ a fit did not see the people it was meant to see, or that shares given as public
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -99,11 +99,6 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
         expected = people * layout.shares[stratum]
         found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=weight.most))
     return found
-
-
-def to_dicts(found: Iterable[Comparison]) -> list[dict[str, Any]]:
-    """For the certificate."""
-    return [asdict(one) for one in found]
 
 
 def from_certificate(certificate: Mapping[str, Any]) -> list[Comparison]:

@@ -180,8 +180,8 @@ def columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
     oneways = sorted(
         (t for t in tables if t.clique and "," not in t.clique), key=lambda t: place.get(t.group, len(place))
     )
-    cells = itertools.accumulate(t.cells for t in oneways)
-    kept = [t for t, so_far in zip(oneways, cells, strict=True) if so_far <= CELLS]
+    so_far = itertools.accumulate(t.cells for t in oneways)
+    kept = [t for t, sum_ in zip(oneways, so_far, strict=True) if sum_ <= CELLS]
     left = len(oneways) - len(kept)
     if not kept:
         return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
