@@ -125,9 +125,10 @@ class MST(Poolable[Graphical]):
             schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
             iterations=self.iterations, published=tuple(one for one in known if one.clique in kept),
         )  # fmt: skip
-        arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
-        if arbiter is not None:
-            return arbiter
+        if public.prior is not None:
+            arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
+            if arbiter is not None:
+                return arbiter
         problem = Problem(
             sizes, tuple(own.taken_in(last=True)), total, rules, prior=self.prior, iterations=self.iterations
         )

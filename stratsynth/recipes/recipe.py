@@ -37,7 +37,7 @@ from stratsynth.recipes.sections import (
 from stratsynth.schema import Schema
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Weighted, makes_strata, stratify
-from stratsynth.weights.section import read_weights
+from stratsynth.weights.sources import read_weights
 
 if TYPE_CHECKING:
     from stratsynth.release import Release

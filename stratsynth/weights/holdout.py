@@ -18,8 +18,7 @@ from stratsynth.weights.source import CITATION, PATH, Basis, Key, ShareSource, c
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data, Source
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 SMOOTHING = 0.5
 """People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""

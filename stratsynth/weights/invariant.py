@@ -9,8 +9,7 @@ from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, i
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 COUNTS = "exact counts of the confidential data"
 """The citation of counts that are not cited."""

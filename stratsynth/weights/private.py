@@ -17,8 +17,7 @@ from stratsynth.weights.source import Basis, Key, ShareSource, is_weights
 
 if TYPE_CHECKING:
     from stratsynth.questions import NoisyTable
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,7 @@ from stratsynth.strata import Stratum
 from stratsynth.weights.resolved import Resolved
 
 if TYPE_CHECKING:
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 
 class Basis(ABC):
