@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.checks import check_citation
 from stratsynth.digest import Digested
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Resolved
-from stratsynth.weights.source import CITATION, PATH, Basis, Key, ShareSource, cited, is_text
+from stratsynth.weights.source import CITATION, PATH, Basis, Key, Resolved, ShareSource, is_text
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data, Source
@@ -119,7 +119,9 @@ class Holdout(ShareSource):
                 "weights: a public holdout needs a citation that says where it was published; one that was cut from "
                 "a confidential file needs confidential = true."
             )
-        source = cited(citation) if is_text(citation) else "a confidential holdout"
+        source = (
+            check_citation("weights", citation, error=WeightsError) if is_text(citation) else "a confidential holdout"
+        )
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:

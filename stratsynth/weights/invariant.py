@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, is_text
+from stratsynth.checks import check_citation
+from stratsynth.errors import WeightsError
+from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, is_text
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
@@ -36,7 +38,7 @@ class Invariant(ShareSource):
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
         """Weights from a table of confidential counts."""
-        source = cited(citation) if is_text(citation) else COUNTS
+        source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from stratsynth.checks import check_citation
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
-from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, is_text
+from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, is_text
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ class Public(ShareSource):
         """Weights from a table that is cited."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return self.made(cited(citation), ShareTable.read(shares))
+        return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """The table at `path`."""

@@ -17,8 +17,7 @@ from stratsynth.weights.invariant import COUNTS, Invariant
 from stratsynth.weights.private import Private
 from stratsynth.weights.public import Public
 from stratsynth.weights.raking import Raked
-from stratsynth.weights.resolved import Resolved
-from stratsynth.weights.source import Basis, ShareSource
+from stratsynth.weights.source import Basis, Resolved, ShareSource
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data

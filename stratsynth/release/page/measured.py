@@ -157,13 +157,12 @@ class Names:
         return "" if known is None else known.labels.get(level, "")
 
 
-def _levels(levels: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((column, tuple(several)) for column, several in levels.items())
-
-
 def named_path(path: StratumPath, certificate: Mapping[str, Any]) -> StratumPath:
     """A charge's path with its merges under their public names."""
-    merged = {_levels(record["levels"]): record["stratum"] for record in certificate["strata"]["merged"]}
+    merged = {
+        tuple((column, tuple(levels)) for column, levels in record["levels"].items()): record["stratum"]
+        for record in certificate["strata"]["merged"]
+    }
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 

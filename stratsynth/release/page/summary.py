@@ -53,7 +53,10 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         *(_folded(key.title(), text) for key, text in certificate.get("called", {}).items()),
         _folded("Mechanism", words.mechanism(certificate)),
-        f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
+        (
+            f"Guarantee     epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in "
+            f"{guarantee['currency']}, for one {_unit(certificate)} ({certificate['neighbours']})"
+        ),
         f"Record        {record}" if record is not None else "",
         _folded("Counted", words.weighted(certificate)) if words.weighted(certificate) else "",
         *price_lines(
@@ -72,10 +75,6 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     if certificate["unverified"]:
         lines.append(f"Unverified    {', '.join(certificate['unverified'])}")
     return "\n".join(line for line in lines if line)
-
-
-def _guarantee(guarantee: Mapping[str, Any]) -> str:
-    return f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in {guarantee['currency']},"
 
 
 def _noticed(text: str) -> str:

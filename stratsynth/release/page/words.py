@@ -10,7 +10,6 @@ from typing import Any
 from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
-from stratsynth.release.limits import disclosed
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
 from stratsynth.weights.sources import source_of
@@ -216,11 +215,6 @@ def account(certificate: Mapping[str, Any]) -> str:
     delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
     releases = several(ledger["releases"], "release")
     return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
-
-
-def unprotected(certificate: Mapping[str, Any]) -> list[str]:
-    """What was disclosed without noise."""
-    return list(disclosed(certificate).values())
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
