@@ -210,7 +210,7 @@ class Recipe:
     @property
     def options(self) -> RecipeOptions:
         """The options of the fit, as far as the recipe says any."""
-        return RecipeOptions(seed=self.seed, workers=self.release.workers)
+        return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:

@@ -77,7 +77,7 @@ def certificate(
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot, layout = account.budget, account.allot, prepared.strata
+    budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
     for path in dict.fromkeys(charge.path for charge in account.spending.charges):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
@@ -88,7 +88,7 @@ def certificate(
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
-        "unit": _unit(table),
+        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
         **({"record": table.record} if table.record is not None else {}),
         **_row_weight(table),
         "neighbours": str(budget.neighbours),
@@ -133,11 +133,6 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}
-
-
-def _unit(table: PrivateTable) -> Any:
-    unit = table.schema.unit
-    return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:

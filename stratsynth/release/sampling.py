@@ -60,26 +60,6 @@ class Wanted:
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
 
 
-def draw_table(
-    model: TableModel, certificate: Mapping[str, Any], wanted: Wanted, seed: int | None, moved: Moved
-) -> pa.Table:
-    """The rows, in random order.
-
-    Args:
-        model: What draws them.
-        certificate: What it says of strata and of small groups.
-        wanted: Which rows.
-        seed: Of everything that is drawn.
-        moved: Where it is counted what the schema's rules move.
-    """
-    import pyarrow as pa
-
-    check_rows(wanted.n or 0, model.schema)
-    drawing = Drawing.of(model, certificate, wanted, seed)
-    check_rows(drawing.rows, model.schema)
-    return pa.concat_tables(drawing.piece(number, moved) for number in range(drawing.pieces))
-
-
 @dataclass(frozen=True)
 class Drawing:
     """A sample in pieces of at most PIECE rows, each of which can be drawn by itself: the same seed, the same piece.

@@ -214,16 +214,15 @@ class Stratified(Groupwise[Any]):
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner = self._inner(layout)
-
-        def price(stratum: Stratum) -> Allotment:
+        prices = {}
+        for stratum in layout.strata:
             how, epsilon = inner(stratum), layout.epsilons[stratum]
             inside = self._public(public, stratum, layout.resolved)
             key = id(how), inside, epsilon
             if key not in found:
                 found[key] = how.price(inside, replace(budget, epsilon=epsilon))
-            return found[key]
-
-        return {stratum: price(stratum) for stratum in layout.strata}
+            prices[stratum] = found[key]
+        return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
         """What each stratum may spend, once everybody has paid for the counts."""

@@ -123,24 +123,22 @@ class Names:
             tuple(tuple(step.items()) for step in charge["path"]) for charge in certificate["charges"]
         )
         self._paths: dict[str, StratumPath] = {}
+        self._called: dict[str, str] = {}
         for steps in paths:
             path = named_path(tuple(Stratum.from_dict(dict(step)) for step in steps), certificate)
             self._paths[label(path)] = path
+            parts = []
+            for stratum in path:
+                for (column, levels), name in zip(stratum.items, stratum.names, strict=True):
+                    meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
+                    parts.append(f"{column} {name}{f' ({meaning})' if meaning else ''}")
+            self._called[label(path)] = ", ".join(parts)
+        self._called[EVERYBODY] = "everybody"
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
         """A group with its columns and what its levels mean."""
-        if name == EVERYBODY:
-            return "everybody"
-        path = self._paths.get(name)
-        return name if path is None else ", ".join(self._step(stratum) for stratum in path)
-
-    def _step(self, stratum: Stratum) -> str:
-        parts = []
-        for (column, levels), called in zip(stratum.items, stratum.names, strict=True):
-            meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
-            parts.append(f"{column} {called}{f' ({meaning})' if meaning else ''}")
-        return ", ".join(parts)
+        return self._called.get(name, name)
 
     def cells(self, table: Measured) -> list[str]:
         """The names of the cells of a table of one column."""
