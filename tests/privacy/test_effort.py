@@ -18,8 +18,7 @@ from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
 from stratsynth.planning import effort, plan
-from stratsynth.planning.effort import about, check_charges, check_effort
-from stratsynth.planning.rehearsal import rehearse
+from stratsynth.planning.rehearsal import about, check_charges, check_effort, rehearse
 from stratsynth.planning.text import describe
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum
@@ -115,7 +114,7 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
 
 
 def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first(tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 85)
+    monkeypatch.setattr("stratsynth.planning.rehearsal.MOST_VALUES", 85)
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
@@ -129,7 +128,7 @@ def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first
 
 
 def test_choices_at_one_price_are_one_entry_and_a_value_for_each_number_of_candidates(monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 20 + 25 + 25)
+    monkeypatch.setattr("stratsynth.planning.rehearsal.MOST_VALUES", 20 + 25 + 25)
     alike = [
         Charge((), "choose", 0.01, dict.fromkeys(PRICED, 1.0), {"epsilon": 0.1, "candidates": n}) for n in range(26)
     ]
