@@ -156,6 +156,8 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
         measured: The columns' tables that were paid for; of those of one column, the first takes in what is public.
         total: The number of records.
     """
+    if not public.known:
+        return tuple(measured)
     paid, found = [Measured.of(table) for table in measured], list(told_columns(public, measured, total))
     seen: set[Clique] = set()
     for table in measured:
