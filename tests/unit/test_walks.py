@@ -18,8 +18,8 @@ MOST = {
     "a question, from program to program": {"functions": 174, "files": 39, "jumps": 148},
     "a question, from program to program, no rows to be loaded": {"functions": 124, "files": 27, "jumps": 101},
     "mst": {"functions": 898, "files": 129},
-    "group_regression": {"functions": 806, "files": 130},
-    "fermi": {"functions": 651, "files": 114},
+    "group_regression": {"functions": 806, "files": 131},
+    "fermi": {"functions": 651, "files": 116},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason."""
