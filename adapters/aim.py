@@ -24,8 +24,7 @@ from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
 from stratsynth.adapters.shared.known import held
-from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import MEASURE, adapt, down, usual_questions, usual_rounds, worth_measuring
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import columns_by
+from stratsynth.adapters.shared.known import columns_by, records
 from stratsynth.adapters.shared.left_out import LEFT_OUT
 from stratsynth.adapters.tilted import tilted_to
 from stratsynth.errors import MechanismError, ReleaseError

@@ -21,13 +21,11 @@ import numpy as np
 
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
-from stratsynth.adapters.engine.zeros import forbidden
-from stratsynth.adapters.shared.fit_inputs import held_together, records
+from stratsynth.adapters.engine.zeros import forbidden, held_together
 from stratsynth.adapters.shared.graphical import GraphicalLearner
-from stratsynth.adapters.shared.known import columns_by, held, undisputed
-from stratsynth.adapters.shared.learner import Learner
+from stratsynth.adapters.shared.known import columns_by, held, records, undisputed
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.left_out import LEFT_OUT
-from stratsynth.adapters.shared.poolable import Poolable
 from stratsynth.adapters.shared.workload import Workload
 from stratsynth.adapters.tilted import against
 from stratsynth.checks import number, one_of, whole
@@ -127,9 +125,10 @@ class MST(Poolable[Graphical]):
             schema=schema, settled=total, tables=list(tables), most_cells=MOST_CELLS, prior=self.prior,
             iterations=self.iterations, published=tuple(one for one in known if one.clique in kept),
         )  # fmt: skip
-        arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
-        if arbiter is not None:
-            return arbiter
+        if public.prior is not None:
+            arbiter = yield from against(own, public, len(paid), lambda pairs: _apart(pairs, ones))
+            if arbiter is not None:
+                return arbiter
         problem = Problem(
             sizes, tuple(own.taken_in(last=True)), total, rules, prior=self.prior, iterations=self.iterations
         )

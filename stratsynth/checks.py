@@ -26,15 +26,10 @@ def is_number(value: object) -> TypeGuard[float]:
 
     By its exact class: another could be one number where it is checked, and another where it is used.
     """
-    if type(value) in (int, float) or _is_float64(value):
+    numpy = sys.modules.get("numpy")  # whose float is known by its class, but not imported for it
+    if type(value) in (int, float) or (numpy is not None and type(value) is numpy.float64):
         return abs(cast("float", value)) <= sys.float_info.max
     return False
-
-
-def _is_float64(value: object) -> bool:
-    """Whether this is numpy's float, which is not imported for it."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and type(value) is numpy.float64
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:

@@ -53,6 +53,7 @@ class Asked:
                 self._held -= cells
                 forgetting = first()
                 if forgetting is not None:
+                    vars(forgetting).pop("_calibrated", None)
                     vars(forgetting).pop("_marginals", None)
 
 
@@ -104,10 +105,15 @@ class Graphical(TableModel):
         return self._marginals.tables(cliques)
 
     @cached_property
-    def _marginals(self) -> Marginals:
-        """What is asked of the calibrated tables, which are as large as the potentials: see `Asked`."""
+    def _calibrated(self) -> list[Floats]:
+        """Each clique's probabilities, as large as the potentials: see `Asked`."""
         ASKED.add(self)
-        return Marginals(self.tree, self._calibrate({})[0])
+        return self._calibrate({})[0]
+
+    @cached_property
+    def _marginals(self) -> Marginals:
+        """Routes through the calibrated tables, by which any columns' marginals are found."""
+        return Marginals(self.tree, self._calibrated)
 
     @cached_property
     def _constant(self) -> float:
@@ -124,7 +130,7 @@ class Graphical(TableModel):
         """Rows by randomised rounding; a condition is put into the model first, so no row is thrown away."""
         if where and not self.mass(where) > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
-        tables = self._calibrate(where)[0] if where else self._marginals.calibrated
+        tables = self._calibrate(where)[0] if where else self._calibrated
         rows = sample(self.tree, tables, n, rng)
         return {column: rows[column] for column in self.schema.names}
 

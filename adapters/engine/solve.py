@@ -122,7 +122,8 @@ def _hasty(problem: Problem) -> Problem:
 
 def solve(problems: Sequence[Problem]) -> list[Solution]:
     """Solve all problems; those that move a base, on the columns that they measure."""
-    fewer = {i: less for i, problem in enumerate(problems) if (less := reduced(problem)) is not None}
+    moving = {i: problem for i, problem in enumerate(problems) if problem.base is not None}
+    fewer = {i: less for i, problem in moving.items() if (less := reduced(problem)) is not None}
     for i in fewer:
         check_size(problems[i].tree(), MOST_CELLS)
     some = _solved(list(fewer.values()))

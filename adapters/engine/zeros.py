@@ -1,11 +1,14 @@
-"""What cannot occur, as the engine takes it: the schema's structural zeros by cliques."""
+"""What cannot occur, as the engine takes it: the schema's structural zeros by cliques, as far as a model holds them."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stratsynth.adapters.engine.structure import model_cells
 from stratsynth.questions import Clique
 
 if TYPE_CHECKING:
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 
 Forbidden = dict[Clique, "NDArray[np.intp]"]
 """Cells, row-major, that cannot occur, by the columns they speak of."""
+MOST_WITH_RULES = 2**16
+"""How many cells structural rules may make of a model; a structure that is larger by itself may stay as it is."""
 
 
 def forbidden(schema: Schema) -> Forbidden:
@@ -31,3 +36,29 @@ def forbidden(schema: Schema) -> Forbidden:
             cells = np.flatnonzero(never)
             found[clique] = np.union1d(found[clique], cells) if clique in found else cells
     return found
+
+
+def held_together(
+    rules: Forbidden, sizes: tuple[tuple[str, int], ...], measured: Sequence[Clique]
+) -> tuple[Forbidden, set[Clique]]:
+    """The structural zeros and the measured cliques that a model of reasonable size can hold together.
+
+    Rules are certain, so they come first, the smallest ones at the head; then cliques, in the order in which they
+    were chosen. In a stratum of few people the last cliques are noise, and the first to go. Sampling sees to the
+    rules that are left out.
+    """
+    if not rules:
+        return rules, set(measured)
+    most = max(MOST_WITH_RULES, model_cells(sizes, measured))
+    if model_cells(sizes, (*rules, *measured)) <= most:
+        return rules, set(measured)
+    levels = dict(sizes)
+    held: dict[Clique, None] = {}
+    for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):
+        if model_cells(sizes, (*held, clique)) <= most:
+            held[clique] = None
+    return {clique: cells for clique, cells in rules.items() if clique in held}, set(held) & set(measured)
+
+
+def _cells(levels: dict[str, int], clique: Iterable[str]) -> int:
+    return math.prod(levels[column] for column in clique)

@@ -9,8 +9,7 @@ import numpy as np
 
 from stratsynth.adapters.fair_sgd.forms import OneLayer, Straight
 from stratsynth.adapters.predictors.descent import GRID, Region
-from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
-from stratsynth.adapters.shared.poisson import sampling_of
+from stratsynth.adapters.shared.settings import check_columns, design_of, sampling_of, several_levels, target_of
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Mitigated
 from stratsynth.questions.sums.base import check_query

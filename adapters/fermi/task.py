@@ -10,8 +10,7 @@ import numpy as np
 
 from stratsynth.adapters.predictors.descent import Region, largest_norm
 from stratsynth.adapters.predictors.regression import Regression
-from stratsynth.adapters.shared.designs import check_columns, design_of, several_levels, target_of
-from stratsynth.adapters.shared.poisson import sampling_of
+from stratsynth.adapters.shared.settings import check_columns, design_of, sampling_of, several_levels, target_of
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, FairGradients, PerRowGradients, PublicRows
 from stratsynth.schema.weight import ONE

@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, ClassVar
 from stratsynth.adapters.engine import Graphical, Measured, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, engine
 from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.engine.zeros import forbidden
+from stratsynth.adapters.engine.zeros import forbidden, held_together
 from stratsynth.adapters.fixed.split import POWERS, split
-from stratsynth.adapters.shared.fit_inputs import held_together, records
-from stratsynth.adapters.shared.known import believed
+from stratsynth.adapters.shared.known import believed, records
 from stratsynth.checks import is_list, is_texts, number, one_of, said, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, Public

@@ -29,10 +29,8 @@ from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.learner import MixtureLearner, start
 from stratsynth.adapters.gem.model import ProductMixture
 from stratsynth.adapters.gem.network import Network, Source, Table
-from stratsynth.adapters.shared.fit_inputs import records
-from stratsynth.adapters.shared.known import columns_by
-from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.known import columns_by, records
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down
 from stratsynth.adapters.shared.workload import Workload, check_candidates
 from stratsynth.adapters.tilted import arbitrated, tilted_to

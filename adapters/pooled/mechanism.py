@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from stratsynth.accounting.budget import Currency
 from stratsynth.adapters.pooled.specialised import Specialised
-from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import down, usual_rounds
 from stratsynth.checks import number
 from stratsynth.errors import Unsupported, UsageError
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
-    from stratsynth.adapters.shared.learner import Learner
 
 FAST = 60
 """With share = "auto", everybody's model gets 1 - rounds / FAST of the budget: where it pays many rounds, everybody

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.adapters.shared.rounds import adapt, usual_questions
 from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Returns

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from stratsynth.adapters.shared.designs import check_columns
+from stratsynth.adapters.shared.settings import check_columns
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.layout.layout import Layout, lay_out
 from stratsynth.strata import crossing

@@ -7,9 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.models.means_section import STATUS
-from stratsynth.report.cells import drawn, figure, known
-from stratsynth.report.cells import words as text
-from stratsynth.report.numbers import Numbers, short
+from stratsynth.report.numbers import Numbers, known, short
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
@@ -87,7 +85,10 @@ def _groups(facts: Mapping[str, Any], named: Callable[[str], str]) -> list[Figur
     if len(groups) < 2:
         return []
     heads = [Column("Group", "text"), Column("records, about"), Column("weight"), Column("share of rho")]
-    lines = [[text(named(g["group"])), figure(g["size"]), figure(g["weight"]), figure(g["share"])] for g in groups]
+    lines = [
+        [Cell.words(named(g["group"])), Cell.figure(g["size"]), Cell.figure(g["weight"]), Cell.figure(g["share"])]
+        for g in groups
+    ]
     return [Figure("Groups", table=Table("How much each group counts, and what it is asked at.", heads, lines))]
 
 
@@ -108,9 +109,9 @@ def _plot(rows: list[dict[Any, Any]], caption: str) -> Table:
         marks += [Mark("by noisy moments", row["estimate"], row["lower"], row["upper"], 1)] if known else []
         between = f"{short(row['lower'])} to {short(row['upper'])}" if known else "–"
         lines.append([
-            text("intercept" if name == "1" else name),
-            drawn(strip(scale, marks, joined=False, what=name), row["value"]), figure(row["value"]),
-            figure(row["estimate"] if known else None), Cell(between, row["lower"] if known else None),
-            text(STATUS[row["status"]]),
+            Cell.words("intercept" if name == "1" else name),
+            Cell.drawn(strip(scale, marks, joined=False, what=name), row["value"]), Cell.figure(row["value"]),
+            Cell.figure(row["estimate"] if known else None), Cell(between, row["lower"] if known else None),
+            Cell.words(STATUS[row["status"]]),
         ])  # fmt: skip
     return Table(caption, heads, lines)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
-from stratsynth.adapters.shared.designs import design_of, several_levels, target_of, two_levels
+from stratsynth.adapters.shared.settings import design_of, several_levels, target_of, two_levels
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Curvature, Gradients, Losses
 from stratsynth.schema import Numeric

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
-from stratsynth.report.cells import count, figure, share
-from stratsynth.report.cells import words as text
-from stratsynth.report.page import Column, Figure, Section, Table
+from stratsynth.report.page import Cell, Column, Figure, Section, Table
 
 if TYPE_CHECKING:
     from stratsynth.adapters.reductions.classifier import RandomisedClassifier
@@ -42,17 +40,18 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
 
     def goals(key: str, caption: str) -> Table:
         return Table(caption, heads, [
-            [text(row["name"].replace("_", " ")), text(named(row["group"]) if row["group"] else ""),
-             figure(row["bound"]), figure(row["value"]), figure(row["noise"]), text(STATUS[row["status"]])]
+            [Cell.words(row["name"].replace("_", " ")), Cell.words(named(row["group"]) if row["group"] else ""),
+             Cell.figure(row["bound"]), Cell.figure(row["value"]), Cell.figure(row["noise"]),
+             Cell.words(STATUS[row["status"]])]
             for row in _rows(model, key)
         ])  # fmt: skip
 
     rates = []
     for row in _rows(model, "rates"):
-        told = figure if row["loss"] in OF_PROBABILITIES else share
+        told = Cell.figure if row["loss"] in OF_PROBABILITIES else Cell.share
         rates.append([
-            text(named(row["group"])), text(NAMES[row["loss"]]), count(row["records"]), told(row["value"]),
-            told(row["noise"]), text(STATUS[row["status"]]),
+            Cell.words(named(row["group"])), Cell.words(NAMES[row["loss"]]), Cell.count(row["records"]),
+            told(row["value"]), told(row["noise"]), Cell.words(STATUS[row["status"]]),
         ])  # fmt: skip
     columns = [
         Column("Group", "text"), Column("rate", "text"), Column("records, about"), Column("value"), Column("noise"),

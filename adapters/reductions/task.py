@@ -12,7 +12,7 @@ import numpy as np
 
 from stratsynth.adapters.predictors.descent import CURVATURE, GRID, largest_norm
 from stratsynth.adapters.reductions.goals import BOUNDED, PARITIES, bounded_places
-from stratsynth.adapters.shared.designs import check_columns, design_of, target_of, two_levels
+from stratsynth.adapters.shared.settings import check_columns, design_of, target_of, two_levels
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.questions import Coded, Confusions, Gradients, GroupLosses
 from stratsynth.schema import Numeric

@@ -13,8 +13,7 @@ from stratsynth.adapters.engine.moved import moved
 from stratsynth.adapters.engine.reduced import marginals_of
 from stratsynth.adapters.engine.solve import engine
 from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.engine.zeros import Forbidden, forbidden
-from stratsynth.adapters.shared.fit_inputs import held_together
+from stratsynth.adapters.engine.zeros import Forbidden, forbidden, held_together
 from stratsynth.adapters.shared.known import held
 from stratsynth.adapters.shared.learner import Learner
 from stratsynth.questions import Clique, Program, work

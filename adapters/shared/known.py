@@ -1,4 +1,4 @@
-"""Public tables as a fit takes them in, beside what was measured.
+"""Public tables and sizes as a fit takes them in, beside what was measured.
 
 What a published table says of a population is off, for the N people who are fitted, by their sampling at least: a cell
 of share p by a variance of N p (1 - p). Paid answers show whether it is off by more, as figures of another year or of
@@ -11,16 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.engine.structure import taken_in
-from stratsynth.adapters.shared.chance import farthest
 from stratsynth.questions import Clique, NoisyTable
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from stratsynth.mechanisms import Public
     from stratsynth.mechanisms.known import Known
 
@@ -32,6 +33,20 @@ CHANCE = 0.05
 columns and rounds do not make it more. A smaller chance lets wrong tables pass where a stratum has few answers."""
 FAR = 0.1
 """By what part of a mean cell a table may miss an answer, and be better than nothing all the same."""
+
+
+def records(tables: Sequence[NoisyTable | Measured], size: int | None) -> float:
+    """The number of records: the tables' sums, and the public size for what it is worth, a good guess.
+
+    Each is weighted by its precision; a public size is taken to be right within a fifth, as old census figures
+    are. At least one record.
+    """
+    weights = [1 / (table.values.size * table.sigma**2) for table in tables]
+    values = [float(table.values.sum()) for table in tables]
+    if size:
+        weights.append(25 / size**2)
+        values.append(float(size))
+    return max(1.0, sum(w * v for w, v in zip(weights, values, strict=True)) / sum(weights)) if weights else 1.0
 
 
 def believed(
@@ -141,6 +156,8 @@ def columns_by(public: Public, measured: Sequence[NoisyTable], total: float) -> 
         measured: The columns' tables that were paid for; of those of one column, the first takes in what is public.
         total: The number of records.
     """
+    if not public.known:
+        return tuple(measured)
     paid, found = [Measured.of(table) for table in measured], list(told_columns(public, measured, total))
     seen: set[Clique] = set()
     for table in measured:
@@ -172,3 +189,33 @@ def told_columns(public: Public, measured: Sequence[NoisyTable], total: float) -
             values = np.rint(total * one.table(clique)).astype(np.int64)
             found.append(NoisyTable(clique, values, math.sqrt(_variance(one, paid, total))))
     return tuple(found)
+
+
+def farthest(shares: NDArray[Any], total: float, noise: float, variance: float, chance: float) -> float:
+    """The squared distance, over all cells, of counts from N times the right shares that is passed with some chance.
+
+    The counts of N people who are a sample have the covariance N (diag(p) - p p') besides what is independent in each
+    cell. The distance is a sum of squares of normal numbers whose variances are the eigenvalues of the whole. Its
+    quantile is taken from the chi-square, scaled and moved, that has the same mean, variance and skewness (Buckley and
+    Eagleson 1988), all of which follow from traces. Where there is noise alone this is exact.
+
+    Args:
+        shares: The share of each cell; those of a noisy table may be below zero.
+        total: N, the number of people.
+        noise: The variance of a cell's noise.
+        variance: The variance of a cell by sampling and by what else the shares may be off, the mean over all cells.
+        chance: How probable it is that the distance is larger.
+    """
+    from scipy.special import chdtri
+
+    share = np.clip(shares, 0, 1).ravel()
+    alone = noise + variance - total * float((share * (1 - share)).mean())
+    diagonal, square = alone + total * share, total * float(share @ share)  # the covariance, but for N p p'
+    once, twice = (total * float(share**2 @ diagonal**power) for power in (1, 2))
+    first = share.size * (noise + variance)
+    second = max(float(diagonal @ diagonal) - 2 * once + square**2, first**2 / share.size)
+    third = float(diagonal**2 @ diagonal) - 3 * twice + 3 * once * square - square**3
+    # between one eigenvalue and equal ones, whatever is left of small differences of large numbers
+    freedom = min(max(second**3 / max(third, 1e-9) ** 2, 1.0), float(share.size))
+    limit: float = first + math.sqrt(second / freedom) * (float(chdtri(freedom, chance)) - freedom)
+    return limit

@@ -1,12 +1,24 @@
-"""The settings that predictors have in common: checked once and kept as tuples, whoever declares them."""
+"""What predictors make of their settings and the schema: the column to predict, the design of its features, the rate.
+
+Settings that several of them have are checked once and kept as tuples, whoever declares them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.checks import is_list, is_texts
-from stratsynth.errors import UsageError
+from stratsynth.errors import Unsupported, UsageError, nearest
+from stratsynth.questions import Coded
+from stratsynth.schema import Numeric
+
+if TYPE_CHECKING:
+    from stratsynth.mechanisms import Public
+    from stratsynth.schema import Column
+
+UNDECLARED = 0.05
+"""The rate of Poisson samples where neither it nor a size is declared."""
 
 
 def check_names(settings: Any) -> None:
@@ -38,3 +50,89 @@ def check_tables(settings: Any, *keys: str) -> None:
     for key in keys:
         if not isinstance(getattr(settings, key), Mapping):
             raise UsageError(f"{settings.name}: {key} is a table.")
+
+
+def check_columns(who: str, names: Iterable[str], public: Public) -> None:
+    """Refuse columns that the schema does not have; those that strata define are no longer in it."""
+    for name in names:
+        if name not in public.schema.columns and name not in public.constant:
+            raise Unsupported(f"{who}: column {name!r} is not in the schema{nearest(name, public.schema.columns)}.")
+
+
+def target_of(
+    who: str, named: str, taken: Collection[str], public: Public, fits: Callable[[Column], bool], what: str
+) -> str:
+    """The target that is named, or the last column that fits and is not taken.
+
+    Args:
+        who: The mechanism, for messages.
+        named: The setting; empty where none is given.
+        taken: The features and groups.
+        public: What is known of the table.
+        fits: Whether a column can be predicted.
+        what: Such a column in words, as "a numeric column".
+    """
+    schema = public.schema
+    if not named:
+        free = [name for name, column in schema.columns.items() if fits(column) and name not in taken]
+        if not free:
+            raise Unsupported(f"{who}: the target must be {what}, and there is none left.")
+        return free[-1]
+    if named not in schema.columns:
+        why = (
+            "defines the strata"
+            if named in public.constant
+            else f"is not in the schema{nearest(named, schema.columns)}"
+        )
+        raise Unsupported(f"{who}: the target {named!r} {why}.")
+    if not fits(schema.column(named)):
+        raise Unsupported(f"{who}: the target must be {what}; {named} is none.")
+    return named
+
+
+def design_of(
+    who: str, named: Sequence[str], target: str, groups: Collection[str], public: Public,
+    reference: Mapping[str, str], interactions: Sequence[Sequence[str]] = (),
+) -> Coded:  # fmt: skip
+    """The features that are named, or all columns but target and groups; refuses settings about others.
+
+    A column of one level, and one that strata define, does not vary and is left out.
+    """
+    schema = public.schema
+    wanted = named or [name for name in schema.names if name not in groups]
+    varies = {n for n, c in schema.columns.items() if isinstance(c, Numeric) or c.size > 1}
+    columns = tuple(n for n in schema.names if n in wanted and n != target and n in varies)
+    for name, level in reference.items():
+        coded = name in columns and not isinstance(schema.column(name), Numeric)
+        if name not in public.constant and not (coded and level in schema.levels(name)):
+            raise UsageError(f"{who}: reference names {level!r} of {name!r}, which is no level of a feature.")
+    for name in (name for pair in interactions for name in pair):
+        if name not in columns and name not in public.constant:
+            raise UsageError(f"{who}: interactions name {name!r}, which is not a feature.")
+    return Coded(
+        columns,
+        reference=tuple((n, level) for n, level in reference.items() if n in columns),
+        interactions=tuple((a, b) for a, b in interactions if a in columns and b in columns),
+    )
+
+
+def several_levels(column: Column) -> bool:
+    """Whether it is a categorical column of at least two levels."""
+    return not isinstance(column, Numeric) and column.size > 1
+
+
+def two_levels(column: Column) -> bool:
+    """Whether it is a categorical column of two levels."""
+    return not isinstance(column, Numeric) and column.size == 2
+
+
+def sampling_of(who: str, sampling: float | None, batch: float, public: Public) -> float:
+    """The rate of Poisson samples: as declared, which in strata it has to be, or that of about `batch` rows each."""
+    if sampling is not None:
+        return sampling
+    if public.constant:
+        raise Unsupported(f"{who}: all strata are sampled at one rate; give it as sampling, such as sampling = 0.05.")
+    if public.size is None:
+        return UNDECLARED
+    rows = public.size / (public.schema.row_weight.mean or 1.0)  # of weighted rows the size is a total
+    return min(1.0, batch / max(rows, 1.0))

@@ -49,7 +49,7 @@ from stratsynth.strata import crossing
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Groupwise, Weighted, takes_shares
 from stratsynth.weights import Weights
-from stratsynth.weights.section import read_weights
+from stratsynth.weights.sources import read_weights
 from stratsynth.weights.table import ShareTable
 
 

@@ -11,8 +11,7 @@ from stratsynth.evaluation.comparisons.roads import KINDS, by_road, words
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
-from stratsynth.report.cells import known
-from stratsynth.report.numbers import Numbers, several, short
+from stratsynth.report.numbers import Numbers, known, several, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from stratsynth.release.limits import disclosed
 from stratsynth.release.page import words
 from stratsynth.report.page import Figure, Section
 
@@ -29,7 +30,7 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
             ("Groups", words.strata(certificate)),
             ("Their shares", words.weights(certificate)),
             ("Spent on these data", words.account(certificate)),
-            ("Disclosed without noise", " ".join(words.unprotected(certificate)) or "Nothing was declared."),
+            ("Disclosed without noise", " ".join(disclosed(certificate).values()) or "Nothing was declared."),
             *([("Warning", str(certificate.get("warning", "NOT PRIVATE")))] if not certificate["private"] else []),
         ],
     )

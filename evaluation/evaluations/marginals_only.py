@@ -13,9 +13,8 @@ from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.scores.streamed import streamed_workload_error
 from stratsynth.evaluation.tables import GROUP, STAMP, By, as_schema, groups_of
-from stratsynth.report.cells import figure, words
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Column, Figure, Page, Section, Table, render
+from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.schema import Schema
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class MarginalScores:
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
         """The page for readers."""
         rows = [
-            [words(who), figure(n), figure(made), figure(value), words(status)]
+            [Cell.words(who), Cell.figure(n), Cell.figure(made), Cell.figure(value), Cell.words(status)]
             for who, n, made, value, status in self._lines()
         ]
         heads = [Column("Group", "text"), *map(Column, ("real rows", "synthetic rows", "mean L1 distance"))]

@@ -11,9 +11,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.report.text import aligned
 from stratsynth.evaluation.tables import GROUP, OK, STAMP
-from stratsynth.report.cells import count, drawn, figure, known
-from stratsynth.report.cells import words as text_cell
-from stratsynth.report.numbers import Numbers, several, short
+from stratsynth.report.numbers import Numbers, known, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
@@ -123,10 +121,10 @@ def picture(
             for part in parts
             if math.isfinite(row[part])
         ]
-        cell = drawn(strip(scale, marks, joined=False, what=name), row["value"]) if marks else text_cell("–")
+        cell = Cell.drawn(strip(scale, marks, joined=False, what=name), row["value"]) if marks else Cell.words("–")
         lines.append([
-            text_cell(name), count(row["n"]), cell, _number(row["value"]), *(_number(row[part]) for part in few),
-            text_cell(str(row["status"])),
+            Cell.words(name), Cell.count(row["n"]), cell, _number(row["value"]), *(_number(row[part]) for part in few),
+            Cell.words(str(row["status"])),
         ])  # fmt: skip
     names = [*by, "n", "value", "low", "high", *(f"{p}{end}" for p in every for end in ("", "_low", "_high"))]
     plain = frame[names].astype(object).where(frame[names].notna(), None)
@@ -148,7 +146,7 @@ def in_numbers(
     if len(parts) <= FEW_PARTS:
         return []
     lines = [
-        [text_cell(_name(row, by, schema)), _number(row["value"]), *(_number(row[part]) for part in parts)]
+        [Cell.words(_name(row, by, schema)), _number(row["value"]), *(_number(row[part]) for part in parts)]
         for row in frame.to_dict("records")
     ]
     heads = [Column("Group", "text"), Column("all together"), *(Column(part) for part in parts)]
@@ -156,7 +154,7 @@ def in_numbers(
 
 
 def _number(value: float) -> Cell:
-    return figure(_plain(value))
+    return Cell.figure(_plain(value))
 
 
 def _plain(value: float) -> float:

@@ -8,10 +8,8 @@ from collections.abc import Mapping, Sequence
 from markupsafe import Markup
 
 from stratsynth.evaluation.tables import STAMP
-from stratsynth.report.cells import count, drawn, figure, shaded
-from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Column, Figure, Table
+from stratsynth.report.page import Cell, Column, Figure, Table
 from stratsynth.report.strip import Mark, Scale, axis, strip, tick_text
 
 
@@ -26,7 +24,7 @@ def heat(
         "A dash: not estimable. Press a heading to sort; on a narrow screen numbers are shown by colour alone, and "
         "stand in the files.",
         [Column(corner, "text"), *(Column(name, "shade") for name in columns)],
-        [[text(row), *(shaded(values.get((row, column)), most) for column in columns)] for row in rows],
+        [[Cell.words(row), *(Cell.shaded(values.get((row, column)), most) for column in columns)] for row in rows],
     )
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
     scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
@@ -43,8 +41,9 @@ def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns
         *words, number, low, high = row
         mark = Mark(value, float(number), float(low), float(high), 1)
         shown.append([
-            *(text(word) for word in words),
-            drawn(strip(scale, [mark], what=", ".join(map(str, words))), float(number)), figure(float(number)),
+            *(Cell.words(word) for word in words),
+            Cell.drawn(strip(scale, [mark], what=", ".join(map(str, words))), float(number)),
+            Cell.figure(float(number)),
         ])  # fmt: skip
     heads = [*(Column(name, "text") for name in columns), Column("", "picture", axis(scale)), Column(value)]
     table = Table("Lines are 95 % intervals of chance in the rows.", heads, shown)
@@ -60,7 +59,8 @@ def listing(
 ) -> Figure:
     """A plain table of texts and numbers."""
     cells = [
-        [text(v) if kind == "text" else count(v) if isinstance(v, int) else figure(None if v is None else float(v))
+        [Cell.words(v) if kind == "text" else Cell.count(v) if isinstance(v, int)
+         else Cell.figure(None if v is None else float(v))
          for v, (_, kind) in zip(row, columns, strict=True)]
         for row in rows
     ]  # fmt: skip

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
-from stratsynth.report.cells import count, drawn, figure
-from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Cell, Column, Figure, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
@@ -137,9 +135,9 @@ def card(groups: Sequence[GroupErrors], everybody: GroupErrors, *, title: str, n
         marks = [Mark(n, e.value, e.low, e.high, series[n]) for n in names if (e := s.error(n))]
         marks += [Mark("chance alone", s.chance, series=-1)] if based else []
         return [
-            text(s.name), drawn(strip(scale, marks, what=s.name), s.worst), count(s.n),
-            *(figure(s.error(name).value) for name in names), *([figure(s.chance)] if based else []),
-            text(s.status.replace("_", " ")),
+            Cell.words(s.name), Cell.drawn(strip(scale, marks, what=s.name), s.worst), Cell.count(s.n),
+            *(Cell.figure(s.error(name).value) for name in names), *([Cell.figure(s.chance)] if based else []),
+            Cell.words(s.status.replace("_", " ")),
         ]  # fmt: skip
 
     columns = [

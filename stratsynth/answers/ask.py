@@ -5,7 +5,7 @@ Questions of one kind, that differ in the levels of their conditions alone, are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
@@ -56,17 +56,14 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
     for places in kinds.values():
         cells = schema.cells(queries[places[0]].cells)
         width = schema.cells(dict.fromkeys((*queries[places[0]].cells, *queries[places[0]].columns)))
-        for some in _chunks(places, max(1, TOGETHER // (cells * (width + 16)))):
+        size = max(1, TOGETHER // (cells * (width + 16)))
+        for start in range(0, len(places), size):
+            some = places[start : start + size]
             answer = _together(squares, [queries[i] for i in some])
             for number, i in enumerate(some):
                 part = slice(number * cells, (number + 1) * cells)
                 found[i] = Answer(*(array[part] for array in vars(answer).values()))
     return [found[i] for i in range(len(queries))]
-
-
-def _chunks(places: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    for start in range(0, len(places), size):
-        yield places[start : start + size]
 
 
 def _together(squares: Squares, queries: Sequence[Query]) -> Answer:

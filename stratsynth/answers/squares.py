@@ -133,7 +133,7 @@ class Squares:
     def estimate(self, functions: Functions) -> tuple[Floats, Bools]:
         """Each function's estimate, and whether it can be estimated at all."""
         value, known = np.zeros(functions.number), np.ones(functions.number, dtype=bool)
-        for columns, part, weights, found in self._parts(functions):
+        for (_, columns), part, weights, found in self._keyed(functions):
             needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
             known &= ~needed | found.estimable(weights)
             value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
@@ -177,10 +177,6 @@ class Squares:
             any(wanted - (by - set(leaf.merged(columns))) <= set(t.columns) for t in leaf.tables)
             for leaf in self.tables.leaves
         )
-
-    def _parts(self, functions: Functions) -> Iterator[tuple[Columns, _Part, Floats, Interaction]]:
-        for (_, columns), part, weights, found in self._keyed(functions):
-            yield columns, part, weights, found
 
     def _keyed(self, functions: Functions) -> Iterator[tuple[tuple[int, Columns], _Part, Floats, Interaction]]:
         """Every interaction that functions may read: of all strata, then those of merged levels in one of them."""

@@ -30,6 +30,13 @@ if TYPE_CHECKING:
 
 Columns = tuple[str, ...]
 
+CHOSEN = (
+    "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
+    "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
+    "intervals were found to hold as often as they say (scripts/bench answers)."
+)
+"""What intervals are conditional on where a mechanism chooses its tables."""
+
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Noisy:
@@ -93,10 +100,12 @@ def read_tables(
     found = list(measured(measurements))
     leaves = [Leaf("", {})]
     if any(label for label, _, _, _ in found):
-        leaves = [_leaf(schema, path, certificate) for path in _strata(schema, certificate, model)]
-        public = _public(certificate)
-        for leaf in leaves:
-            leaf.people = public.get(leaf.label, math.inf)
+        public, leaves = _public(certificate), []
+        for path in _strata(schema, certificate, model):
+            called = "|".join(label_of(stratum, certificate) for stratum in path)
+            # of a merge that is divided again the last word is the narrowest
+            codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
+            leaves.append(Leaf(called, codes, people=public.get(called, math.inf)))
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
             raise Unsupported("query: strata that are divided by different columns are not supported; draw rows.")
     by = frozenset(leaves[0].codes)
@@ -116,6 +125,11 @@ def read_tables(
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
+
+
+def conditions(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """Sentences on what the intervals rest on beside the noise."""
+    return (CHOSEN,) if any(charge["kind"] == "choose" for charge in certificate["charges"]) else ()
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:
@@ -200,12 +214,6 @@ def _public(certificate: Mapping[str, Any]) -> Mapping[str, float]:
         for each in stated
         if each["what"] == "share" and each["declared"] is not None and each["verdict"] not in {"more", "far more"}
     }
-
-
-def _leaf(schema: Schema, path: StratumPath, certificate: Mapping[str, Any]) -> Leaf:
-    # of a merge that is divided again the last word is the narrowest
-    codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
-    return Leaf("|".join(label_of(stratum, certificate) for stratum in path), codes)
 
 
 def label_of(stratum: Stratum, certificate: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from stratsynth.answers.asked import Query
 from stratsynth.answers.estimated import estimated
 from stratsynth.answers.modelled import modelled
 from stratsynth.answers.squares import Functions, Squares
-from stratsynth.answers.tables import of_tables, read_tables
+from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import UsageError
 from stratsynth.models.estimate import Estimate
 
@@ -29,12 +29,6 @@ if TYPE_CHECKING:
 
 FIGURES = ("estimate", "noise_sd", "noise_low", "noise_high", "low", "high", "status", "model", "note")
 """The columns after those that tell results apart."""
-CHOSEN = (
-    "Which tables were measured was chosen from earlier noisy answers. An interval is given only where a table that "
-    "covers the question was chosen, and takes the noise of each table as it is by itself; over many fits such "
-    "intervals were found to hold as often as they say (scripts/bench answers)."
-)
-"""What intervals are conditional on where a mechanism chooses its tables."""
 HIDDEN = "noise hides such rows: they are within three of its standard deviations, as measured or by their public size"
 BLURRED = (
     f"{HIDDEN}; or noise hides the rows on one side of the quantile, or half of all that can be is in the interval"
@@ -90,8 +84,7 @@ class Answers:
     @cached_property
     def conditions(self) -> tuple[str, ...]:
         """Sentences on what the intervals rest on beside the noise."""
-        kinds = {charge["kind"] for charge in self._certificate["charges"]}
-        return (CHOSEN,) if kinds & {"choose"} else ()
+        return conditions(self._certificate)
 
     def one(self, query: Query) -> dict[str, list[Any]]:
         """The results of one query, column by column: what tells them apart, then `FIGURES`."""

@@ -19,7 +19,7 @@ class Terminal(Bar):
 
     def rehearsed(self, rehearsal: Rehearsal) -> None:
         """Print the note, and begin the bar."""
-        from stratsynth.planning.effort import LONG, about
+        from stratsynth.planning.rehearsal import LONG, about
 
         if rehearsal.seconds > LONG:
             sys.stderr.write(

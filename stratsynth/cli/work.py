@@ -104,7 +104,7 @@ def sample_release(
     from stratsynth.data.writing import write_table
     from stratsynth.models.rules import Moved
     from stratsynth.release import Release
-    from stratsynth.release.page.summary import rules_line
+    from stratsynth.release.page.words import rules_line
     from stratsynth.release.sampling import PIECE, Wanted
     from stratsynth.release.streaming import is_folder, write_file, write_folder
 
@@ -180,7 +180,7 @@ def describe_rules(folder: Path) -> str:
     from stratsynth.errors import ReleaseError
     from stratsynth.files.whole import read_json
     from stratsynth.release.folder import RULES
-    from stratsynth.release.page.summary import rules_line
+    from stratsynth.release.page.words import rules_line
 
     try:
         return f"\nRules         {rules_line(read_json(folder / RULES))}"

@@ -109,8 +109,7 @@ class Fit:
 
     def rehearse(self, observer: Observer = SILENT) -> None:
         """Refuse what would take too long, or could not be read again. The rehearsal, which may be large, ends here."""
-        from stratsynth.planning.effort import check_charges, check_effort
-        from stratsynth.planning.rehearsal import rehearse
+        from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
         from stratsynth.questions import Raw
 
         if Raw in self.prepared.mechanism.needs:  # whose program is somebody else's, and has no rehearsal

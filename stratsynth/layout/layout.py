@@ -11,8 +11,7 @@ from stratsynth.errors import UsageError, WeightsError
 from stratsynth.layout.budgets import StratumBudgets
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, crossing
-from stratsynth.strata.groups import Groups
-from stratsynth.strata.small import MergedGroup, alone, lacking, merge_small
+from stratsynth.strata.groups import Groups, MergedGroup, alone, lacking, merge_small
 from stratsynth.weights import Resolved, Weights
 
 

@@ -84,10 +84,7 @@ class Public:
         The same object each time, and for all strata of which the same is known: what follows from it is worked out
         once for all of them.
         """
-        return self.keep(("within", stratum, share, exact), lambda: self._same(self._within(stratum, share, exact)))
-
-    def _same(self, inside: Public) -> Public:
-        return self.keep(("same", inside), lambda: inside)
+        return self.keep(("within", stratum, share, exact), lambda: self._within(stratum, share, exact))
 
     def keep(self, key: Any, make: Callable[[], T]) -> T:
         """The value kept under a key, made when it is first asked for."""
@@ -102,7 +99,8 @@ class Public:
         prior = None if self.prior is None else self.prior.within(stratum, schema)
         numbers = {column: [self.schema.index(column, level) for level in levels] for column, levels in stratum.items}
         known = tuple(one for each in self.known if (one := each.within(stratum, numbers)) is not None)
-        return Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
+        inside = Public(schema, size, self.neighbours, constant, self.exact and exact, prior, known)
+        return self.keep(("same", inside), lambda: inside)
 
 
 def once(method: Callable[Concatenate[S, Public, P], T]) -> Callable[Concatenate[S, Public, P], T]:

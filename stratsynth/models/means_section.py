@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.report.cells import count, drawn, figure
-from stratsynth.report.cells import words as text
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Cell, Column, Figure, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, strip
@@ -35,13 +33,13 @@ def _means(column: str, rows: list[dict[Any, Any]], named: Callable[[str], str])
     scale = Scale.over([row[end] for row in rows for end in ("lower", "upper")], zero=False)
     lines = [
         [
-            text(named(row["stratum"])),
-            drawn(
+            Cell.words(named(row["stratum"])),
+            Cell.drawn(
                 strip(scale, [Mark("mean", row["value"], row["lower"], row["upper"], 1)], what=named(row["stratum"])),
                 row["value"],
             ),
-            figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
-            count(max(0.0, row["size"])), text(STATUS[row["status"]]),
+            Cell.figure(row["value"]), Cell(f"{short(row['lower'])} to {short(row['upper'])}", row["lower"]),
+            Cell.count(max(0.0, row["size"])), Cell.words(STATUS[row["status"]]),
         ]
         for row in rows
     ]  # fmt: skip

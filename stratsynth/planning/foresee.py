@@ -15,8 +15,7 @@ from stratsynth.accounting.kinds import by_kind
 from stratsynth.accounting.prices import prices
 from stratsynth.mechanisms import Mechanism, Prepared, prepare
 from stratsynth.mechanisms.prior_rows import PriorSource
-from stratsynth.planning.effort import check_charges, check_effort
-from stratsynth.planning.rehearsal import rehearse
+from stratsynth.planning.rehearsal import check_charges, check_effort, rehearse
 from stratsynth.planning.rows import RowsPlan, rows_plan
 from stratsynth.planning.stratum import Foreseen, StratumPlan
 from stratsynth.schema.weight_names import weight_warnings

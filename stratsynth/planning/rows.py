@@ -13,7 +13,7 @@ from stratsynth.data.backends import engine_of
 from stratsynth.data.spark import Spark
 from stratsynth.data.stream import Stream
 from stratsynth.driver.served import check_served
-from stratsynth.planning.effort import rows_of
+from stratsynth.planning.rehearsal import rows_of
 from stratsynth.questions import Split, Total
 from stratsynth.schema.encoding import width
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from stratsynth.display import panel
 from stratsynth.mechanisms.nesting import described
-from stratsynth.planning.effort import about
 from stratsynth.planning.foresee import Plan
+from stratsynth.planning.rehearsal import about
 from stratsynth.planning.stratum import StratumPlan
 from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page import words

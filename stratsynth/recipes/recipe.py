@@ -37,7 +37,7 @@ from stratsynth.recipes.sections import (
 from stratsynth.schema import Schema
 from stratsynth.strata.groups import Groups
 from stratsynth.stratified import Weighted, makes_strata, stratify
-from stratsynth.weights.section import read_weights
+from stratsynth.weights.sources import read_weights
 
 if TYPE_CHECKING:
     from stratsynth.release import Release
@@ -164,7 +164,7 @@ class Recipe:
             return vanilla if self.weights is None else Weighted(vanilla, read_weights(self.weights, self.folder))
         budgets = None if self.spend.strata is None else StratumBudgets.read(self.spend.strata)
         weights = read_weights(self.weights, self.folder)
-        return stratify(name, settings, self.strata.by, weights, self.groups(), budgets)
+        return stratify(name, settings, self.strata.by, weights, self.strata.groups, budgets)
 
     @cached_property
     def prepared(self) -> Prepared:
@@ -210,7 +210,7 @@ class Recipe:
     @property
     def options(self) -> RecipeOptions:
         """The options of the fit, as far as the recipe says any."""
-        return RecipeOptions(seed=self.seed, workers=self.release.workers)
+        return RecipeOptions(seed=self.release.seed, workers=self.release.workers)
 
     @property
     def directory(self) -> Path:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from stratsynth.checks import said
 from stratsynth.errors import UsageError
 from stratsynth.files.records import level, records
 from stratsynth.models.mixture import allot
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.models import TableModel, Where
-    from stratsynth.schema import Schema
 
 ROWS = "rows"
 """The column of a table of numbers by group that holds the numbers."""
@@ -122,18 +120,3 @@ def _columns(what: str, columns: Sequence[str]) -> tuple[str, ...]:
 
 def _name(levels: Sequence[tuple[str, str]]) -> str:
     return " ".join(f"{column}={level}" for column, level in levels)
-
-
-def levels_of(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """A condition's levels by column, each known to the schema."""
-    if not isinstance(where, Mapping):
-        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {said(where)}.")
-    found = {}
-    for column, levels in where.items():
-        several = (levels,) if isinstance(levels, str) else levels
-        if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
-            raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
-        for one in several:
-            schema.index(column, one)
-        found[column] = tuple(several)
-    return found

@@ -19,7 +19,7 @@ from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Prepared, describe
 from stratsynth.mechanisms.words import stated
 from stratsynth.release import limits
-from stratsynth.release.declared import comparisons, to_dicts, too_close
+from stratsynth.release.declared import comparisons, too_close
 from stratsynth.release.few import small_groups
 from stratsynth.release.hashes import CERTIFICATE, written_by
 from stratsynth.release.meaning import malformed
@@ -77,7 +77,7 @@ def certificate(
     Raises:
         MechanismError: Charges in strata that the mechanism does not declare.
     """
-    budget, allot, layout = account.budget, account.allot, prepared.strata
+    budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
     for path in dict.fromkeys(charge.path for charge in account.spending.charges):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
@@ -88,7 +88,7 @@ def certificate(
         "private": not warnings,
         **({"warning": " ".join(warnings)} if warnings else {}),
         "unverified": list(unverified),
-        "unit": _unit(table),
+        "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
         **({"record": table.record} if table.record is not None else {}),
         **_row_weight(table),
         "neighbours": str(budget.neighbours),
@@ -116,7 +116,7 @@ def certificate(
         **stated(prepared.mechanism.fitted),
         "composition": COMPOSITION,
         "charges": [charge.to_dict() for charge in listed(account.spending.charges)],
-        **_prior(prepared),
+        **({} if prepared.prior_stated is None else {"prior": prepared.prior_stated}),
         **({"code_lists": [each.to_dict() for each in prepared.code_lists]} if prepared.code_lists else {}),
         **_meaning(prepared, counted),
     }
@@ -128,21 +128,11 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
     found = comparisons(prepared, counted)
     said = notices(prepared, found, close=too_close(prepared, found))
     record = {
-        "declared_and_measured": to_dicts(found),
+        "declared_and_measured": [dataclasses.asdict(one) for one in found],
         "notices": said,
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}
-
-
-def _prior(prepared: Prepared) -> dict[str, Any]:
-    """What the fit started from, and the strata of which it had no rows; nothing without a prior."""
-    return {} if prepared.prior_stated is None else {"prior": prepared.prior_stated}
-
-
-def _unit(table: PrivateTable) -> Any:
-    unit = table.schema.unit
-    return unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows}
 
 
 def _row_weight(table: PrivateTable) -> dict[str, Any]:

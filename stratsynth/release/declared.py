@@ -7,10 +7,10 @@ a fit did not see the people it was meant to see, or that shares given as public
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from stratsynth.schema.weight import ONE
 from stratsynth.strata import StratumPath, label
@@ -99,16 +99,6 @@ def comparisons(prepared: Prepared, counted: Sequence[Counted]) -> list[Comparis
         expected = people * layout.shares[stratum]
         found.append(_compared(SHARE, label((stratum,)), expected, measured, z, sampled=weight.most))
     return found
-
-
-def to_dicts(found: Iterable[Comparison]) -> list[dict[str, Any]]:
-    """For the certificate."""
-    return [asdict(one) for one in found]
-
-
-def from_certificate(certificate: Mapping[str, Any]) -> list[Comparison]:
-    """What a certificate says; nothing in those of 0.1.0."""
-    return [Comparison(**record) for record in certificate.get("declared_and_measured", ())]
 
 
 def too_close(prepared: Prepared, found: Sequence[Comparison]) -> bool:

@@ -84,7 +84,7 @@ def warn_of_few(certificate: Mapping[str, Any], schema: Schema, parts: Iterable[
         warnings.warn(
             f"rows are drawn of {'; '.join(list(named)[:NAMED])}{more}. However many rows: they say no more than that.",
             FewPeopleWarning,
-            stacklevel=6,
+            stacklevel=5,
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,8 +51,11 @@ def write(release: Release, folder: str | os.PathLike[str], rows: int | None, se
             )  # fmt: skip
             write_text(parts / REPORT, page)
             files.save(model, parts / "model")
+            record, own = release.certificate, model.schema.sha256
+            if own != schema_of(record):  # the model knows fewer columns than the table had
+                record = {**record, "schema": {**record["schema"], "model_sha256": own}}
             # last, as it lists the hashes of all the others
-            write_json(parts / CERTIFICATE, {**_stated(release), "files": listed_files(parts)})
+            write_json(parts / CERTIFICATE, {**record, "files": listed_files(parts)})
     except OSError as error:
         raise StratsynthError(
             f"{target} cannot be written ({error.strerror or type(error).__name__}); nothing of it was kept. "
@@ -79,12 +81,6 @@ def read(folder: str | os.PathLike[str]) -> tuple[Model, dict[str, Any], Path]:
             "Get the release again from whoever made it."
         )
     return model, {key: value for key, value in record.items() if key != "files"}, path
-
-
-def _stated(release: Release) -> Mapping[str, Any]:
-    """The certificate; where the model knows fewer columns than the table had, with its own schema's hash too."""
-    record, own = release.certificate, release.model.schema.sha256
-    return record if own == schema_of(record) else {**record, "schema": {**record["schema"], "model_sha256": own}}
 
 
 def check_new(folder: str | os.PathLike[str], remedy: str = "Name another folder") -> Path:

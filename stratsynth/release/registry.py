@@ -20,6 +20,7 @@ from stratsynth.errors import ReleaseError, UsageError
 from stratsynth.files.untrusted import sha256
 from stratsynth.models import Returns
 from stratsynth.release.hashes import CERTIFICATE
+from stratsynth.release.limits import disclosed
 from stratsynth.release.page import words
 from stratsynth.release.release import Release
 from stratsynth.report.numbers import listed
@@ -181,7 +182,7 @@ def _protection(record: Mapping[str, Any], schema: Schema) -> dict[str, Any]:
         "dp_variant": {
             "variant_name": VARIANTS[currency],
             "data_domain": f"Tables of any number of rows with these columns: {'; '.join(_columns(schema))}.",
-            "unprotected_quantities": " ".join(words.unprotected(record)) or "None was declared.",
+            "unprotected_quantities": " ".join(disclosed(record).values()) or "None was declared.",
         },
         "privacy_loss": {
             "privacy_unit": str(record["unit"]) if isinstance(record["unit"], str) else record["unit"]["column"],

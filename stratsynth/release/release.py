@@ -19,7 +19,7 @@ from stratsynth.release.allocation import RowsByGroup
 from stratsynth.release.folder import read, write
 from stratsynth.release.measurements import LazyTable
 from stratsynth.release.predicting import predicted, predicted_table
-from stratsynth.release.sampling import Wanted, draw_table
+from stratsynth.release.sampling import Drawing, Wanted, check_rows
 from stratsynth.release.shown import Certificate, release_html, release_text
 
 if TYPE_CHECKING:
@@ -126,8 +126,14 @@ class Release:
         moved: Moved | None = None,
     ) -> pa.Table:
         """As `sample`, as an Arrow table; `moved` counts what the schema's rules move."""
-        wanted = Wanted(n, where or {}, n_by_group, by, balance)
-        return draw_table(self.table_model, self.certificate, wanted, seed, Moved() if moved is None else moved)
+        import pyarrow as pa
+
+        wanted, model = Wanted(n, where or {}, n_by_group, by, balance), self.table_model
+        check_rows(wanted.n or 0, model.schema)
+        drawing = Drawing.of(model, self.certificate, wanted, seed)
+        check_rows(drawing.rows, model.schema)
+        counts = Moved() if moved is None else moved
+        return pa.concat_tables(drawing.piece(number, counts) for number in range(drawing.pieces))
 
     def rules_moved(self, n: int, *, seed: int | None = None) -> dict[str, Any]:
         """How much of a sample the schema's rules move: rows drawn again and rows mended, in all and by stratum.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from stratsynth.checks import check_seed, whole
+from stratsynth.checks import check_seed, said, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.models import Codes, TableModel, Where
 from stratsynth.models.rules import Moved, draw_allowed
@@ -58,26 +58,6 @@ class Wanted:
             raise UsageError("give n_by_group or balance, not both.")
         if self.by is not None and not isinstance(self.n_by_group, Mapping):
             raise UsageError("by= names the columns of n_by_group's keys; it goes with a mapping only.")
-
-
-def draw_table(
-    model: TableModel, certificate: Mapping[str, Any], wanted: Wanted, seed: int | None, moved: Moved
-) -> pa.Table:
-    """The rows, in random order.
-
-    Args:
-        model: What draws them.
-        certificate: What it says of strata and of small groups.
-        wanted: Which rows.
-        seed: Of everything that is drawn.
-        moved: Where it is counted what the schema's rules move.
-    """
-    import pyarrow as pa
-
-    check_rows(wanted.n or 0, model.schema)
-    drawing = Drawing.of(model, certificate, wanted, seed)
-    check_rows(drawing.rows, model.schema)
-    return pa.concat_tables(drawing.piece(number, moved) for number in range(drawing.pieces))
 
 
 @dataclass(frozen=True)
@@ -141,7 +121,7 @@ def _parts(
 ) -> Sequence[tuple[Where, int]]:
     """Conditions, and how many rows each gets."""
     schema, n = model.schema, wanted.n or 0
-    allowed = allocation.levels_of(schema, wanted.where)
+    allowed = _levels(schema, wanted.where)
     condition = {c: frozenset(schema.index(c, level) for level in levels) for c, levels in allowed.items()}
     if wanted.n_by_group is not None:
         names = wanted.by if wanted.by is not None else certificate.get("strata", {}).get("by", ())
@@ -152,6 +132,21 @@ def _parts(
         levels = ", ".join(f"{column}={' or '.join(levels)}" for column, levels in allowed.items())
         raise UsageError(f"the model gives no weight to rows with {levels}; there is nothing to draw.")
     return [(condition, n)]
+
+
+def _levels(schema: Schema, where: Mapping[str, str | Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """A condition's levels by column, each known to the schema."""
+    if not isinstance(where, Mapping):
+        raise UsageError(f"where is a table from columns to levels, such as {{'SEX': '2'}}, not {said(where)}.")
+    found = {}
+    for column, levels in where.items():
+        several = (levels,) if isinstance(levels, str) else levels
+        if not isinstance(several, Sequence) or not all(isinstance(level, str) for level in several):
+            raise UsageError(f"where: the levels of {column} are texts, as in the schema: {{{column!r}: '2'}}.")
+        for one in several:
+            schema.index(column, one)
+        found[column] = tuple(several)
+    return found
 
 
 def _draw(model: TableModel, n: int, rng: Generator, condition: Where, moved: Moved) -> Codes:

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
+SAFE = ",:;/[]{}()!*@$|=~ "
+"""Signs that a link may hold as they are, beside letters and digits."""
+
 
 @dataclass(frozen=True)
 class Numbers:
@@ -37,7 +40,7 @@ class Numbers:
         mark = ["INTERNAL"] if self.stamp else []
         writer.writerow([*self.columns, *(["stamp"] if mark else [])])
         writer.writerows([_spelt(value) for value in row] + mark for row in self.rows)
-        return "data:text/csv;charset=utf-8," + _quoted(text.getvalue())
+        return "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=SAFE)
 
     @property
     def json(self) -> str:
@@ -45,11 +48,7 @@ class Numbers:
         rows = [[_plain(value) for value in row] for row in self.rows]
         document = {**({"stamp": self.stamp} if self.stamp else {}), "columns": list(self.columns), "rows": rows}
         text = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
-        return "data:application/json;charset=utf-8," + _quoted(text)
-
-
-def _quoted(text: str) -> str:
-    return quote(text, safe=",:;/[]{}()!*@$|=~ ")
+        return "data:application/json;charset=utf-8," + quote(text, safe=SAFE)
 
 
 def _plain(value: Any) -> Any:
@@ -66,6 +65,11 @@ def _spelt(value: Any) -> Any:
     if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
         return f"'{value}"
     return "" if value is None else value
+
+
+def known(value: float | None) -> float | None:
+    """A number; None where there is none, or an infinite one."""
+    return None if value is None or not math.isfinite(value) else float(value)
 
 
 def short(value: float | None, digits: int = 3) -> str:

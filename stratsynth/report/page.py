@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from stratsynth.report.numbers import Numbers
+from stratsynth.report.numbers import Numbers, known, percent, short
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -32,6 +32,44 @@ class Cell:
     key: float | str | None = None
     shade: int | None = None
     """In a heat map, from 0 (as good as no error) to 8."""
+
+    @classmethod
+    def words(cls, text: Any) -> Cell:
+        """A text, which numbers among others are sorted by as numbers."""
+        plain = str(text)
+        try:
+            return cls(plain, float(plain))
+        except ValueError:
+            return cls(plain, plain)
+
+    @classmethod
+    def figure(cls, value: float | None) -> Cell:
+        """A number with the digits that matter."""
+        return cls(short(value), known(value))
+
+    @classmethod
+    def count(cls, value: float | None) -> Cell:
+        """A whole number."""
+        return cls("–" if known(value) is None or value is None else f"{int(value):,}", known(value))
+
+    @classmethod
+    def share(cls, value: float | None) -> Cell:
+        """A percentage."""
+        return cls(percent(value), known(value))
+
+    @classmethod
+    def drawn(cls, picture: Markup, key: float | None) -> Cell:
+        """A picture, sorted by a number."""
+        return cls(picture, known(key))
+
+    @classmethod
+    def shaded(cls, value: float | None, most: float) -> Cell:
+        """A number of a heat map whose darkest colour stands for `most` and more."""
+        key = known(value)
+        if key is None:
+            return cls("–", None)
+        shade = 0 if most <= 0 else min(8, int(9 * max(key, 0.0) / most))
+        return cls(f"{key:.2f}", key, shade)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from stratsynth.report.numbers import short
+from stratsynth.report.numbers import known, short
 
 SHAPES = (
     Markup('<circle r="5.5"/>'),
@@ -42,10 +42,10 @@ class Scale:
     @classmethod
     def over(cls, values: Sequence[float | None], *, zero: bool = True, log: bool = False) -> Scale:
         """A scale on which all of them lie; numbers that are none do not count."""
-        known = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
-        if not known:
+        numbers = [v for v in values if v is not None and math.isfinite(v) and (v > TINY or not log)]
+        if not numbers:
             return cls(0.1, 1.0, log) if log else cls(0.0, 1.0)
-        low, high = min(known), max(known)
+        low, high = min(numbers), max(numbers)
         if log:
             return cls(low / 1.15, high * 1.15, log)
         low = min(low, 0.0) if zero else low
@@ -87,11 +87,23 @@ class Mark:
     series: int = 0
     """Which colour and shape; below 0, the baseline's stroke."""
 
+    @property
+    def bounded(self) -> bool:
+        """True where both ends of the interval are known."""
+        return known(self.low) is not None and known(self.high) is not None
+
+    def __str__(self) -> str:
+        """Its name, value and interval in words."""
+        if known(self.value) is None:
+            return f"{self.name} not estimable"
+        ends = f" ({short(self.low)} to {short(self.high)})" if self.bounded else ""
+        return f"{self.name} {short(self.value)}{ends}"
+
 
 def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str = "") -> Markup:
     """Points on one line, the first two joined if they are to be compared."""
-    there = [mark for mark in marks if _known(mark.value)]
-    said = "; ".join(_said(mark) for mark in marks) or "nothing"
+    there = [mark for mark in marks if known(mark.value) is not None]
+    said = "; ".join(map(str, marks)) or "nothing"
     parts = [Markup('<line class="rule" x1="0" x2="100%" y1="13" y2="13"/>')]
     pair = [mark for mark in there if mark.series >= 0][:2]
     if joined and len(pair) == 2:
@@ -101,12 +113,17 @@ def strip(scale: Scale, marks: Sequence[Mark], *, joined: bool = True, what: str
             )
         )
     for mark in there:
-        if _known(mark.low) and _known(mark.high):
+        if mark.bounded:
             ends = (scale.at(mark.low or 0.0), scale.at(mark.high or 0.0))
             parts.append(
                 Markup('<line class="span s{}" x1="{:.2f}%" x2="{:.2f}%" y1="13" y2="13"/>').format(mark.series, *ends)
             )
-    parts += [_point(mark, scale) for mark in sorted(there, key=lambda m: m.series, reverse=True)]
+    parts += [
+        Markup('<svg x="{:.2f}%" y="13" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
+            scale.at(mark.value or 0.0), mark.series, _shape(mark.series)
+        )
+        for mark in sorted(there, key=lambda m: m.series, reverse=True)
+    ]
     return picture(f"{what}: {said}" if what else said, parts, HEIGHT)
 
 
@@ -167,20 +184,3 @@ def tick_text(value: float) -> str:
 
 def _shape(series: int) -> Markup:
     return BASELINE if series < 0 else SHAPES[series % len(SHAPES)]
-
-
-def _point(mark: Mark, scale: Scale) -> Markup:
-    return Markup('<svg x="{:.2f}%" y="13" overflow="visible"><g class="mark s{}">{}</g></svg>').format(
-        scale.at(mark.value or 0.0), mark.series, _shape(mark.series)
-    )
-
-
-def _said(mark: Mark) -> str:
-    if not _known(mark.value):
-        return f"{mark.name} not estimable"
-    ends = f" ({short(mark.low)} to {short(mark.high)})" if _known(mark.low) and _known(mark.high) else ""
-    return f"{mark.name} {short(mark.value)}{ends}"
-
-
-def _known(value: float | None) -> bool:
-    return value is not None and math.isfinite(value)

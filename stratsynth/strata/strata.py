@@ -122,23 +122,19 @@ def disjoint(strata: Iterable[Stratum]) -> bool:
 def within(schema: Schema, path: StratumPath) -> Schema:
     """The schema that the rows of a path vary in.
 
-    Columns that a stratum holds constant are gone; merged ones are there with the merged levels alone.
+    Columns that a stratum holds constant are gone; merged ones are there with the merged levels alone. Strata that
+    differ in nothing but single levels of columns that no rule names have one schema, made once.
     """
     for stratum in path:
-        schema = _within(schema, stratum)
+        ruled, items = _ruled(schema), []
+        for name, levels in stratum.items:
+            column = schema.column(name)
+            if ruled:
+                for level in levels:
+                    schema.index(name, level)
+            items.append((name, levels if len(levels) > 1 or name in ruled else column.all_levels[:1]))
+        schema = _inner(schema, tuple(items))
     return schema
-
-
-def _within(schema: Schema, stratum: Stratum) -> Schema:
-    """Strata that differ in nothing but single levels of columns that no rule names have one schema, made once."""
-    ruled, items = _ruled(schema), []
-    for name, levels in stratum.items:
-        column = schema.column(name)
-        if ruled:
-            for level in levels:
-                schema.index(name, level)
-        items.append((name, levels if len(levels) > 1 or name in ruled else column.all_levels[:1]))
-    return _inner(schema, tuple(items))
 
 
 @lru_cache(maxsize=KNOWN)

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from stratsynth.mechanisms import Mechanism
+from stratsynth.errors import UsageError
+from stratsynth.layout.budgets import StratumBudgets
+from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Returns
+from stratsynth.strata.groups import Groups
 from stratsynth.weights import Weights
+
+if TYPE_CHECKING:
+    from stratsynth.accounting.budget import Budget
 
 R = TypeVar("R")
 
@@ -51,3 +60,60 @@ class Around(Mechanism[R]):
     def public_rows_only(self) -> bool:
         """As what is fitted."""
         return self.inner.public_rows_only
+
+
+class Groupwise(Around[R]):
+    """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
+
+    by: Sequence[str]
+    groups: Groups
+    budgets: StratumBudgets | None
+
+    @property
+    @abstractmethod
+    def only_strata(self) -> bool:
+        """Whether everybody together is asked nothing, and no stratum is divided again."""
+
+    def check_groups(self) -> None:
+        """Refuse what does not declare strata; a single name is a common slip. Columns are kept as a tuple."""
+        if isinstance(self.by, str):
+            raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
+        if not isinstance(self.weights, Weights):
+            raise UsageError(f"{self.name}: weights come from Weights.public(shares, citation=...).")
+        if not isinstance(self.groups, Groups):
+            raise UsageError(f"{self.name}: groups are declared by Groups(merge=..., small=...).")
+        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
+            raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
+        object.__setattr__(self, "by", tuple(self.by))
+
+    @property
+    def title(self) -> str:
+        """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
+        own = "" if self.name == "stratified" else f"{self.name} "
+        return f"{own}{self.inner.title} by {' x '.join(self.by)}"
+
+    def strata(self, public: Public, budget: Budget) -> Layout:
+        """The strata, worked out once for all mechanisms that declare the same ones of the same public facts."""
+        layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
+        return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
+
+    def sized(self, public: Public, size: float, budget: Budget) -> Public:
+        """The facts with a size from a noisy answer, where none was declared; the strata stay as they were."""
+        if public.size is not None:
+            return public
+        sized, layout = replace(public, size=round(size)), self._layout(public, budget)
+        sized.keep(self._key(budget), lambda: (layout, self._declared))
+        return sized
+
+    def _layout(self, public: Public, budget: Budget) -> Layout:
+        declared, size = self._declared, public.size
+        return public.keep(
+            self._key(budget), lambda: (lay_out(public.schema, *declared, size, budget.epsilon), declared)
+        )[0]
+
+    @property
+    def _declared(self) -> tuple[Sequence[str], Groups, Weights, StratumBudgets | None]:
+        return self.by, self.groups, self.weights, self.budgets
+
+    def _key(self, budget: Budget) -> tuple[Any, ...]:
+        return ("strata", *map(id, self._declared), budget.epsilon)

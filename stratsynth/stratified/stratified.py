@@ -7,24 +7,24 @@ stratified again, or pooled.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from math import nextafter
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.errors import RecipeError, Unsupported, UsageError
 from stratsynth.layout.budgets import StratumBudgets
-from stratsynth.layout.layout import Layout, lay_out
+from stratsynth.layout.layout import Layout
 from stratsynth.mechanisms import Mechanism, Public, as_mechanism, load, make, once
 from stratsynth.models import Returns, combine
 from stratsynth.questions import Counts, Program, Question, Split, counts, split
 from stratsynth.strata import Stratum
 from stratsynth.strata.groups import Groups
-from stratsynth.stratified.around import Around
-from stratsynth.stratified.given import Given, alike, made_up
+from stratsynth.stratified.around import Groupwise
 from stratsynth.weights import Resolved, Weights
 from stratsynth.weights.private import counted
 
@@ -33,66 +33,32 @@ if TYPE_CHECKING:
 
     from stratsynth.accounting.budget import Allotment, Budget
 
-R = TypeVar("R")
 ONE_WAY = "independent"
 """What small strata are given under the policy "one-way"."""
 
 
-class Groupwise(Around[R]):
-    """What mechanisms that make strata have in common: how these are declared, and what follows from it."""
+@dataclass(frozen=True)
+class Given:
+    """One stratum's mechanism, with all that it is given: its levels are not among it."""
 
-    by: Sequence[str]
-    groups: Groups
-    budgets: StratumBudgets | None
+    mechanism: Mechanism[Any]
+    public: Public
+    allot: Allotment
+    made_up: float
+    """What no program sees: the size, or where none is declared the share, by which a rehearsal makes up answers.
 
-    @property
-    @abstractmethod
-    def only_strata(self) -> bool:
-        """Whether everybody together is asked nothing, and no stratum is divided again."""
+    With private weights it is not the size that the program is told, which follows from a noisy answer.
+    """
 
-    def check_groups(self) -> None:
-        """Refuse what does not declare strata; a single name is a common slip. Columns are kept as a tuple."""
-        if isinstance(self.by, str):
-            raise UsageError(f'{self.name}: `by` is a list of columns; write ["{self.by}"].')
-        if not isinstance(self.weights, Weights):
-            raise UsageError(f"{self.name}: weights come from Weights.public(shares, citation=...).")
-        if not isinstance(self.groups, Groups):
-            raise UsageError(f"{self.name}: groups are declared by Groups(merge=..., small=...).")
-        if self.budgets is not None and not isinstance(self.budgets, StratumBudgets):
-            raise UsageError(f"{self.name}: budgets come from StratumBudgets.read(table) or .factors(...).")
-        object.__setattr__(self, "by", tuple(self.by))
 
-    @property
-    def title(self) -> str:
-        """`mst by SEX x RAC1P`, or `pooled mst by SEX x RAC1P`."""
-        own = "" if self.name == "stratified" else f"{self.name} "
-        return f"{own}{self.inner.title} by {' x '.join(self.by)}"
-
-    def strata(self, public: Public, budget: Budget) -> Layout:
-        """The strata, worked out once for all mechanisms that declare the same ones of the same public facts."""
-        layout, key = self._layout(public, budget), (*self._key(budget), "only_strata")
-        return public.keep(key, lambda: replace(layout, only_strata=True)) if self.only_strata else layout
-
-    def sized(self, public: Public, size: float, budget: Budget) -> Public:
-        """The facts with a size from a noisy answer, where none was declared; the strata stay as they were."""
-        if public.size is not None:
-            return public
-        sized, layout = replace(public, size=round(size)), self._layout(public, budget)
-        sized.keep(self._key(budget), lambda: (layout, self._declared))
-        return sized
-
-    def _layout(self, public: Public, budget: Budget) -> Layout:
-        declared, size = self._declared, public.size
-        return public.keep(
-            self._key(budget), lambda: (lay_out(public.schema, *declared, size, budget.epsilon), declared)
-        )[0]
-
-    @property
-    def _declared(self) -> tuple[Sequence[str], Groups, Weights, StratumBudgets | None]:
-        return self.by, self.groups, self.weights, self.budgets
-
-    def _key(self, budget: Budget) -> tuple[Any, ...]:
-        return ("strata", *map(id, self._declared), budget.epsilon)
+def alike(given: Mapping[Stratum, Given]) -> dict[Stratum, list[Stratum]]:
+    """The first stratum of each kind, with all strata of which the same is known, itself among them."""
+    kinds: dict[Hashable, list[Stratum]] = {}
+    for stratum, one in given.items():
+        # all that a rehearsal depends on, made-up answers included
+        known = id(one.mechanism), one.public, one.allot, one.made_up
+        kinds.setdefault(known, []).append(stratum)
+    return {kind[0]: kind for kind in kinds.values()}
 
 
 @dataclass(frozen=True)
@@ -192,7 +158,10 @@ class Stratified(Groupwise[Any]):
         given, weights = yield from self._given(public, allot)
         streams = rng.spawn(len(given))  # streams of randomness are spawned, never shared
         parts = yield from split(
-            {s: one.steps(stream) for (s, one), stream in zip(given.items(), streams, strict=True)}
+            {
+                s: one.mechanism.steps(one.public, one.allot, stream)
+                for (s, one), stream in zip(given.items(), streams, strict=True)
+            }
         )
         return combine(public.schema, parts, weights)
 
@@ -205,7 +174,12 @@ class Stratified(Groupwise[Any]):
         given, weights = yield from self._given(public, allot)
         kinds = alike(given) if not public.constant else {stratum: [stratum] for stratum in given}
         seed = rng.bit_generator.random_raw()
-        parts = yield from split({s: given[s].rehearsal(seed) for s in kinds}, alike=kinds)
+        programs = {
+            s: one.mechanism.rehearsal(one.public, one.allot, np.random.default_rng(seed))
+            for s, one in given.items()
+            if s in kinds
+        }
+        parts = yield from split(programs, alike=kinds)
         if None in parts.values():
             return None
         first = {stratum: one for one, kind in kinds.items() for stratum in kind}
@@ -221,9 +195,9 @@ class Stratified(Groupwise[Any]):
             public = self.sized(public, total, allot.promise)
         allots = self._allots(public, allot, layout, asked)
         inner = self._inner(layout)
+        made_up = {s: share if size is None else round(size * share) for s, share in layout.shares.items()}
         return {
-            s: Given(inner(s), self._public(public, s, weights), allots[s], made_up(size, layout.shares[s]))
-            for s in layout.strata
+            s: Given(inner(s), self._public(public, s, weights), allots[s], made_up[s]) for s in layout.strata
         }, weights
 
     def _public(self, public: Public, stratum: Stratum, weights: Resolved) -> Public:
@@ -240,16 +214,15 @@ class Stratified(Groupwise[Any]):
         layout = self.strata(public, budget)
         found: dict[Hashable, Allotment] = {}
         inner = self._inner(layout)
-
-        def price(stratum: Stratum) -> Allotment:
+        prices = {}
+        for stratum in layout.strata:
             how, epsilon = inner(stratum), layout.epsilons[stratum]
             inside = self._public(public, stratum, layout.resolved)
             key = id(how), inside, epsilon
             if key not in found:
                 found[key] = how.price(inside, replace(budget, epsilon=epsilon))
-            return found[key]
-
-        return {stratum: price(stratum) for stratum in layout.strata}
+            prices[stratum] = found[key]
+        return prices
 
     def _allots(self, public: Public, allot: Allotment, layout: Layout, asked: float) -> Mapping[Stratum, Allotment]:
         """What each stratum may spend, once everybody has paid for the counts."""

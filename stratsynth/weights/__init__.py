@@ -10,7 +10,7 @@ be an unpaid answer, so every source is said, and what it does not protect is li
     invariant   exact confidential counts, unprotected
 """
 
-from stratsynth.weights.resolved import Resolved
+from stratsynth.weights.source import Resolved
 from stratsynth.weights.sources import Weights
 from stratsynth.weights.table import TOLERANCE
 

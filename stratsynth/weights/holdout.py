@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.digest import Digested
 from stratsynth.errors import WeightsError
+from stratsynth.inputs import check_citation
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Resolved
-from stratsynth.weights.source import CITATION, PATH, Basis, Key, ShareSource, cited, is_text
+from stratsynth.weights.source import CITATION, PATH, Basis, Key, Resolved, ShareSource, is_text
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data, Source
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 SMOOTHING = 0.5
 """People added to every stratum (Krichevsky and Trofimov): one that the sample misses gets a share all the same."""
@@ -120,7 +119,9 @@ class Holdout(ShareSource):
                 "weights: a public holdout needs a citation that says where it was published; one that was cut from "
                 "a confidential file needs confidential = true."
             )
-        source = cited(citation) if is_text(citation) else "a confidential holdout"
+        source = (
+            check_citation("weights", citation, error=WeightsError) if is_text(citation) else "a confidential holdout"
+        )
         return self.made(source, Sample.read(sample), tuple(self.discloses) if confidential else ())
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:

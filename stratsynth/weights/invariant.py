@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, is_text
+from stratsynth.errors import WeightsError
+from stratsynth.inputs import check_citation
+from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, is_text
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 COUNTS = "exact counts of the confidential data"
 """The citation of counts that are not cited."""
@@ -37,7 +38,7 @@ class Invariant(ShareSource):
 
     def of(self, counts: Tabular, *, citation: str = COUNTS) -> Weights:
         """Weights from a table of confidential counts."""
-        source = cited(citation) if is_text(citation) else COUNTS
+        source = check_citation("weights", citation, error=WeightsError) if is_text(citation) else COUNTS
         return self.made(source, ShareTable.read(counts), tuple(self.discloses))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:

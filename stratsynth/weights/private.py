@@ -11,14 +11,12 @@ from stratsynth.checks import number
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
-from stratsynth.weights.resolved import Resolved, even
 from stratsynth.weights.simplex import nearest
-from stratsynth.weights.source import Basis, Key, ShareSource, is_weights
+from stratsynth.weights.source import Basis, Key, Resolved, ShareSource, even, is_weights
 
 if TYPE_CHECKING:
     from stratsynth.questions import NoisyTable
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 
 @dataclass(frozen=True)

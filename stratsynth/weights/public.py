@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from stratsynth.digest import digest
 from stratsynth.errors import WeightsError
-from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, cited, is_text
+from stratsynth.inputs import check_citation
+from stratsynth.weights.source import CITATION, PATH, Key, ShareSource, is_text
 from stratsynth.weights.table import ShareTable, Tabular
 
 if TYPE_CHECKING:
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 
 class Public(ShareSource):
@@ -32,7 +32,7 @@ class Public(ShareSource):
         """Weights from a table that is cited."""
         if not is_text(citation):
             raise WeightsError("weights: public shares need a citation that says where they were published.")
-        return self.made(cited(citation), ShareTable.read(shares))
+        return self.made(check_citation("weights", citation, error=WeightsError), ShareTable.read(shares))
 
     def read(self, section: Mapping[str, Any], place: Place) -> Weights:
         """The table at `path`."""

@@ -14,16 +14,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from stratsynth.errors import WeightsError
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum
-from stratsynth.weights.resolved import Resolved, even
-from stratsynth.weights.source import Basis, Key, ShareSource, is_weights
+from stratsynth.weights.source import Basis, Key, Resolved, ShareSource, even, is_weights
 from stratsynth.weights.table import TOLERANCE, called
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from stratsynth.weights.section import Place
-    from stratsynth.weights.sources import Weights
+    from stratsynth.weights.sources import Place, Weights
 
 ROUNDS = 10_000
 """The most times that all margins are gone through."""

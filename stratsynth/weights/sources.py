@@ -1,12 +1,15 @@
-"""`Weights`: shares of strata with where they come from, which is never left out."""
+"""`Weights`: shares of strata with where they come from, and how a recipe's section [weights] says it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from stratsynth.errors import RecipeError, WeightsError, nearest
+from stratsynth.inputs import check_keys
 from stratsynth.schema import Schema
 from stratsynth.strata import Stratum, impossible
 from stratsynth.weights.holdout import Holdout
@@ -14,8 +17,7 @@ from stratsynth.weights.invariant import COUNTS, Invariant
 from stratsynth.weights.private import Private
 from stratsynth.weights.public import Public
 from stratsynth.weights.raking import Raked
-from stratsynth.weights.resolved import Resolved
-from stratsynth.weights.source import Basis, ShareSource
+from stratsynth.weights.source import Basis, Resolved, ShareSource
 
 if TYPE_CHECKING:
     from stratsynth.data.sources import Data
@@ -28,9 +30,9 @@ SOURCES = tuple(_BY_NAME)
 """Their names."""
 
 
-def source_of(name: str) -> ShareSource | None:
-    """The source of that name; None where there is none, as in a certificate without weights."""
-    return _BY_NAME.get(name)
+def source_of(name: object) -> ShareSource | None:
+    """The source of that name; None where there is none. A recipe may hold anything there, lists too."""
+    return next((source for source in SHARE_SOURCES if source.name == name), None)
 
 
 @dataclass(frozen=True)
@@ -159,3 +161,45 @@ class Weights:
     def _figures(self) -> tuple[Weights, ...]:
         """The weights at the bottom of what they are made of; themselves where they are made of no others."""
         return tuple(one for part in self.given.parts for one in part._figures()) or (self,)  # noqa: SLF001
+
+
+@dataclass(frozen=True)
+class Place:
+    """A section of a recipe: its folder, and its name."""
+
+    folder: Path
+    """The recipe's folder, which paths are relative to."""
+    where: str
+    """The section, as messages name it."""
+
+    def nested(self, section: object, key: str, unraked: str | None = None) -> Weights:
+        """The weights under a key of this section; `unraked` refuses those that cannot be raked."""
+        inside = Place(self.folder, f"{self.where} {key}")
+        if not isinstance(section, Mapping):
+            raise RecipeError(f"{inside.where} is made of tables, each with path and citation.")
+        source = source_of(section.get("source"))
+        if unraked is not None and source is not None and not source.raked:
+            raise WeightsError(unraked)
+        return inside.read(section, Public.name)
+
+    def read(self, section: Mapping[str, Any], default: str | None = None) -> Weights:
+        """The weights that this section describes."""
+        name = section.get("source", default)
+        source = source_of(name)
+        if source is None:
+            hint = nearest(str(name), SOURCES)
+            raise RecipeError(
+                f"{self.where} source: {name!r} is not supported; it is one of {', '.join(SOURCES)}{hint}."
+            )
+        keys = {key: value for key, value in section.items() if key != "source"}
+        kinds = {key: known.kind for key, known in source.keys.items()}
+        check_keys(keys, kinds, self.where, f" with source {source.name!r}")
+        for key, known in source.keys.items():
+            if known.needed and key not in section:
+                raise RecipeError(f"{self.where} {key} is missing with source {source.name!r}: {known.help}.")
+        return source.read(section, self)
+
+
+def read_weights(section: Mapping[str, Any], folder: Path) -> Weights:
+    """The weights that the section [weights] describes; paths are relative to the recipe's folder."""
+    return Place(folder, "[weights]").read(section)

@@ -18,8 +18,7 @@ from stratsynth.files.records import level, records
 from stratsynth.schema import Schema
 from stratsynth.schema.text import figure
 from stratsynth.strata import Cell, Stratum
-from stratsynth.weights.resolved import Range, Resolved
-from stratsynth.weights.source import Basis
+from stratsynth.weights.source import Basis, Range, Resolved
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,9 +17,8 @@ from stratsynth.adapters import AIM, MST, Independent
 from stratsynth.cli import progress
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import prepare
-from stratsynth.planning import effort, plan
-from stratsynth.planning.effort import about, check_charges, check_effort
-from stratsynth.planning.rehearsal import rehearse
+from stratsynth.planning import plan, rehearsal
+from stratsynth.planning.rehearsal import Rehearsal, about, check_charges, check_effort, rehearse
 from stratsynth.planning.text import describe
 from stratsynth.recipes.recipe import Recipe
 from stratsynth.strata import Stratum
@@ -96,13 +95,13 @@ def test_the_plan_says_it_in_words():
 
 def test_a_fit_of_hours_says_so_before_it_reserves(tmp_path, monkeypatch, capsys):
     recipe = Recipe.read(write_recipe(tmp_path))
-    monkeypatch.setattr(effort, "seconds", lambda *_: 7300.0)
+    monkeypatch.setattr(Rehearsal, "seconds", 7300.0)
     progress.fit_with_progress(recipe, tmp_path / "release")
     assert "note: this fit takes about 2 hours on one core" in capsys.readouterr().err
 
 
 def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monkeypatch):
-    monkeypatch.setattr(effort, "MOST_DAYS", 1e-9)
+    monkeypatch.setattr(rehearsal, "MOST_DAYS", 1e-9)
     schema, frame = world(5)
     table = open_table(frame, schema=schema, declared_size=50)
     with pytest.raises(Unsupported, match="fit fewer columns"):
@@ -115,7 +114,7 @@ def test_a_fit_that_nobody_would_see_the_end_of_is_refused_by_plan_and_fit(monke
 
 
 def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first(tmp_path, monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 85)
+    monkeypatch.setattr("stratsynth.planning.rehearsal.MOST_VALUES", 85)
     schema, frame = world(6, rows=100)
     frame.to_csv(tmp_path / "people.csv", index=False)
     table = open_table(
@@ -129,7 +128,7 @@ def test_a_longer_list_of_charges_than_is_read_again_is_refused_before_the_first
 
 
 def test_choices_at_one_price_are_one_entry_and_a_value_for_each_number_of_candidates(monkeypatch):
-    monkeypatch.setattr("stratsynth.planning.effort.MOST_VALUES", 20 + 25 + 25)
+    monkeypatch.setattr("stratsynth.planning.rehearsal.MOST_VALUES", 20 + 25 + 25)
     alike = [
         Charge((), "choose", 0.01, dict.fromkeys(PRICED, 1.0), {"epsilon": 0.1, "candidates": n}) for n in range(26)
     ]
@@ -153,4 +152,4 @@ def test_values_of_a_certificate_are_foretold_about_right(how, by):
     spent = [Charge.from_dict(c, Currency.ZCDP) for c in release.certificate["charges"]]
     content = json.dumps({**release.certificate, "charges": [c.to_dict() for c in joined(spent)]})
     values = sum(content.count(mark) for mark in ",:[{")
-    assert values - 700 <= effort.certificate_values(spent) <= 1.1 * values
+    assert values - 700 <= rehearsal.certificate_values(spent) <= 1.1 * values

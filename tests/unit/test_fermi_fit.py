@@ -13,7 +13,7 @@ from helpers.small import even
 from stratsynth.accounting.sampled import epsilon_sampled
 from stratsynth.adapters import DPFermi
 from stratsynth.adapters.fermi import ermi
-from stratsynth.adapters.shared.poisson import UNDECLARED
+from stratsynth.adapters.shared.settings import UNDECLARED
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
 from stratsynth.driver.lockstep import run

@@ -10,8 +10,7 @@ from stratsynth import Categorical, Groups, Numeric, Schema, StratumBudgets, Wei
 from stratsynth.errors import UsageError, WeightsError
 from stratsynth.layout.layout import lay_out
 from stratsynth.strata import Stratum, crossing, disjoint
-from stratsynth.strata.groups import Step
-from stratsynth.strata.small import alone, lacking, merge_small
+from stratsynth.strata.groups import Step, alone, lacking, merge_small
 
 RACES = Schema({
     "SEX": Categorical(levels=("1", "2")),

@@ -20,7 +20,8 @@ from stratsynth import Categorical, Schema, fit
 from stratsynth.adapters.engine import Graphical, junction_tree
 from stratsynth.adapters.independent import Independent, Product
 from stratsynth.errors import MechanismError, ReleaseError
-from stratsynth.models import Estimate, Figures, Mixture, alike, combine, files
+from stratsynth.models import Estimate, Figures, Mixture, combine, files
+from stratsynth.models import parts as side_by_side
 from stratsynth.models.mixture import allot
 from stratsynth.noise import SeededEntropy
 from stratsynth.questions import NoisyTable
@@ -430,25 +431,25 @@ def test_what_strata_have_in_common_is_stored_once(tmp_path):
 
 
 def test_what_strata_have_in_common_is_bounded_with_each_of_them(monkeypatch):
-    monkeypatch.setattr(alike, "MOST_ALIKE", 50)
+    monkeypatch.setattr(side_by_side, "MOST_ALIKE", 50)
     facts = {"alike": [{"cliques": [["a"] * 5]}], "parts": [{"like": 0}] * 2}
     with pytest.raises(ReleaseError, match="more than 50 characters"):
-        alike.read_again(facts)
-    assert alike.read_again({**facts, "parts": [{"like": 0}, {}]}) == [facts["alike"][0], {}]
+        side_by_side.read_again(facts)
+    assert side_by_side.read_again({**facts, "parts": [{"like": 0}, {}]}) == [facts["alike"][0], {}]
 
 
 def test_lists_of_lists_in_common_are_numbers_of_distinct_ones_that_are_bounded_as_if_written_out(monkeypatch):
     structures = [{"cliques": [["a", "b"], ["c"]], "parents": [-1]}, {"cliques": [["c"]], "parents": [-1]}]
-    common, own = alike.written_once([structures[0], structures[1], structures[0]])
+    common, own = side_by_side.written_once([structures[0], structures[1], structures[0]])
     assert common["items"] == [["a", "b"], ["c"]]
     assert [one["cliques"] for one in common["alike"]] == [[0, 1], [1]]
     facts = {**common, "parts": own}
-    assert alike.read_again(facts) == [structures[0], structures[1], structures[0]]
+    assert side_by_side.read_again(facts) == [structures[0], structures[1], structures[0]]
     long = {**facts, "items": [["a" * 1000], ["c"]]}
-    monkeypatch.setattr(alike, "MOST_ALIKE", 1500)
-    alike.read_again(facts)
+    monkeypatch.setattr(side_by_side, "MOST_ALIKE", 1500)
+    side_by_side.read_again(facts)
     with pytest.raises(ReleaseError, match="more than 1,500 characters"):
-        alike.read_again(long)
+        side_by_side.read_again(long)
 
 
 class Looked(str):
@@ -475,7 +476,7 @@ def test_names_of_lists_are_not_looked_for_in_every_structure():
         "parts": [{"like": 0}],
     }
     Looked.times = 0
-    alike.read_again(facts)
+    side_by_side.read_again(facts)
     assert Looked.times < 20 * many
 
 
@@ -487,12 +488,12 @@ def test_names_of_lists_are_not_looked_for_in_every_structure():
 )  # fmt: skip
 def test_numbers_of_lists_that_are_none_damage_a_model(wrong):
     facts = {"alike": [{"cliques": [0]}], "items": [["a"]], "itemised": ["cliques"], "parts": [{"like": 0}]}
-    assert alike.read_again(facts) == [{"cliques": [["a"]]}]
+    assert side_by_side.read_again(facts) == [{"cliques": [["a"]]}]
     with pytest.raises((ReleaseError, LookupError)):  # as whoever reads models takes both
-        alike.read_again({**facts, **wrong})
+        side_by_side.read_again({**facts, **wrong})
 
 
 @pytest.mark.parametrize("one", [[1], {"kind": "graphical"}, {"parts": [{"kind": "tilted_rows"}]}], ids=str)
 def test_nothing_but_lists_is_in_common_and_no_model_hides_there(one):
     with pytest.raises(ReleaseError, match="in common is damaged"):
-        alike.read_again({"alike": [one], "parts": [{"like": 0}]})
+        side_by_side.read_again({"alike": [one], "parts": [{"like": 0}]})

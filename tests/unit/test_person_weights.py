@@ -18,7 +18,7 @@ from helpers.contract import violations
 from helpers.small import BUDGET, SCHEMA
 from stratsynth.accounting.budget import PRICED, Budget, Currency, Neighbours
 from stratsynth.adapters import AIM, MST, CoinPress, External, GroupRegression, Independent
-from stratsynth.adapters.shared.poisson import sampling_of
+from stratsynth.adapters.shared.settings import sampling_of
 from stratsynth.cli.schemas import describe_check
 from stratsynth.cli.work import fit_recipe
 from stratsynth.data.draft import check

@@ -10,8 +10,7 @@ from stratsynth import Budget, Weights, census
 from stratsynth.adapters import Pooled
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.independent import Product
-from stratsynth.adapters.shared.learner import Learner
-from stratsynth.adapters.shared.poolable import Poolable
+from stratsynth.adapters.shared.learner import Learner, Poolable
 from stratsynth.errors import Unsupported
 from stratsynth.models import Returns
 from stratsynth.noise import SeededEntropy

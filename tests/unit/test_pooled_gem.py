@@ -12,7 +12,7 @@ from helpers.byhand import frame_of, schema_of
 from stratsynth import Budget, Groups, Release, Weights, cli
 from stratsynth.adapters import GEM, Pooled
 from stratsynth.adapters.gem import ProductMixture
-from stratsynth.adapters.shared.poolable import MOST_CELLS
+from stratsynth.adapters.shared.learner import MOST_CELLS
 from stratsynth.errors import Unsupported
 from stratsynth.mechanisms import Public, make
 from stratsynth.noise import SeededEntropy

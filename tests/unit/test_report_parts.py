@@ -8,19 +8,18 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from helpers.pages import Page as Parsed
-from stratsynth.report.cells import drawn, figure, shaded, words
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Column, Figure, Page, Section, Table, render
+from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 HOSTILE = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=alert(1)>"
 
 
 def page(text="text", **settings):
-    picture = drawn(strip(Scale(0, 1), [Mark(text, 0.5)], what=text), 0.5)
+    picture = Cell.drawn(strip(Scale(0, 1), [Mark(text, 0.5)], what=text), 0.5)
     table = Table(text, [Column(text, "text"), Column(text), Column(text, "picture"), Column(text, "shade")],
-                  [[words(text), figure(1.5), picture, shaded(1, 2)]],
-                  [[words(text), figure(math.nan), words(""), shaded(math.nan, 2)]])  # fmt: skip
+                  [[Cell.words(text), Cell.figure(1.5), picture, Cell.shaded(1, 2)]],
+                  [[Cell.words(text), Cell.figure(math.nan), Cell.words(""), Cell.shaded(math.nan, 2)]])  # fmt: skip
     chart = Figure(text, text, table, legend=legend([(text, 0)], note=text), group=text,
                    numbers=Numbers(text, [text], [[text]], settings.get("internal")))  # fmt: skip
     section = Section("one", text, [text], [(text, text)], [chart], [text], text)

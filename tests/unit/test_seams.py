@@ -28,8 +28,7 @@ from stratsynth.models import Returns
 from stratsynth.questions import Counts, counts
 from stratsynth.release.limits import OF_THIS
 from stratsynth.release.page import words
-from stratsynth.weights.section import Place
-from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Weights, source_of
+from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Place, Weights, source_of
 
 ROOT = Path(__file__).parents[2]
 PRODUCT = ("stratsynth", "adapters", "evaluation")

@@ -33,8 +33,7 @@ from stratsynth import (
 )  # fmt: skip
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.pooled import Pooled
-from stratsynth.adapters.shared.chance import farthest
-from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, undisputed
+from stratsynth.adapters.shared.known import CHANCE, believed, doubted, doubts, farthest, undisputed
 from stratsynth.layout.layout import lay_out
 from stratsynth.mechanisms import Mechanism, make, prepare
 from stratsynth.mechanisms.known import Known

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from markupsafe import Markup
 
-from stratsynth.answers import Answers, Query
+from stratsynth.answers import Query
 from stratsynth.answers.ask import answers
 from stratsynth.answers.squares import Squares
-from stratsynth.answers.tables import of_tables
+from stratsynth.answers.tables import conditions, of_tables, read_tables
 from stratsynth.errors import StratsynthError, UsageError
 from stratsynth.progress import phase
 from stratsynth.report.page import Figure, Section
@@ -47,9 +47,9 @@ def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) 
     """
     if not of_tables(measurements).num_rows:
         return None
-    told = Answers(schema, certificate, lambda: measurements, _no_model)
     try:
-        found = _found(told.squares, schema, tuple(certificate["strata"]["by"]))
+        squares = Squares(read_tables(schema, certificate, measurements, _no_model))
+        found = _found(squares, schema, tuple(certificate["strata"]["by"]))
     except StratsynthError:  # strata that cannot be added up
         return None
     if not found:
@@ -58,10 +58,15 @@ def ask(certificate: Mapping[str, Any], measurements: pa.Table, schema: Schema) 
         ("Choose what to ask. Every answer has two intervals that hold in 95 of 100 cases: one for the private records "
         "themselves, which is what privacy cost, and a wider one for the population that they are a random sample of. "
         "Estimates may lie below 0: noise is not cut off."),
-        *told.conditions,
+        *conditions(certificate),
     ]  # fmt: skip
+    # out of these data the page's script makes lists to choose from
+    box = Markup(
+        '<div class="ask" data-asked="{}">'
+        '<p class="unscripted">This needs a browser that runs the scripts of a page.</p></div>'
+    ).format(json.dumps(found, separators=(",", ":"), ensure_ascii=False))
     note = "Answered within this page; nothing leaves it. More questions: stratsynth query, or Release.query in Python."
-    return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=_box(found))])
+    return Section("ask", "Ask", text=text, figures=[Figure("", note, picture=box)])
 
 
 def _no_model() -> Model:
@@ -115,12 +120,3 @@ def _asked(
             for name, part in zip(named, figures, strict=True):
                 if np.isfinite(part).all():
                     yield statistic, name, [[float(f"{value:.5g}") for value in row] for row in part]
-
-
-def _box(found: Sequence[Mapping[str, Any]]) -> Markup:
-    """The data, out of which the page's script makes lists to choose from."""
-    data = json.dumps(found, separators=(",", ":"), ensure_ascii=False)
-    return Markup(
-        '<div class="ask" data-asked="{}">'
-        '<p class="unscripted">This needs a browser that runs the scripts of a page.</p></div>'
-    ).format(data)

@@ -18,11 +18,7 @@ from stratsynth.release import limits
 from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
-from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, measured, number_of_sums, sizes
-from stratsynth.release.page.oneways import columns
-from stratsynth.release.page.summary import rules_line
-from stratsynth.report.cells import count, drawn, figure, share
-from stratsynth.report.cells import words as text
+from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
@@ -60,8 +56,8 @@ def release_page(
     """
     asked = ask(certificate, measurements, schema)  # before all tables are held once more
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
-    sized, own = sizes(tables), chapters(names.group)
-    cited = [Figure("", picture=_block(line)) for line in words.citation(certificate, returns)]
+    sized, own, by = sizes(tables), chapters(names.group), certificate["strata"]["by"]
+    cited = [Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in words.citation(certificate, returns)]
     sections = [
         _promise(certificate),
         _groups(certificate, sized, names),
@@ -75,21 +71,14 @@ def release_page(
     return render(
         Page(
             title=str(certificate.get("called", {}).get("title", called.title)),
-            subtitle=_subtitle(certificate),
+            subtitle=f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
+            f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
             lead=_lead(certificate, sized, names, called),
             sections=sections,
             warning=_warning(certificate),
             made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
             "file, which hold everything that is said here. One file; it loads nothing.",
         )
-    )
-
-
-def _subtitle(certificate: Mapping[str, Any]) -> str:
-    by = certificate["strata"]["by"]
-    return (
-        f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
-        f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}"
     )
 
 
@@ -137,13 +126,13 @@ def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, calle
 
 
 def _promise(certificate: Mapping[str, Any]) -> Section:
-    prices = words.prices(certificate)
+    prices = [(words.STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
     scale = Scale.over([price for _, price in prices])
     what = words.unit(certificate)
     rows = [
         [
-            text(step),
-            drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
+            Cell.words(step),
+            Cell.drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
             Cell(words.price(certificate["neighbours"], price), price),
         ]
         for step, price in prices
@@ -203,10 +192,11 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
             Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
-        worth = share(ratio) if ratio is None or ratio < 1 else text("over 100 %")
+        worth = Cell.share(ratio) if ratio is None or ratio < 1 else Cell.words("over 100 %")
         rows.append([
-            text(names.group(s.group)), drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
-            count(round(s.value)), figure(NORMAL_95 * s.sigma), figure(noise), worth,
+            Cell.words(names.group(s.group)),
+            Cell.drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
+            Cell.count(round(s.value)), Cell.figure(NORMAL_95 * s.sigma), Cell.figure(noise), worth,
         ])  # fmt: skip
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
@@ -261,7 +251,7 @@ def _made(
         facts.insert(3, ("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     facts += [("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ())]
     if moved is not None:
-        facts.insert(1, ("Rules", f"Combinations that cannot occur: {rules_line(moved)}."))
+        facts.insert(1, ("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
     return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
 
 
@@ -283,11 +273,10 @@ def _cliques(tables: list[Measured]) -> Figure:
             "Sigma is the standard deviation of the noise of a count."
             + (f" {hidden} more in measurements.parquet." if hidden > 0 else ""),
             [Column("Columns", "text"), Column("in groups"), Column("cells"), Column("least sigma"), Column("largest")],
-            [[text(c), count(n), count(cells), figure(low), figure(high)] for c, n, cells, low, high in rows],
+            [
+                [Cell.words(c), Cell.count(n), Cell.count(cells), Cell.figure(low), Cell.figure(high)]
+                for c, n, cells, low, high in rows
+            ],
         ),
         numbers=Numbers("tables measured", ["columns", "groups", "cells", "least sigma", "largest sigma"], rows),
     )
-
-
-def _block(line: str) -> Markup:
-    return Markup("<pre>{}</pre>").format(line)

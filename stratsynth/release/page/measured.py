@@ -1,16 +1,22 @@
-"""The released tables as a reader wants them: each column's counts by group, and about how large each group is."""
+"""The released tables as a reader wants them: how large each group is, and its columns' counts as bars with noise."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from markupsafe import Markup
 
 from stratsynth.answers.tables import of_tables
 from stratsynth.errors import StratsynthError
+from stratsynth.models.intervals import NORMAL_95
+from stratsynth.report.numbers import Numbers, several, short
+from stratsynth.report.page import Figure, Section
+from stratsynth.report.strip import Scale, bar
 from stratsynth.strata import Stratum, StratumPath, label, within
 
 if TYPE_CHECKING:
@@ -21,6 +27,10 @@ if TYPE_CHECKING:
 
 EVERYBODY = ""
 """The label of the path to everybody."""
+CELLS = 4_000
+"""As many counts as are drawn: the file stays below 2 MB. The others are in measurements.parquet."""
+LEVELS = 24
+"""As many levels of a column as are drawn, the largest ones; the numbers beside the picture have all."""
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -109,26 +119,26 @@ class Names:
     def __init__(self, schema: Schema, certificate: Mapping[str, Any]) -> None:
         """The groups are those of the charges' paths."""
         self._schema = schema
-        paths = {json_path(charge["path"]): None for charge in certificate["charges"]}
+        paths = dict.fromkeys(
+            tuple(tuple(step.items()) for step in charge["path"]) for charge in certificate["charges"]
+        )
         self._paths: dict[str, StratumPath] = {}
+        self._called: dict[str, str] = {}
         for steps in paths:
             path = named_path(tuple(Stratum.from_dict(dict(step)) for step in steps), certificate)
             self._paths[label(path)] = path
+            parts = []
+            for stratum in path:
+                for (column, levels), name in zip(stratum.items, stratum.names, strict=True):
+                    meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
+                    parts.append(f"{column} {name}{f' ({meaning})' if meaning else ''}")
+            self._called[label(path)] = ", ".join(parts)
+        self._called[EVERYBODY] = "everybody"
         self.order = [EVERYBODY, *(name for name in self._paths if name != EVERYBODY)]
 
     def group(self, name: str) -> str:
         """A group with its columns and what its levels mean."""
-        if name == EVERYBODY:
-            return "everybody"
-        path = self._paths.get(name)
-        return name if path is None else ", ".join(self._step(stratum) for stratum in path)
-
-    def _step(self, stratum: Stratum) -> str:
-        parts = []
-        for (column, levels), called in zip(stratum.items, stratum.names, strict=True):
-            meaning = self._meaning(column, levels[0]) if len(levels) == 1 else ""
-            parts.append(f"{column} {called}{f' ({meaning})' if meaning else ''}")
-        return ", ".join(parts)
+        return self._called.get(name, name)
 
     def cells(self, table: Measured) -> list[str]:
         """The names of the cells of a table of one column."""
@@ -145,18 +155,12 @@ class Names:
         return "" if known is None else known.labels.get(level, "")
 
 
-def json_path(steps: Sequence[Mapping[str, str]]) -> tuple[tuple[tuple[str, str], ...], ...]:
-    """A charge's path as something to look up by."""
-    return tuple(tuple(step.items()) for step in steps)
-
-
-def _levels(levels: Mapping[str, Sequence[str]]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    return tuple((column, tuple(several)) for column, several in levels.items())
-
-
 def named_path(path: StratumPath, certificate: Mapping[str, Any]) -> StratumPath:
     """A charge's path with its merges under their public names."""
-    merged = {_levels(record["levels"]): record["stratum"] for record in certificate["strata"]["merged"]}
+    merged = {
+        tuple((column, tuple(levels)) for column, levels in record["levels"].items()): record["stratum"]
+        for record in certificate["strata"]["merged"]
+    }
     return tuple(_named(stratum, merged) for stratum in path) if merged else path
 
 
@@ -167,18 +171,63 @@ def _named(stratum: Stratum, merged: Mapping[Any, str]) -> Stratum:
     return replace(stratum, names=parts) if len(parts) == len(stratum.items) else stratum
 
 
-def drawable(tables: Sequence[Measured], order: Sequence[str], cells: int) -> tuple[list[Measured], int]:
-    """Tables of one column, group by group, of at most `cells` cells in all; and the number of tables left out."""
-    oneways = [t for t in tables if t.clique and "," not in t.clique]
-    place = {name: i for i, name in enumerate(order)}
-    ordered = sorted(oneways, key=lambda t: place.get(t.group, len(place)))
-    kept = list(_first(ordered, cells))
-    return kept, len(ordered) - len(kept)
+def columns(tables: list[Measured], names: Names, schema: Schema) -> Section:
+    """Each column's counts, group by group."""
+    place = {name: i for i, name in enumerate(names.order)}
+    oneways = sorted(
+        (t for t in tables if t.clique and "," not in t.clique), key=lambda t: place.get(t.group, len(place))
+    )
+    so_far = itertools.accumulate(t.cells for t in oneways)
+    kept = [t for t, sum_ in zip(oneways, so_far, strict=True) if sum_ <= CELLS]
+    left = len(oneways) - len(kept)
+    if not kept:
+        return Section("columns", "What was measured", text=["No count of a single column is part of this release."])
+    groups = list(dict.fromkeys(t.group for t in kept))
+    figures, rows = [], []
+    for group in groups:
+        here = [t for t in kept if t.group == group]
+        order = {name: i for i, name in enumerate(schema.names)}
+        here.sort(key=lambda t: order.get(t.clique, len(order)))
+        bars = Markup('<div class="columns">{}</div>').format(Markup("").join(_bars(t, names) for t in here))
+        title = names.group(group) if len(groups) > 1 else None
+        figures.append(Figure(title or "", picture=bars, group=title))
+        for t in here:
+            cells = zip(names.cells(t), t.values, strict=True)
+            rows += [[group or "everybody", t.clique, cell, round(float(value), 1), t.sigma] for cell, value in cells]
+    more = f" {several(left, 'more table')} of single columns {'is' if left == 1 else 'are'} in measurements.parquet."
+    figures.append(Figure("", numbers=Numbers("counts", ["group", "column", "level", "count", "sigma"], rows)))
+    return Section(
+        "columns",
+        "What was measured",
+        text=[
+            "Counts of each column, with their noise: bars are the counts as released, the thin line is where the "
+            "true count lies in 95 of 100 cases. Counts below zero are noise; they are part of the honest answer. "
+            "Counts of several columns together are in measurements.parquet." + (more if left else ""),
+        ],
+        figures=figures,
+        groups=[names.group(group) for group in groups] if len(groups) > 1 else [],
+    )
 
 
-def _first(tables: Sequence[Measured], cells: int) -> Iterator[Measured]:
-    for table in tables:
-        cells -= table.cells
-        if cells < 0:
-            return
-        yield table
+def _bars(table: Measured, names: Names) -> Markup:
+    noise = NORMAL_95 * table.sigma
+    cells = list(zip(names.cells(table), table.values.tolist(), strict=True))
+    shown = cells
+    if len(cells) > LEVELS:
+        least = sorted((value for _, value in cells), reverse=True)[LEVELS - 1]
+        shown = [cell for cell in cells if cell[1] >= least][:LEVELS]
+    scale = Scale.over([max(value, 0.0) + noise for _, value in shown])
+    lines = [
+        Markup('<div class="level"><span>{}</span>{}<span>{}</span></div>').format(
+            name,
+            bar(scale, value, value - noise, value + noise, f"{name}: {value:,.0f}, give or take {short(noise)}"),
+            f"{value:,.0f}".replace("-", "−"),
+        )
+        for name, value in shown
+    ]
+    again = f", measured {table.times} times" if table.times > 1 else ""
+    hidden = len(cells) - len(shown)
+    note = f"{several(hidden, 'smaller level')} in the numbers only; " if hidden else ""
+    return Markup("<div><h4>{}</h4><small>{}every count give or take {}{}</small>{}</div>").format(
+        table.clique, note, short(noise), again, Markup("").join(lines)
+    )

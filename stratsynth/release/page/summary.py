@@ -53,7 +53,10 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
         *(_noticed(notice["text"]) for notice in certificate.get("notices", ())),
         *(_folded(key.title(), text) for key, text in certificate.get("called", {}).items()),
         _folded("Mechanism", words.mechanism(certificate)),
-        f"Guarantee     {_guarantee(guarantee)} for one {_unit(certificate)} ({certificate['neighbours']})",
+        (
+            f"Guarantee     epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in "
+            f"{guarantee['currency']}, for one {_unit(certificate)} ({certificate['neighbours']})"
+        ),
         f"Record        {record}" if record is not None else "",
         _folded("Counted", words.weighted(certificate)) if words.weighted(certificate) else "",
         *price_lines(
@@ -74,10 +77,6 @@ def _summary(certificate: Mapping[str, Any], brief: bool) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _guarantee(guarantee: Mapping[str, Any]) -> str:
-    return f"epsilon {guarantee['epsilon']:g}, delta {guarantee['delta']:g}, accounted in {guarantee['currency']},"
-
-
 def _noticed(text: str) -> str:
     """Lines that stand out."""
     return textwrap.fill(f"*** {text} ***", 110, subsequent_indent=" " * 4, break_long_words=False)
@@ -85,19 +84,6 @@ def _noticed(text: str) -> str:
 
 def _folded(head: str, line: str) -> str:
     return textwrap.fill(f"{head:13} {line}", 110, subsequent_indent=" " * 14, break_long_words=False)
-
-
-def rules_line(moved: Mapping[str, Any]) -> str:
-    """What structural rules moved in a sample, in one sentence."""
-    try:
-        rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
-        worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
-        raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
-    if not redrawn:
-        return f"none of {rows:,} rows broke one as the model drew it"
-    most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
-    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
 
 
 def price_lines(

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from stratsynth.errors import ReleaseError
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
-from stratsynth.release.limits import disclosed
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
 from stratsynth.weights.sources import source_of
@@ -85,7 +85,9 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     """The guarantee as sentences."""
     guarantee, one = certificate["guarantee"], unit(certificate)
     epsilon, delta = float(guarantee["epsilon"]), float(guarantee["delta"])
-    least = f", but for a chance of at most {chance(delta)}" if delta else ""
+    factor = short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
+    chance = f"1 in {1 / delta:,.0f}" if 1e-15 < delta < 1 else f"{delta:g}"
+    least = f", but for a chance of at most {chance}" if delta else ""
     exchanged = certificate["neighbours"] == "replace"
     named = ", ".join(certificate.get("public_columns", ()))
     physical = (
@@ -99,7 +101,7 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     return [
         (
             f"Epsilon is {epsilon:g} and delta is {delta:g}. That means: whatever anybody concludes from this release, "
-            f"its chance of coming out that way differs by a factor of at most {times(epsilon)} from what it would be "
+            f"its chance of coming out that way differs by a factor of at most {factor} from what it would be "
             f"{compared}{least}. This holds for every {one}, also in the smallest group, and whatever else the reader "
             "knows or will ever learn."
         ),
@@ -111,16 +113,6 @@ def promise(certificate: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def times(epsilon: float) -> str:
-    """E to the epsilon."""
-    return short(math.exp(epsilon), 3) if epsilon < 14 else f"10^{epsilon / math.log(10):.0f}"
-
-
-def chance(delta: float) -> str:
-    """A small probability in words."""
-    return f"1 in {1 / delta:,.0f}" if 1e-15 < delta < 1 else f"{delta:g}"
-
-
 STEPS = {
     "attribute": "it says one thing or another in the protected columns",
     "add-remove": "it is there or not",
@@ -128,11 +120,6 @@ STEPS = {
     "replace-within-group": "it says one thing or another, but for its group",
     "replace": "it says one thing or another, also of its group",
 }
-
-
-def prices(certificate: Mapping[str, Any]) -> list[tuple[str, float | None]]:
-    """What the release lets out about each kind of difference, as epsilon."""
-    return [(STEPS.get(step, step), price) for step, price in certificate["prices"].items()]
 
 
 def price(neighbours: str, epsilon: float | None) -> str:
@@ -183,6 +170,19 @@ def merges(certificate: Mapping[str, Any]) -> str:
     )
 
 
+def rules_line(moved: Mapping[str, Any]) -> str:
+    """What structural rules moved in a sample, in one sentence."""
+    try:
+        rows, redrawn, mended = (int(moved[key]) for key in ("rows", "redrawn", "mended"))
+        worst = max(moved["strata"].items(), key=lambda item: item[1]["redrawn"] / item[1]["rows"], default=None)
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise ReleaseError(f"the count of what rules moved is damaged ({type(error).__name__}).") from None
+    if not redrawn:
+        return f"none of {rows:,} rows broke one as the model drew it"
+    most = f"; most in {worst[0]}, {worst[1]['redrawn'] / worst[1]['rows']:.2%}" if worst is not None else ""
+    return f"{redrawn / rows:.2%} of {rows:,} rows broke one and were drawn again, {mended:,} of them mended{most}"
+
+
 def mechanism(certificate: Mapping[str, Any]) -> str:
     """Name and settings. Strata and weights, which `pooled` has among its own, are said elsewhere."""
     name, settings = certificate["mechanism"]["name"], certificate["mechanism"]["settings"]
@@ -215,11 +215,6 @@ def account(certificate: Mapping[str, Any]) -> str:
     delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
     releases = several(ledger["releases"], "release")
     return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
-
-
-def unprotected(certificate: Mapping[str, Any]) -> list[str]:
-    """What was disclosed without noise."""
-    return list(disclosed(certificate).values())
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
