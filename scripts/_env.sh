@@ -82,14 +82,14 @@ build_wheel() (
   run_pip wheel --no-deps --no-index --no-build-isolation --wheel-dir "$1" "$copy"
 )
 
-# Installs the wheel in $env, unless one of these very sources is there.
+# Installs the wheel in $env and keeps it in $env/wheel, unless one of these very sources is there.
 install_project() {
   local wanted
   wanted=$(cd "$root" && find "${sources[@]}" -type f ! -path '*/__pycache__/*' -exec cksum {} + | LC_ALL=C sort)
-  if [ "$wanted" != "$(cat "$env/installed" 2>/dev/null)" ]; then
-    rm -f "$env/installed"
-    build_wheel "$scratch/wheel"
-    run_pip install --no-deps --no-index --force-reinstall "$scratch/wheel"/*.whl
+  if [ "$wanted" != "$(cat "$env/installed" 2>/dev/null)" ] || ! [ -d "$env/wheel" ]; then
+    rm -rf "$env/installed" "$env/wheel"
+    build_wheel "$env/wheel"
+    run_pip install --no-deps --no-index --force-reinstall "$env/wheel"/*.whl
     printf '%s\n' "$wanted" >"$env/installed"
   fi
 }

@@ -7,6 +7,7 @@ Shared helpers live in this folder, which is on the path (`pythonpath` in pyproj
 the `stratsynth/` there would hide the installed package, which alone has the adapters and the evaluation.
 """
 
+import gc
 import importlib.util
 import os
 import random
@@ -60,6 +61,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    """Collections of garbage do not look through what stays to the end: libraries, modules of tests, the tests."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -217,7 +217,7 @@ def _compare(first: Run, second: Run) -> Iterator[Finding]:
     yield from _traces(second)
     if first.stated != second.stated:
         yield Finding("settings", SAID["settings"])
-    if first.questions() != second.questions():
+    if first.questions != second.questions:
         if not second.failure:
             yield Finding("questions", SAID["questions"])
         return

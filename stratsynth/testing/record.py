@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import select
@@ -54,6 +55,8 @@ class Run:
 
     batches: list[list[Asked]] = field(default_factory=list)
     """What was asked, moment by moment."""
+    questions: list[str] = field(default_factory=list)
+    """The same, as digests."""
     answers: list[list[Answer]] = field(default_factory=list)
     charges: list[Charge] = field(default_factory=list)
     shapes: list[Any] = field(default_factory=list)
@@ -73,14 +76,10 @@ class Run:
     failure: str = ""
     """The exception, if there was one."""
 
-    def questions(self) -> list[str]:
-        """What was asked, moment by moment, as digests."""
-        return [_what(batch) for batch in self.batches]
-
     def parts(self) -> dict[str, str]:
         """Everything that must not depend on rows when the answers do not, as digests by kind of finding."""
         return {
-            "questions": digest(self.questions()),
+            "questions": digest(self.questions),
             "charges": content(self.charges),
             "work": content(self.works),
             "settings": content([self.stated, self.certified]),
@@ -117,11 +116,12 @@ class _Recorder(Answers):
         """Answer, note what was asked and charged, and pass on the answers of the table that is compared."""
         answers = self.answers(asked)
         self.run.batches.append(list(asked))
+        self.run.questions.append(_what(asked))
         self.run.charges = list(self.account.spending.charges)
         self.run.shapes.append([shape(a, answer) for a, answer in zip(asked, answers, strict=True)])
         if self.frozen is not None:
             at = len(self.run.batches) - 1
-            if at >= len(self.frozen.batches) or _what(asked) != _what(self.frozen.batches[at]):
+            if self.run.questions[at:] != self.frozen.questions[at : at + 1]:
                 raise _Parted
             answers = self.frozen.answers[at]
         if self.others is not None:
@@ -213,6 +213,7 @@ def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] 
     if child == 0:
         try:
             os.close(here)
+            gc.freeze()  # what the parent made is not looked through, and so not copied, by collections
             with os.fdopen(there, "w") as pipe:
                 json.dump(list(runs()), pipe)
         finally:

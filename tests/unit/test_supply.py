@@ -55,6 +55,26 @@ def test_only_packages_that_were_looked_up_count_as_sound(supply, said, error, b
     assert ("no known vulnerability" in printed) == ("no known" in line)
 
 
+@pytest.mark.parametrize(
+    ("says", "asks", "code"),
+    [
+        ([asked(LOST)], 1, 0),  # nobody answers
+        ([asked(SOUND), asked(LOST), asked(BAD)], 3, 1),  # a lock of which no package is known is not the last
+    ],
+)
+def test_a_service_that_is_unreachable_is_asked_once(supply, monkeypatch, capsys, says, asks, code):
+    locks, asked_of = [Path("a.txt"), Path("b.txt"), Path("c.txt")], []
+
+    def run(command, **settings):
+        asked_of.append(command[-1])
+        return subprocess.CompletedProcess(command, 0, says[len(asked_of) - 1], "")
+
+    monkeypatch.setattr(supply.subprocess, "run", run)
+    assert supply.vulnerabilities(locks) == code
+    assert len(asked_of) == asks
+    assert [line.split(": ")[1] for line in capsys.readouterr().out.splitlines()] == ["a.txt", "b.txt", "c.txt"]
+
+
 @pytest.mark.parametrize("lock", ["run.txt", "test.txt", "audit.txt", "rivals.txt"])
 def test_every_pin_of_a_lock_is_a_component_with_its_hashes(supply, lock):
     text = (ROOT / "locks" / lock).read_text(encoding="utf-8")
