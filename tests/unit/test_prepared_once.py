@@ -13,7 +13,7 @@ from stratsynth.errors import UsageError
 from stratsynth.fitting import fitted
 from stratsynth.mechanisms import prepare
 from stratsynth.noise import SeededEntropy
-from stratsynth.stratified import stratified
+from stratsynth.stratified import around
 
 LEVELS = {"g": 3, "a": 3, "b": 2, "c": 4}
 SCHEMA = Schema({name: Categorical(levels=tuple(map(str, range(k)))) for name, k in LEVELS.items()})
@@ -48,7 +48,7 @@ def worked_out(monkeypatch):
         monkeypatch.setattr(module, name, lambda *a, **k: found[name].append(what(*a)) or real(*a, **k))
 
     counted(workload, "closure", lambda sets: frozenset(column for clique in sets for column in clique))
-    counted(stratified, "lay_out", lambda schema, *_: schema)
+    counted(around, "lay_out", lambda schema, *_: schema)
     counted(FrameSource, "read", lambda source, columns: tuple(columns))
     return found
 
