@@ -436,3 +436,16 @@ def test_strata_are_copied_too():
     assert [path[0].items for path in paths] == [(("A", ("1",)),), (("A", ("2",)),)]
     assert [stratum.items for stratum in keys] == [path[0].items for path in paths]
     assert not any(stratum is path[0] for stratum in keys for path in paths), "nor does it hold the driver's"
+
+
+@pytest.mark.parametrize(("norm", "most"), [("l1", 2), ("largest", 1)])
+def test_a_record_exchanged_moves_a_distance_by_as_much_as_is_priced(norm, most):
+    """From the one cell that the reference has to one that it lacks: both cells move, and neither by more than one."""
+    reference = np.zeros((2, 3))
+    reference[0, 0] = 1.0
+    here, there = reference.astype(np.int64), np.roll(reference.astype(np.int64), 1, axis=1)
+    score, at = Distance(("A", "B"), reference, norm=norm), Setting(SCHEMA, Neighbours.REPLACE)
+    (one,), reach = Distance.units([score], Exact([here]), at, {})
+    (two,), _ = Distance.units([score], Exact([there]), at, {})
+    assert abs(two - one) == reach == score.reach(SCHEMA, Neighbours.REPLACE) * 2**36
+    assert score.reach(SCHEMA, Neighbours.REPLACE) == most
