@@ -1,5 +1,6 @@
 """The private table is never its own public source of weights, under whatever name or copy."""
 
+import itertools
 import os
 import shutil
 
@@ -81,7 +82,8 @@ def test_what_raked_and_private_weights_are_made_of_is_looked_at(file):
 
 def test_what_raked_and_private_weights_are_made_of_is_looked_at_by_path(file, monkeypatch):
     """At the door: nothing is read, so that the check of the contents has no say."""
-    monkeypatch.setattr("stratsynth.data.fingerprint.fingerprint", lambda *_: "another")
+    different = itertools.count()
+    monkeypatch.setattr("stratsynth.data.fingerprint.fingerprint", lambda *_: str(next(different)))
     os.link(file, file.with_name("survey.csv"))
     sample = Weights.holdout(file.with_name("survey.csv"), citation="a survey")
     refused(file, sample)
