@@ -1,6 +1,6 @@
-"""Answers to questions: the linear functions that each statistic is made of, their least squares, and intervals.
+"""Answers to queries: the linear functions that each statistic is made of, their least squares, and intervals.
 
-Questions of one kind, that differ in the levels of their conditions alone, are worked out together.
+Queries that differ only in the levels of their conditions are answered together.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 TOGETHER = 2**20
-"""About as many numbers as functions that are worked out at once hold."""
+"""Approximate number of weights in the functions that are evaluated at once; bounds memory."""
 
 
 @dataclass(frozen=True, eq=False)
 class Asked:
-    """Functions of some queries of one kind: a row for each query and cell, all cells of the first query first."""
+    """Linear functions of queries of one kind: one row per query and cell, all cells of the first query first."""
 
     numerator: Functions
-    """The rows counted; of a mean, each by the middle of its bin."""
+    """Count of the rows in a cell; for a mean, sum of the middles of their bins."""
     denominator: Functions
-    """The rows that a share, rate or mean is of; of a count, all rows."""
+    """Count of the rows that a share, rate or mean is taken over; for a count, of all rows."""
     squares: Functions
-    """The same as the numerator, each number squared."""
+    """Numerator with each row's number squared."""
 
 
 def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
-    """Each query's answer: arrays with an entry for each of its cells, row-major.
+    """Answer each query: arrays with one entry per cell, row-major.
 
     Raises:
-        UsageError: A column or level that the schema does not know, or a question that makes no sense.
+        UsageError: A column or level that the schema does not know, or a query that makes no sense.
     """
     schema, found = squares.tables.schema, dict[int, Answer]()
     for query in {id(query): query for query in queries}.values():
@@ -79,7 +79,7 @@ def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
 
 
 def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
-    """What queries of one kind sum over the rows."""
+    """Numerators, denominators and sums of squares of queries of one kind, as linear functions of the counts."""
     first, number = queries[0], len(queries)
     shape = schema.shape(first.cells)
     cells = int(np.prod(shape, dtype=int))
@@ -106,7 +106,7 @@ def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
 
 
 def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
-    """The middle of each bin, 0 for levels that are no numbers; and which levels are."""
+    """Middle of each bin (1, levels), 0 for levels that are no numbers; and the 0/1 mask of numeric levels."""
     column = cast("Numeric", schema.column(name))
     middles, there = np.zeros((1, column.size)), np.zeros((1, column.size))
     middles[0, : len(column.middles)], there[0, : len(column.middles)] = column.middles, 1.0
@@ -114,7 +114,7 @@ def _numbers(schema: Schema, name: str) -> tuple[Floats, Floats]:
 
 
 def _reference(schema: Schema, query: Query, number: int) -> NDArray[np.intp]:
-    """For every row the row of the cell that it is compared with."""
+    """Number of the row that each row of the functions is compared with."""
     shape = schema.shape(query.cells)
     cells = int(np.prod(shape, dtype=int))
     index = list(np.unravel_index(np.arange(cells), shape))
@@ -174,7 +174,7 @@ def _quotients(
 def _errors(
     variance: Floats, between: Floats, sampling: Floats, together: Floats, reference: NDArray[np.intp]
 ) -> intervals.Errors:
-    """Correlations, from the variances of noise and of sampling errors and the covariances with those compared with."""
+    """Correlations of errors, from their variances and their covariances with the errors of the reference cells."""
 
     def correlation(covariance: Floats, spread: Floats) -> Floats:
         scale = np.sqrt(spread * spread[reference])
