@@ -1,8 +1,8 @@
-"""The mean of everybody from the means of groups: weights, and the error that each part of it brings.
+"""Mean of all records from the means of groups: weights, and each source of error.
 
-A column that everybody has is weighted by the strata's shares. A column that some people lack, because a question
-did not apply to them or was not answered, is a mean over those who have it, and the groups' shares among those
-are not the groups' shares: it is weighted by the sizes that the estimates were divided by.
+A column without missing values is weighted by the strata's shares. A column that some records lack, because a question
+did not apply or was not answered, is a mean over those that have it, among whom the groups have other shares: it is
+weighted by the sizes that the estimates were divided by.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ def weighted(
     *,
     of_rows: bool = False,
 ) -> Estimate:
-    """The weighted estimate. `covariance` is that of the shares, in the order of the parts; None where exact.
+    """Weighted mean of the strata's estimates.
 
-    Shares counted in a public sample or bought from the private table are uncertain: see
-    `sampled_shares_covariance` and `noisy_shares_covariance` in `stratsynth.models.intervals`. Where they are shares
-    `of_rows`, of the very rows that were summed, the groups' numbers among these add to the sampling error.
+    `covariance` is that of the shares, in the order of the parts; None if they are exact. Shares counted in a public
+    sample or measured in the private table are uncertain: see `sampled_shares_covariance` and `noisy_shares_covariance`
+    in `stratsynth.models.intervals`. With `of_rows`, the shares are of the very rows that were summed, and the random
+    sizes of the groups add to the sampling error.
     """
     first = next(iter(parts.values()))
     if any(part.columns != first.columns or part.laplace != first.laplace for part in parts.values()):
@@ -61,22 +62,22 @@ def weighted(
 
 
 def complete(schema: Schema, name: str) -> bool:
-    """Whether every record has a number in this column, by the schema."""
+    """True if every record has a number in this column, by the schema."""
     column = schema.column(name)
     return isinstance(column, Numeric) and not column.missing and not column.words
 
 
 def _one(part: Estimate, i: int) -> dict[str, float]:
-    """One column's figures."""
+    """Figures of one column, by name."""
     return {key: float(array[i]) for key, array in vars(part.figures).items()}
 
 
 def _combined(
     parts: list[dict[str, float]], w: NDArray[Any] | None, c: NDArray[Any] | None, *, mixed: int, law: bool
 ) -> dict[str, float]:
-    """The figures of one column, over all groups; by their sizes where no weights are given.
+    """Figures of one column over all groups, weighted by `w`; by the groups' sizes if `w` is None.
 
-    `mixed`: how many rows of the mix at most come with one person, 0 where the groups' numbers are no matter.
+    `mixed`: largest weighted number of rows that one person adds to the groups' sizes; 0 if the sizes are not random.
     """
     f = {key: np.array([part[key] for part in parts]) for key in parts[0]}
     sizes = f["size"]
