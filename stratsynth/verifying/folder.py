@@ -1,4 +1,4 @@
-"""Whether the files of a release folder are those that its certificate lists, and no others."""
+"""Check that a release folder holds exactly the files its certificate lists, and a schema and model that fit it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stratsynth.weights.sources import SOURCES
 
 
 def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Hashes, files that are missing, files that are not part of the release; then the schema, and strata by it."""
+    """Check hashes, missing and added files; then the schema, the strata, the prior and the shares."""
     try:
         listed, present = hashes_of(record), names(folder)
     except (ValueError, OSError, ReleaseError) as error:
@@ -46,7 +46,7 @@ def check_folder(folder: Path, record: Mapping[str, Any], stated: Stated, notes:
 
 
 def _prior(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
-    """A model that is made of the rows of a prior goes with a certificate that names it."""
+    """Require that a model made of a prior's rows has a certificate that names the prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -58,7 +58,7 @@ def _prior(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
 
 
 def _shares(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """A model that mixes groups which are no strata goes with a certificate that says by whose shares of what."""
+    """Require that a model mixing groups that are no strata has a certificate that names the source of their shares."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -92,7 +92,7 @@ def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes:
 
 
 def _is(path: Path, wanted: str) -> bool:
-    """Whether this is a file with this hash, and not a link to one, which is no part of a copy of the folder."""
+    """True for a file with this hash that is no symbolic link: a copy of the folder would not contain the target."""
     try:
         return not path.is_symlink() and sha256(path) == wanted
     except (OSError, ReleaseError):
@@ -117,7 +117,7 @@ def _schema(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
 
 
 def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Where some columns alone are protected: which are not, as the schema has it, and that a reader is told first."""
+    """Check the public columns under attribute privacy: those of the schema, and stated first in the certificate."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(map(str, record["unprotected"]))
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -137,7 +137,7 @@ def _public(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: No
 
 
 def _weight(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Sensitivities grow with the largest weight of a row, so that the schema and the certificate must agree on it."""
+    """Check that schema and certificate agree on the largest weight of a row, which scales every sensitivity."""
     said = record.get(ROW_WEIGHT, {}).get("column")
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -149,7 +149,7 @@ def _weight(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: No
 
 
 def _strata(schema: Schema, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    """Charges add up as a maximum over strata only where these are groups of people: by declared columns and levels."""
+    """Check that charged strata are groups by declared columns and levels: only then do charges compose in parallel."""
     by, paths = set(record["strata"]["by"]), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [
