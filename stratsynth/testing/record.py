@@ -185,7 +185,7 @@ def record(
 
 
 def _stated(mechanism: Mechanism[Any], *further: Any) -> list[Any]:
-    """Everything that a mechanism declares about itself."""
+    """Declarations of a mechanism about itself."""
     return [
         describe(mechanism), mechanism.name, mechanism.title, str(mechanism.returns), mechanism.adaptive,
         sorted(kind.__name__ for kind in mechanism.needs), mechanism.unprotected, mechanism.takes_row_count, *further,

@@ -29,7 +29,7 @@ class Verdict:
     """Result of `verify`."""
 
     findings: tuple[str, ...]
-    """What is wrong, one sentence each; empty if every check passed."""
+    """Errors, one sentence each; empty if every check passed."""
     checked: tuple[str, ...]
     """Checks that passed."""
     unchecked: tuple[str, ...]
