@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 MOST_LEVELS = 256
-"""Columns with more levels are left out unless they are asked for: a pair of them has too many cells."""
+"""Largest number of levels of columns paired by default: a pair of larger ones has too many cells."""
 
 
 def correlations(
@@ -31,7 +31,7 @@ def correlations(
     measures: Sequence[str] = ("pearson", "kendall", "cramer"),
     few: int = FEW,
 ) -> pd.DataFrame:
-    """The difference of each pair of columns' correlation, release minus real without its sign, worst first.
+    """Absolute difference between release and real rows of each pair of columns' correlation, largest first.
 
     - "pearson": of the numbers (`EncodedRows.values`), over the rows where both apply.
     - "kendall": tau-b of the levels in the order of their numbers, bins for numeric columns, where both apply.
@@ -60,7 +60,7 @@ def correlations(
 
 
 def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """The frame of `correlations`."""
+    """Frame of `correlations`, for a pair of tables."""
     if unknown := set(measures) - _MEASURES.keys():
         raise UsageError(f"evaluation: there is no correlation {min(unknown)!r}; there are {', '.join(_MEASURES)}.")
     names = pair.variables(columns)
@@ -84,7 +84,7 @@ def correlation_frame(pair: Pair, measures: Sequence[str], columns: Sequence[str
 
 
 Found = tuple[Array, Array, Array]
-"""Of each scope: the correlation, its standard error, and the rows it is of."""
+"""(correlation, its standard error, number of rows) by scope."""
 
 
 def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
@@ -99,7 +99,7 @@ def _pearson(pair: Pair, side: int, one: str, two: str) -> Found:
 
 
 def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found:
-    """`each` is what a row counts."""
+    """Pearson correlation within each group, standard error by its influence function, rows; weights in `each`."""
 
     def mean(values: Array) -> Array:
         found: Array = np.bincount(group, each * values, count) / mass
@@ -139,7 +139,7 @@ _MEASURES: Mapping[str, Callable[[Pair, int, str, str], Found]] = {
 
 
 def _order(schema: Schema, name: str) -> Array:
-    """The levels that are numbers, in the order of these."""
+    """Numeric levels, in the order of their numbers; levels that are no numbers are left out."""
     column = schema.column(name)
     if isinstance(column, Numeric):
         return np.arange(len(column.extents))
@@ -149,7 +149,7 @@ def _order(schema: Schema, name: str) -> Array:
 
 
 def tau_b(table: Array) -> Found:
-    """Kendall's tau-b of tables of counts (the last two axes), and its asymptotic standard error."""
+    """Kendall's tau-b of tables of counts (the last two axes), its asymptotic standard error, and the counts' sum."""
     n = table.sum(axis=(-2, -1))
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
     # for each cell, the rows that agree with it in order, minus those that do not
@@ -173,7 +173,7 @@ def tau_b(table: Array) -> Found:
 
 
 def cramers_v(table: Array) -> Found:
-    """Cramer's V of tables of counts (the last two axes), of the levels that occur, and its standard error."""
+    """Cramer's V of tables of counts (the last two axes), over the levels that occur; standard error; counts' sum."""
     n = table.sum(axis=(-2, -1))
     with np.errstate(invalid="ignore", divide="ignore"):
         shares = table / n[..., None, None]

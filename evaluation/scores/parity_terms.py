@@ -1,4 +1,4 @@
-"""INTERNAL. The terms that parity error adds up: a statistic's relative error in each group and for everybody."""
+"""INTERNAL. Terms of the parity error: a statistic's relative error in each group and for everybody."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ from stratsynth.evaluation.tables import Array, Pair
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The terms of one statistic: the groups, then everybody."""
+    """Terms of one statistic: arrays over the groups, then everybody."""
 
     real: Array
-    """The statistic in the real rows; NaN where there is none, or where the statistic is a marginal."""
+    """Statistic in the real rows; NaN if it has no value, or is a marginal."""
     synthetic: Array
-    """The same in the release."""
+    """Statistic in the release; NaN likewise."""
     error: Array
-    """Signed relative errors; NaN where there is none."""
+    """Signed relative errors (absolute ones of marginals); NaN if undefined or lost."""
     spread: Array
-    """Their standard errors."""
+    """Standard errors of `error`."""
     undefined: Array
-    """Whether there is no true value to compare with."""
+    """Mask of scopes without a true value to compare with."""
     lost: Array
-    """Whether there is one, and the release has none."""
+    """Mask of scopes with a true value and none in the release."""
     rows: Array
-    """Rows that have a value: 2 x scopes."""
+    """Array (2, scopes): number of rows with a value, real and synthetic."""
     influence: tuple[Array, Array]
-    """For each real and each synthetic row, its influence on the absolute error of its group."""
+    """Influence of each real and each synthetic row on the absolute error of its group."""
     influence_everybody: tuple[Array, Array]
-    """The same for everybody."""
+    """Influence of each row on the absolute error of everybody."""
 
 
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
-    """The relative error of one variable's mean, in each group and for everybody."""
+    """Relative error of one variable's mean, in each group and for everybody."""
     values = [table.values(name) for table in pair.tables]
     sides = [_Side.of(pair, side, value) for side, value in enumerate(values)]
     truth, made = (side.mean for side in sides)
@@ -57,17 +57,17 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
 
 @dataclass(frozen=True, eq=False)
 class _Side:
-    """The means of one variable in one table: of the groups, then of everybody."""
+    """Means of one variable in one table: arrays over the groups, then everybody."""
 
     rows: Array
-    """Rows that have a value."""
+    """Number of rows with a value."""
     mean: Array
     variance: Array
-    """Their variances; NaN where fewer than two rows have a value."""
+    """Variances of the means; NaN if fewer than two rows have a value."""
     away: Array
-    """For each row, its influence on the mean of its group: (value - mean) / rows; 0 where it has no value.
+    """Influence of each row on the mean of its group: (value - mean) / rows; 0 if it has no value.
 
-    Of rows with weights, weight x (value - mean) over the sum of the weights.
+    For rows with weights, weight x (value - mean) / sum of the weights.
     """
     away_everybody: Array
 
@@ -93,7 +93,7 @@ class _Side:
 
 
 def marginal_terms(pair: Pair, found: Workload) -> Terms:
-    """The mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
+    """Mean L1 distance of the marginals, which add up to 1, in each group and for everybody."""
     error = 2 * found.mean()
     undefined = pair.counts[0] == 0
     nothing = np.full(error.shape, np.nan)
