@@ -1,4 +1,4 @@
-"""Cells computed one after another, or by several processes at a time; rows never cross from one to another."""
+"""Computation of cells in this process, or by several processes at a time; rows never cross between processes."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from stratsynth.evaluation.comparisons.grid import Cell, Grid
 from stratsynth.mechanisms import Mechanism
 
 _RUNNERS: list[CellRunner] = []
-"""A worker process has one."""
+"""Runner of a worker process, which holds one."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: Callable[[int, int], None]) -> None:
-    """Compute the cells whose files are not there; None among them is the baselines, which come first.
+    """Compute the cells whose files are missing; None among them stands for the baselines, which come first.
 
     The hold-out is read first, so that an unreadable one is refused before the first fit.
     """
@@ -77,7 +77,7 @@ def _share_out(grid: Grid, files: Mapping[Cell, Path], workers: int, tick: Calla
 
 @contextlib.contextmanager
 def _single() -> Iterator[None]:
-    """Libraries that a worker loads read from its environment how many threads they may start."""
+    """Limit threads to one in the environment, from which libraries of a worker read their limits."""
     before = {name: os.environ.get(name) for name in _THREADS}
     os.environ.update(dict.fromkeys(_THREADS, "1"))
     try:
@@ -91,7 +91,7 @@ def _single() -> Iterator[None]:
 
 
 def _begin(grid: Grid) -> None:
-    """In a new worker: one thread, no word on Ctrl-C, and an end when the process that it works for has ended."""
+    """Set up a worker: one runner, default handling of Ctrl-C, and an exit when the parent process ends."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
     _RUNNERS.append(CellRunner(grid))

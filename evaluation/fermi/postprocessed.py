@@ -1,9 +1,9 @@
 """Predictions corrected after the fit, by group: Hardt, Price and Srebro (2016) on noisy counts.
 
-A derived predictor says the second class with a probability that depends on the group and on what the classifier says.
-Among those whose rates differ between groups by at most a tolerance, the one of least error is a linear program in the
-counts of group, prediction and truth. These counts are charged: discrete Laplace noise at a part of epsilon, one record
-in one cell. It needs the sensitive attribute at prediction, which FERMI does not.
+A derived predictor predicts the second class with a probability that depends on the group and on the classifier's
+prediction. Among those whose rates differ between groups by at most a tolerance, the one of least error is a linear
+program in the counts of group, prediction and truth. These counts are charged: discrete Laplace noise at a part of
+epsilon, one record in one cell. It needs the sensitive attribute at prediction, which FERMI does not.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PART = 0.1
-"""The part of epsilon for the counts; the classifier has the rest."""
+"""Fraction of epsilon for the counts; the classifier has the rest."""
 
 
 def noisy_counts(
     said: NDArray[np.intp], truth: NDArray[np.intp], group: NDArray[np.intp], epsilon: float, rng: np.random.Generator
 ) -> Floats:
-    """Axes group, prediction, truth; never below half a record."""
+    """Noisy counts with axes group, prediction, truth; at least half a record."""
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
     if np.isfinite(epsilon):
@@ -34,7 +34,7 @@ def noisy_counts(
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """The probability of saying the second class, by group and prediction."""
+    """Probability of predicting the second class, by group and the classifier's prediction."""
     from scipy.optimize import linprog
 
     groups, whole = len(counts), counts.sum()
@@ -58,6 +58,6 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
 def corrected(
     chances: Floats, said: NDArray[np.intp], group: NDArray[np.intp], rng: np.random.Generator
 ) -> NDArray[np.intp]:
-    """What the derived predictor says of some rows."""
+    """Random predictions of the derived predictor for some rows."""
     found: NDArray[np.intp] = (rng.random(len(said)) < chances[group, said]).astype(np.intp)
     return found
