@@ -77,7 +77,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Everything that defines a comparison, in plain values."""
+    """Plain values that define a comparison."""
 
     recipe: Recipe
     """Data, budget, strata and weights of every fit."""

@@ -49,7 +49,7 @@ class LensScores:
         yield "lens", self.lens
 
     def page(self, name: str, certificate: Mapping[str, Any] | None) -> str:
-        """Page for readers."""
+        """The page for readers."""
         from stratsynth.evaluation.lens.page import lens_page
 
         return lens_page(self)
