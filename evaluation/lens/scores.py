@@ -41,8 +41,8 @@ class LensScores:
     facts: Mapping[str, Any]
     """Sizes and settings; among them `stamp`, and `parts`, the names of the parts."""
     lens: pd.DataFrame
-    """For each group and everybody, and for tables each width of marginals: `value` with its interval `low` to `high`,
-    and each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
+    """Losses of each group and of everybody, for tables by width of marginals: `value` with its interval `low` to
+    `high`; each part with its own, as `noise`, `noise_low`, `noise_high`; `cause` is the largest part."""
 
     def frames(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield the one frame, with its name."""

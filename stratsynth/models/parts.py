@@ -29,7 +29,7 @@ MANY = 1_000
 
 
 def level_numbers(schema: Schema, stratum: Stratum) -> dict[str, list[int]]:
-    """Column -> level numbers of a stratum, ascending; a model inside a merge counts these from 0."""
+    """The level numbers of each of a stratum's columns; a model inside a merge counts these from 0, in this order."""
     return {column: [schema.index(column, level) for level in levels] for column, levels in stratum.items}
 
 
