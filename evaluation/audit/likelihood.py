@@ -55,6 +55,7 @@ def score(asked: Asked, here: Exact, there: Exact, neighbours: Neighbours) -> Sc
         return lambda answer, shares: math.fsum(part.laplace(answer) for part in parts) / shares
     if isinstance(question, Total) and question.currency == Currency.SAMPLED:
         rate = question.rate
+        # log(1 - q + q L) for the likelihood ratio L of a sampled record
         return lambda answer, shares: np.log1p(rate * np.expm1(_gaussian(parts, answer) / shares**2))
     return lambda answer, shares: _gaussian(parts, answer) / shares**2
 

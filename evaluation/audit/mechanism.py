@@ -98,7 +98,7 @@ def _served(mechanism: Mechanism[Any], world: World, budget: Budget) -> bool:
 def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experiment:
     """Experiment on the pair, with its claims and controls; half the noise must be caught if `everything` is run."""
     claims = claimed(pair.run.charges, pair.budget)
-    # zCDP: the best threshold is half way, and the error rates follow from how far apart the laws are
+    # zCDP: the best threshold is half way, and the error rates follow from the divergence of the answers
     gaussian = claims[0].delta is None
     mu = math.sqrt(2 * pair.information) if gaussian else 0.0
     noisy = math.sqrt(2 * pair.noisy) if gaussian else 0.0
@@ -108,7 +108,7 @@ def _experiment(name: str, pair: Pair, runs: int, *, everything: bool) -> Experi
         if gaussian:
             return claims, tuple(rates for p in claims for rates in normal((noisy if p.score else mu) / share))
         scores = pair.draw(breakage, max(200, runs // 4))
-        # the best test of an epsilon at delta asks whether the ratio passes it, if the score is the true ratio
+        # if the score is the true log ratio, the best test of an epsilon at delta is score >= epsilon
         points = claims if pair.currency == Currency.SAMPLED else tuned(claims, scores)
         return points, seen(points, scores)
 

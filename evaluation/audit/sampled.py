@@ -41,7 +41,7 @@ def sampled_steps() -> Experiment:
 
     question = Total(columns(), NOISE_MULTIPLIER, Currency.SAMPLED, None, RATE)
     claims = {delta: epsilon_sampled(NOISE_MULTIPLIER, RATE, STEPS, delta) for delta in DELTAS}
-    # what quieter noise loses shows at the larger deltas; every test more weakens the others
+    # quieter noise shows at the larger deltas; each further test weakens the others, as alpha is shared
     points = tuple(
         Point(epsilon, epsilon, delta, score)
         for score, share in enumerate(ASSUMED)

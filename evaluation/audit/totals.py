@@ -73,11 +73,11 @@ def gaussian_total(neighbours: Neighbours = Neighbours.ADD_REMOVE) -> Experiment
 
     def draw(breakage: Breakage | None, runs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         found = [sums(rows, question, runs, breakage, neighbours) for rows in worlds]
-        # the grid is a millionth of the noise: no jitter is needed
+        # the grid is a millionth of the noise, so scores need no jitter
         score = [((x - low) ** 2 - (x - high) ** 2) / (2 * sigma**2) for x in found]
         return score[0], score[1]
 
-    # with twice the clip the means lie at 0 and 2, or at -2 and 2, and the threshold where it was
+    # twice the clip moves the means to 0 and 2, or -2 and 2; the threshold stays
     wide = normal(2 * mu) if exchanged else ((normal(mu)[0][0], normal(3 * mu)[0][0]),)
     faults = (*quieter(lambda share: normal(mu / share)), Fault(CLIPPED, twice_the_clip, wide, 0.2, must=True))
     name = "exchanged" if exchanged else "present or absent"

@@ -128,7 +128,7 @@ def scores(
     makers: dict[str, Callable[[Any], pd.DataFrame]] = {
         "workload_error": lambda work: workload_frame(pair, work),
         "k_marginal_score": lambda work: score_frame(pair, work),
-        # everybody's alone: a thousand marginals for each group in every cell would be too many
+        # everybody's alone: a thousand marginals for each group in every cell would be too many rows
         "clique_error": lambda work: _everybody(clique_frame(pair, work)),
         "parity_means": lambda _: _all(means_frame(pair, pair.variables(None), Weighting())),
         "parity_marginals": lambda work: _all(marginals_frame(pair, work, Weighting())),

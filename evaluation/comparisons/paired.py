@@ -88,7 +88,7 @@ def _mean(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any
     mean = np.where(count > 0, filled.sum(axis=-1) / np.maximum(count, 1), np.nan)
     off = np.where(there, values - mean[..., None], 0.0)
     error = np.sqrt((off**2).sum(axis=-1) / (many - 1) / many)
-    # the mean of equal values is rounded: differences this small are no spread
+    # the mean of equal values is rounded: deviations this small are no spread
     flat = np.abs(off).max(axis=-1, initial=0.0) <= 1e-12 * np.maximum(1.0, np.abs(np.nan_to_num(mean)))
     return mean, np.where((count < 2) | flat, np.nan, error), count
 
@@ -130,7 +130,7 @@ def paired(
         for one, two in chosen if one in number and two in number
     ]  # fmt: skip
     found = pd.concat([_differences(heads.iloc[:0], values[:0, 0], values[:0, 0], ("", ""), ("", "")), *parts])
-    # what predicts has no marginals, and tables have no predictions of their own: no pairs of nothing
+    # drop pairs without values: predictors have no marginals, and tables no predictions of their own
     scored = own.loc[own["value"].notna(), ["metric", "mechanism", "stratification"]].drop_duplicates()
     for place_of in ("first", "second"):
         named = {column: f"{place_of}_{column}" for column in ("mechanism", "stratification")}

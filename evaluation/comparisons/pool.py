@@ -40,7 +40,7 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
             done += 1
             tick(done, whole)
         cells = [cell for cell in todo if cell is not None]
-        # objects of the caller's own may not be able to leave this process
+        # the caller's own objects may not be picklable, and are fitted in this process
         here = [cell for cell in cells if isinstance(grid.mechanisms[cell.mechanism], Mechanism)]
         if workers == 1 or len(cells) < 2:
             here = cells
@@ -51,7 +51,7 @@ def compute(grid: Grid, files: Mapping[Cell | None, Path], workers: int, tick: C
     cells = [cell for cell in cells if cell not in here]
     if not cells:
         return
-    del runner  # the rows it has read
+    del runner  # frees the rows it has read
     named = {label: one for label, one in grid.mechanisms.items() if not isinstance(one, Mechanism)}
     grid = replace(grid, mechanisms=named)
     _share_out(grid, {cell: files[cell] for cell in cells}, min(workers, len(cells)), lambda i: tick(done + i, whole))

@@ -73,7 +73,7 @@ def roads(frame: pd.DataFrame, by: Sequence[str], pooled: Collection[str] = ()) 
         heads.append((part.iloc[0], kinds, {k: part[part["kind"] == k].iloc[0] for k in kinds}))
         values.append(table.reindex(index=kinds, columns=seeds).to_numpy(float))
     beaten: dict[int, set[tuple[str, str]]] = {}
-    for scope in (EVERYBODY, GROUP):  # as other tests of a comparison: those of groups allow for each other
+    for scope in (EVERYBODY, GROUP):  # Holm's allowance is for tests of one scope, as in `paired`
         places = [i for i, (head, _, _) in enumerate(heads) if head["scope"] == scope]
         beaten |= zip(places, _beaten([heads[i][1] for i in places], [values[i] for i in places]), strict=True)
     sign = better(str(own["metric"].iloc[0]))

@@ -132,7 +132,7 @@ class NoisyColumns(Answers):
         blocks = question.query.blocks(one.schema)
         parts = len(blocks) // len(self._noise)
         weights = np.array((question.weights or (1.0,) * len(blocks))[:parts])
-        spread = np.sqrt(weights.sum() / weights)  # of a block's multiplier over its column's
+        spread = np.sqrt(weights.sum() / weights)  # block's multiplier over its column's
         scales = np.outer(self._noise, spread).ravel()
         sizes = [block.size for block in blocks]
         drawn = np.rint(self._rng.normal(size=sum(sizes)) * np.repeat(scales * GRID, sizes)).astype(np.int64)

@@ -28,6 +28,7 @@ def noisy_counts(
     counts = np.zeros((group.max() + 1, 2, 2))
     np.add.at(counts, (group, said, truth), 1.0)
     if np.isfinite(epsilon):
+        # difference of two geometric numbers: discrete Laplace noise of scale 1 / epsilon, for sensitivity 1
         p = 1 - np.exp(-epsilon)
         counts += rng.geometric(p, counts.shape) - rng.geometric(p, counts.shape)
     return np.maximum(counts, 0.5)
@@ -38,10 +39,10 @@ def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: flo
     from scipy.optimize import linprog
 
     groups, whole = len(counts), counts.sum()
-    cost = (counts[:, :, 0] - counts[:, :, 1]).ravel() / whole  # a false positive more, a miss fewer
+    cost = (counts[:, :, 0] - counts[:, :, 1]).ravel() / whole  # false positives gained minus misses avoided
     parts = [counts.sum(axis=2)] if criterion == "parity" else [counts[:, :, y] for y in (0, 1)]
     lines, ends = [], []
-    for i, part in enumerate(parts):  # every group's rate lies between a common lower end and the tolerance above it
+    for i, part in enumerate(parts):  # each group's rate is between a common lower end and the tolerance above it
         rates = part / part.sum(axis=1, keepdims=True)
         for g in range(groups):
             line = np.zeros(2 * groups + len(parts))

@@ -79,7 +79,7 @@ def downstream(
     holdout = EncodedRows.read(test, schema, weigh=True)
     for table in tables.values():
         _refuse_same(table, holdout)
-    # models and rates take rows: those with weights are drawn in proportion to them
+    # models and rates take no weights: rows are drawn in proportion to theirs
     tables, holdout = {name: table.unweighted(seed) for name, table in tables.items()}, holdout.unweighted(seed)
     rng = np.random.default_rng(seed)
     size = tables[SYNTHETIC].rows
@@ -95,7 +95,7 @@ def downstream(
         for model in (*models, *constant):
             learned = fitted(model, table, wanted.features, target_there, seed, group_numbers(table, names))
             predicted, sure = learned.predict(holdout), learned.score(holdout)
-            if not table.rows:  # nothing was learned: no score, rather than that of a guess
+            if not table.rows:  # nothing to learn from: no score, rather than that of a guess
                 predicted = np.zeros(0, predicted.dtype)
             frame = _scored(grouped, truth, predicted, sure, resamples, np.random.default_rng(seed))
             frame = named(named(frame, model, "model"), name, "trained_on")

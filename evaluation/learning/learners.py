@@ -150,7 +150,7 @@ def _model(name: str, regression: bool, seed: int) -> Any:
     from sklearn import ensemble, linear_model
 
     if name == "linear":
-        # a handful of Newton's steps, where the default solver needs hundreds for this many indicators
+        # Newton's method takes a few steps, the default solver hundreds for this many indicators
         return linear_model.Ridge() if regression else linear_model.LogisticRegression(solver="newton-cholesky")
     if name == "boosting":
         boosting = ensemble.HistGradientBoostingRegressor if regression else ensemble.HistGradientBoostingClassifier

@@ -34,7 +34,7 @@ def area(truth: Array, score: Array) -> tuple[float, float]:
     if not m or not n:
         return np.nan, np.nan
     together = rankdata(np.concatenate([positive, negative]))
-    # the share of the other class that each row is ranked rightly against
+    # DeLong's placements: share of the other class that each row is ranked correctly against
     right = (together[:m] - rankdata(positive)) / n, 1 - (together[m:] - rankdata(negative)) / m
     if min(m, n) < 2:
         return float(right[0].mean()), np.nan

@@ -137,7 +137,7 @@ class Grouped:
         count = len(self.groups)
         if truth.dtype == bool:
             cell = 2 * truth + predicted
-            # tn, fp, fn, tp
+            # cells in the order tn, fp, fn, tp
             counts = np.bincount(4 * self.members + cell, minlength=4 * count).reshape(count, 4).astype(float)
             again = _redrawn_counts(counts, resamples, rng)
             frame = self._frame((_CLASSES, _BETWEEN_CLASSES), counts, again, counts.sum(axis=1))
@@ -145,7 +145,7 @@ class Grouped:
                 return frame
             return joined([frame, areas(self.by, self.groups, self.members, self.few, truth, score)])
         error = predicted.astype(float) - truth
-        # from the middle, so that no digit is lost to numbers far from 0
+        # centred, so that no digit is lost for numbers far from 0
         away = truth - (truth.mean() if len(truth) else 0.0)
         each = np.stack([np.ones(len(error)), np.abs(error), error**2, error, away, away**2], axis=1)
         sums = _by_group(each, self.members, count)
@@ -162,7 +162,7 @@ class Grouped:
         value, base = (np.array(figures) for figures in zip(*(m(scoped) for m in metrics.values()), strict=True))
         samples = np.array([metric(redrawn)[0] for metric in metrics.values()])
         low, high = _ends(samples)
-        sure = base > 1  # one row redrawn is that row again
+        sure = base > 1  # a single row has no bootstrap spread
         rows = np.broadcast_to(_with_everybody(sizes[:, None], self.by)[:, 0], value.shape)
         frame = tidy(
             self.by, self.groups, value, np.where(sure, low, np.nan), np.where(sure, high, np.nan),
@@ -241,7 +241,7 @@ def _r2(sums: Statistics) -> tuple[Array, Array]:
     n = sums[..., 0]
     spread = sums[..., 5] - share(sums[..., 4] ** 2, n)
     with np.errstate(invalid="ignore", divide="ignore"):
-        # what is left of equal numbers is rounding
+        # the spread of equal numbers is rounding error
         return np.where(spread > 1e-9 * sums[..., 5], 1 - sums[..., 2] / spread, np.nan), n
 
 

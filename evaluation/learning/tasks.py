@@ -139,7 +139,7 @@ def _built_in(schema: Schema, name: str, features: Sequence[str] | None) -> Task
     elif name == "income" and isinstance(schema.columns.get("PINCP"), Numeric):
         settings = {"target": "PINCP", "above": 50_000.0}
     elif name == "income" and "PINCP_DECILE" in schema.columns:
-        # NIST's excerpt has the tenth of its area that an income lies in: the upper half of those who have one
+        # NIST's excerpt has the decile of an income within its area: the upper half of people with income
         settings = {"target": "PINCP_DECILE", "positive": ("5", "6", "7", "8", "9")}
     if not settings:
         column = "ESR" if name == "employment" else "PINCP or PINCP_DECILE"

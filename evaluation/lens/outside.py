@@ -39,7 +39,7 @@ def _codes(column: Categorical | Numeric, data: pa.ChunkedArray) -> NDArray[np.i
         coded, _ = encode_numeric(column, data)
         found = coded.astype(np.int64)
         numbers, _ = values.floats(column, data)
-        outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # NaN is neither
+        outside = (found < 0) | (numbers < column.lower) | (numbers > column.upper)  # comparisons with NaN are false
     found[outside] = column.size
     return found
 

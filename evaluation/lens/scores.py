@@ -245,7 +245,7 @@ def _of_predictions(
 ) -> LensScores:  # fmt: skip
     prepared = recipe.prepared
     plain_how = predictors.unclipped(prepared)
-    # where steps are on samples, twins without noise differ too
+    # Poisson samples differ between twins even without noise
     twins = repeats if prepared.allot.currency == Currency.SAMPLED else 1
 
     def fits(how: Any, *, noise: bool, number: int) -> list[Floats]:

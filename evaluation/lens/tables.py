@@ -142,7 +142,7 @@ def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[
     written, real, noiseless, model, ruled, release = (_shares(table, by, clique) for table in given)
     weighed, rounded = _resized(real, noiseless), _resized(ruled, release)
     tables = [written, real, weighed, noiseless, model, ruled, rounded, release]
-    # the last line has rows of no declared group, and counts for everybody alone; without groups there is one line
+    # the last line holds rows of no declared group, which count for everybody alone; without groups it is the only line
     tables = [np.vstack([one[:-1], one.sum(axis=0)]) if by else one for one in tables]
     scale = tables[0].sum(axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -109,11 +109,12 @@ def _moments(x: Array, y: Array, each: Array, group: Array, count: int) -> Found
     with np.errstate(invalid="ignore", divide="ignore"):
         x, y = (v - mean(v)[group] for v in (x, y))
         spreads = [np.sqrt(mean(v**2)) for v in (x, y)]
-        # what is left of equal numbers is rounding
+        # the spread of equal numbers is rounding error
         least = [1e-10 * (np.abs(v).max(initial=0) or 1) for v in given]
         spreads = [np.where(s > tiny, s, np.nan) for s, tiny in zip(spreads, least, strict=True)]
         x, y = (v / s[group] for v, s in zip((x, y), spreads, strict=True))
         r = mean(x * y)
+        # influence of a row on r: x y - r (x^2 + y^2) / 2 for standardised x and y
         pull = x * y - r[group] * (x**2 + y**2) / 2
         error = np.sqrt(mean(pull**2) / np.where(mass > 1, mass - 1, np.nan))
     return r, error, rows
@@ -152,7 +153,7 @@ def tau_b(table: Array) -> Found:
     """Kendall's tau-b of tables of counts (the last two axes), its asymptotic standard error, and the counts' sum."""
     n = table.sum(axis=(-2, -1))
     rows, columns = table.sum(axis=-1), table.sum(axis=-2)
-    # for each cell, the rows that agree with it in order, minus those that do not
+    # concordant minus discordant rows for each cell, by cumulated counts in its four quadrants
     before = np.zeros((*table.shape[:-2], table.shape[-2] + 1, table.shape[-1] + 1))
     before[..., 1:, 1:] = table.cumsum(axis=-2).cumsum(axis=-1)
     last = before[..., -1:, :], before[..., :, -1:], before[..., -1:, -1:]
@@ -165,6 +166,7 @@ def tau_b(table: Array) -> Found:
     with np.errstate(invalid="ignore", divide="ignore"):
         scale = np.sqrt(apart[0] * apart[1])
         tau = np.where(scale > 0, (table * agree).sum(axis=(-2, -1)) / scale, np.nan)
+        # delta method: `pull` is the gradient of tau by a cell's count, up to scale
         weight = rows[..., None] * apart[1][..., None, None] + columns[..., None, :] * apart[0][..., None, None]
         pull = 2 * scale[..., None, None] * agree + tau[..., None, None] * weight
         squares = (table * pull**2).sum(axis=(-2, -1)) - n**3 * tau**2 * (apart[0] + apart[1]) ** 2
@@ -180,11 +182,13 @@ def cramers_v(table: Array) -> Found:
         rows, columns = shares.sum(axis=-1), shares.sum(axis=-2)
         expected = rows[..., None] * columns[..., None, :]
         lift = np.where(expected > 0, shares / expected, 0.0)
+        # phi^2 = chi^2 / n = sum p_ij^2 / (p_i. p_.j) - 1
         phi = (shares * lift).sum(axis=(-2, -1)) - 1
         fewest = np.minimum((rows > 0).sum(axis=-1), (columns > 0).sum(axis=-1)) - 1
         v = np.where(fewest > 0, np.sqrt(np.maximum(phi, 0) / fewest), np.nan)
         of_row = (lift**2 * columns[..., None, :]).sum(axis=-1)
         of_column = (lift**2 * rows[..., None]).sum(axis=-2)
+        # gradient of phi^2 by a cell's share
         pull = 2 * lift - of_row[..., None] - of_column[..., None, :]
         mean = (shares * pull).sum(axis=(-2, -1))
         variance = (shares * pull**2).sum(axis=(-2, -1)) - mean**2

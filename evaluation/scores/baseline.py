@@ -86,12 +86,12 @@ def baselines(real: Any, schema: Schema | str | Path, rows: int, *, seed: int = 
 
 
 def subsample(real: EncodedRows, rows: int, *, seed: int) -> EncodedRows:
-    """Draw n m / (n + m) real rows without replacement, with the sampling error of m = `rows` released rows.
+    """Draw real rows without replacement, with the sampling error of m = `rows` released rows.
 
-    Rows with weights keep them; n is then the effective number of rows.
+    Of n rows with effective number e (n without weights), n m / (e + m) are drawn; rows with weights keep them.
     """
     n = real.rows
-    fresh = rows * n / real.effective if real.effective else rows  # weighted rows that know as much as that many rows
+    fresh = rows * n / real.effective if real.effective else rows  # in rows without weights
     some = round(n * fresh / (n + fresh)) if n + fresh else 0
     return real.take(np.random.default_rng(seed).permutation(n)[:some])
 

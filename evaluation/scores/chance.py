@@ -104,7 +104,7 @@ def _known(frames: list[pd.DataFrame], release: pd.DataFrame | None) -> bool:
     least = FLOOR * np.abs(mean)
     status = frames[0]["status"] if release is None else release["status"]
     if release is not None:
-        # where the release has nobody there is nothing to compare
+        # a group without released rows has no difference to compare
         least = np.fmax(least, np.abs(release["value"].to_numpy(float) - mean))
     decides = ~status.isin([SMALL, NOT_ESTIMABLE]).to_numpy() & ~np.isnan(mean)
     return bool((error[decides] <= PART * least[decides]).all())

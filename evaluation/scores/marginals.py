@@ -104,14 +104,14 @@ def workload(pair: Pair, cliques: Sequence[tuple[str, ...]], *, errors_of_means:
     `mean_errors` is 0: for callers that estimate the spread from several tables.
     """
     real, synthetic = pair.mass
-    # integers, in which sums of signs are exact
+    # sums of signs are exact in integers
     influences = [np.zeros(table.rows, np.int32) for table in (*pair.tables, *pair.tables)]
     shares = _Shares(real, synthetic), _Shares(real.sum(keepdims=True), synthetic.sum(keepdims=True))
     keys = _Keys(pair)
     values, errors = [], []
     for clique in cliques:
         found = []
-        # without `by`, the one group is everybody
+        # without `by`, everybody is the only group
         passes = ((True, shares[0], influences[:2]), (False, shares[1], influences[2:]))[not pair.by :]
         for grouped, share, kept in passes:
             cells = keys.count(clique, grouped=grouped)
@@ -198,13 +198,14 @@ class _Shares:
         group, groups = cells.group, len(self._none)
         shares = [c[cells.occupied] * s[group] for c, s in zip(cells.counts, self._scale, strict=True)]
         difference = shares[0] - shares[1]
-        # the two shares are rounded apart: what is equal must not have a sign
+        # the two shares are rounded separately: equal ones must not get a sign
         difference[np.abs(difference) < 1e-12] = 0
         distance = np.bincount(group, np.abs(difference), groups) / 2
         distance[self._none] = np.nan
         sign = np.sign(difference)
         spread = np.zeros(groups)
         for share, size in zip(shares, self._sizes, strict=True):
+            # variance of a mean of signs over the cells, by the delta method
             signed = np.bincount(group, share * sign, groups)
             squared = np.bincount(group, share * np.abs(sign), groups)
             with np.errstate(invalid="ignore", divide="ignore"):

@@ -65,7 +65,7 @@ def match_frame(pair: Pair, quasi: Sequence[str] | None = None) -> pd.DataFrame:
     names = pair.schema.names
     if quasi is None:
         quasi = [name for name in names if name in KNOWN or name in pair.by]
-    quasi = chosen(pair.schema, quasi)  # of none at all, everybody is equal and nobody alone
+    quasi = chosen(pair.schema, quasi)  # without quasi-identifiers all rows are equal, and none is unique
     exact, once, _ = _met(pair, names, only_one=False)
     apparent, once_quasi, partner = _met(pair, quasi, only_one=True)
     people, met = (

@@ -44,11 +44,12 @@ def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     undefined = np.isnan(truth) | (least == 0)
     with np.errstate(invalid="ignore", divide="ignore"):
         error = np.where(undefined, np.nan, (made - truth) / least)
+        # derivatives of (made - truth) / |truth| by truth and made; below tau the denominator is constant
         slopes = [np.where(below, -1.0, -made / truth) / least, 1 / least]
         spread = np.sqrt(slopes[0] ** 2 * sides[0].variance + slopes[1] ** 2 * sides[1].variance)
     steps = [np.nan_to_num(np.sign(error) * slope, posinf=0.0, neginf=0.0) for slope in slopes]
     rows = np.stack([side.rows for side in sides])
-    # each group's slope for its rows, everybody's for all
+    # derivative for the group's own rows, and everybody's for all rows
     own = [step[group] * side.away for step, group, side in zip(steps, pair.members, sides, strict=True)]
     all_ = [step[-1] * side.away_everybody for step, side in zip(steps, sides, strict=True)]
     lost = ~undefined & np.isnan(made)
@@ -83,7 +84,7 @@ class _Side:
             mass = np.append(np.bincount(group, each, count), each.sum())
             mean = np.append(np.bincount(group, each * values, count), (each * values).sum()) / mass
             size = np.append(np.bincount(group, each * np.abs(values), count), (each * np.abs(values)).sum()) / mass
-            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # what is left of a sum of 0 is rounding
+            mean = np.where(np.abs(mean) > 1e-12 * size, mean, mean * 0)  # rounding error of a sum of 0
             away = np.where(known, values - mean[group], 0.0), np.where(known, values - mean[-1], 0.0)
             squares = np.append(np.bincount(group, each * away[0] ** 2, count), (each * away[1] ** 2).sum())
             variance = np.where(mass > 1, squares / (mass * (mass - 1)), np.nan)

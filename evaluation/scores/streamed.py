@@ -98,10 +98,10 @@ def _scored(
     """Frame of the distances; `schemas` are the one that weighs real rows and the one without weights."""
     weighed, schema = schemas
     scopes: list[StratumPath] = [*((group,) for group in groups if names), ()]
-    fixed = [set(path[0].columns) if path else set() for path in scopes]  # no marginal differs there
+    fixed = [set(path[0].columns) if path else set() for path in scopes]  # constant there
     first = [[(next((c for c in schema.names if c not in those), schema.names[0]),)] for those in fixed]
     sizes = list(zip(scopes, first, strict=True))
-    rows = None if weighed is schema else _sizes([counter(sources[0], schema, engine)], sizes)  # and is gone
+    rows = None if weighed is schema else _sizes([counter(sources[0], schema, engine)], sizes)  # then freed
     tables = [counter(sources[0], weighed, engine), counter(sources[1], schema, "auto")]
     mass = _sizes(tables, sizes)
     rows = mass if rows is None else np.concatenate([rows, mass[1:]])

@@ -136,7 +136,7 @@ def _counts(squares: Squares, asked: Asked, level: float, effect: float, referen
         return answer
     between = squares.covariance(asked.numerator, asked.numerator.take(reference))
     there = np.maximum(value, 0.0)
-    # rows of one cell are none of the other, so that where one is larger by chance, the other is smaller
+    # a row is in one cell only, so sampling errors of two cells are negatively correlated (multinomial)
     own, together = effect * there * (1 - np.minimum(there / rows, 1)), -effect * there * there[reference] / rows
     return intervals.difference(answer, reference, _errors(variance, between, own, together, reference))
 
@@ -165,7 +165,7 @@ def _quotients(
         - r * squares.covariance(asked.denominator, above) + r * r[to] * squares.covariance(asked.denominator, below)
     ) / (b * b[to])  # fmt: skip
     own, together = effect * quotient.sampling, np.zeros_like(r)
-    if query.statistic == "share" or not set(query.versus) & set(query.by):  # parts of the same rows
+    if query.statistic == "share" or not set(query.versus) & set(query.by):  # shares of one total
         together = -effect * np.maximum(r * r[to], 0.0) / b
     errors = _errors(quotient.variance, between, own, together, to)
     return intervals.difference(quotient.answer(query.level, effect), to, errors)

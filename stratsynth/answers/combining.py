@@ -71,6 +71,7 @@ def combine(
         raise UsageError("combine: estimates are finite numbers, and variances are not below 0.")
     number("combine: size", size, above=0)
     number("combine: the level", level, above=0, below=1, hint="; 0.95 is usual")
+    # (1 + 1/m) b
     noise = (1 + 1 / len(q)) * float(q.var(ddof=1))
     total = noise + size * float(u.mean())
     freedom = (len(q) - 1) * (total / noise) ** 2 if noise > 0 else math.inf

@@ -55,12 +55,12 @@ def counts(value: Floats, variance: Floats, rows: float, level: float, effect: f
     """Intervals of counts with noise variance `variance`, of a table of about `rows` records."""
     z, sd = quantile_of(level), np.sqrt(variance)
     low, high = value - z * sd, value + z * sd
-    coarse = sd < COARSE  # whole numbers plus whole noise: only whole numbers can be meant
+    coarse = sd < COARSE  # counts and their discrete noise are integers
     low, high = np.where(coarse, np.floor(low), low), np.where(coarse, np.ceil(high), high)
     # (c - value)^2 <= z^2 (variance + effect c (1 - c / rows))
     square = 1 + z**2 * effect / max(rows, 1.0)
     ends = _between(square, value + z**2 * effect / 2, value**2 - z**2 * variance)
-    ends = np.where(np.isnan(ends[0]), low, ends[0]), np.where(np.isnan(ends[1]), high, ends[1])  # far below 0
+    ends = np.where(np.isnan(ends[0]), low, ends[0]), np.where(np.isnan(ends[1]), high, ends[1])  # no real root
     return _answer(value, sd, (low, high), ends, np.isfinite(variance))
 
 
@@ -119,10 +119,10 @@ class Quotient:
         square = np.where(self.sure, square, np.nan)
         noise = _between(square, linear, constant)
         rows = z2 * effect * np.maximum(self.b, 0.0)
-        if self.share:  # the rows of a - r b vary by b r (1 - r)
+        if self.share:  # a - r b has the sampling variance b r (1 - r)
             both = _between(square + rows, linear + rows / 2, constant)
         else:
-            # the spread of few numbers is known by these numbers alone: Student's law, in place of the normal one
+            # few numbers estimate their own spread poorly: Student's quantile replaces the normal one
             t2 = stdtrit(np.maximum(self.b - 1, 1.0), (1 + level) / 2) ** 2
             both = _between(square, linear, constant - t2 * effect * self.b**2 * self.sampling)
         return _answer(self.value, np.sqrt(self.variance), noise, both, np.isfinite(self.variance_a + self.variance_b))

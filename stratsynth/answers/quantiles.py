@@ -47,6 +47,7 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     at = Functions(rows.number * len(points), repeated)
     there = np.zeros((1, column.size))
     there[0, : len(column.extents)] = 1.0
+    # weights of a(x) - q b: each level's fraction below x, minus q for every numeric level
     above = at.times(query.columns[0], np.tile(below - q * there, (rows.number, 1)))
     test, known = squares.estimate(above)
     shape = (rows.number, len(points))
@@ -56,13 +57,13 @@ def quantiles(squares: Squares, query: Query, schema: Schema, rows: Functions, e
     value = _crossing(points, test)
     ends = [_ends(points, test, spread, z) for spread in (noise, noise + sampling)]
     sound = np.isfinite(test).all(axis=1) & (size > 0)
-    # where the rows may be none for all that is known, every value passes
+    # if the group may be empty given its noise, every x passes the test
     least = np.minimum(size, squares.most(rows))
     sound &= least > SURE * np.sqrt(np.where(sound, squares.covariance(rows, rows), np.inf))
-    # so must the rows on either side of the quantile be seen beside the noise of a count of some of them
+    # likewise the rows on either side of the quantile must exceed one standard deviation of the test's noise
     sound &= min(q, 1 - q) * least > np.sqrt(np.where(sound[:, None], noise, np.inf).max(axis=1))
     slope = np.maximum(ends[0][1] - ends[0][0], 0.0) / (2 * z)
-    # an interval that is as wide as half of all that can be says nothing, and would hold too often
+    # an interval as wide as half the range says nothing, and would hold too often
     sound &= ends[0][1] - ends[0][0] < (points[-1] - points[0]) / 2
     sound &= np.isfinite(value) & np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
     given = [np.where(sound, part, np.nan) for part in (value, slope, *ends[0], *ends[1])]
@@ -105,6 +106,7 @@ def _ends(points: Floats, test: Floats, variance: Floats, z: float) -> tuple[Flo
     before, step = t[:, :-1], np.diff(t, axis=1)
     flat = step == 0
     slope = np.where(flat, 1.0, step)
+    # between two grid points the statistic is linear: solve t = -z and t = z, and keep the part within [0, 1]
     one, other = (-z - before) / slope, (z - before) / slope
     first, last = np.maximum(np.minimum(one, other), 0.0), np.minimum(np.maximum(one, other), 1.0)
     first, last = np.where(flat, 0.0, first), np.where(flat, 1.0, last)

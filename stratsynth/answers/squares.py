@@ -89,6 +89,7 @@ class Interaction:
         """Split weights (functions, strata) into k of the pooled copy and the rest, of measured strata."""
         if self.total is None or not self.lacking.any():
             return np.zeros(len(weights)), np.where(self.lacking, 0.0, weights)
+        # an unmeasured stratum is known only as part of the pooled total Z, so all of these need one weight k
         k = weights[:, self.lacking][:, 0]
         return k, np.where(self.lacking, 0.0, weights - k[:, None])
 
@@ -104,12 +105,14 @@ class Interaction:
     def sums(self, weights: Floats) -> Floats:
         """Estimates (functions, entries) of the weighted sums over strata."""
         k, rest = self.split(weights)
+        # k Z + sum (c_s - k) z_s; with all strata measured, k is 0 and `values` already contain Z
         found = rest @ self.values
         return found if self.total is None else found + k[:, None] * self.total
 
     def covariance(self, one: Floats, other: Floats) -> Floats:
         """Noise covariance of two weighted sums, row by row: per unit vector in the space of z(A)."""
         (k, a), (m, b) = self.split(one), self.split(other)
+        # diag(v), plus k m V for the pooled copy, or minus v v' / (V + sum v) if Z adjusted all strata
         found = (a * b) @ self.known
         if self.total is None:
             return np.asarray(found)
@@ -137,6 +140,7 @@ class Squares:
         for (_, columns), part, weights, found in self._keyed(functions):
             needed = (_squares(part, columns) > FLAT) & (weights != 0).any(axis=1)
             known &= ~needed | found.estimable(weights)
+            # w reads z(A) through its factors over A; the other factors enter by their means
             value += _contract(found.sums(weights), [part.vectors[name] for name in columns]) * part.mean(columns)
         return np.where(known, value, np.nan), known
 
@@ -147,6 +151,7 @@ class Squares:
         for key, part, weights, found in self._keyed(one):
             if key in theirs:
                 (_, columns), (second, others) = key, theirs[key]
+                # different interactions have independent noise, so only those that both functions read contribute
                 inner = np.prod([_inner(part.vectors[c], second.vectors[c]) for c in columns], axis=0)
                 scale = inner * part.mean(columns) * second.mean(columns)
                 result += np.where(scale != 0, scale * found.covariance(weights, others), 0.0)
@@ -342,6 +347,7 @@ def _interactions(held: Columns, values: Floats, columns: Columns) -> Floats:
     kept = [name for name in held if name in columns]
     found: Floats = values.sum(axis=tuple(1 + i for i, name in enumerate(held) if name not in columns))
     found = found.transpose([0, *(1 + kept.index(name) for name in columns)])
+    # taking out the mean along every axis projects onto the space of the interaction
     for axis in range(1, found.ndim):
         found = found - found.mean(axis=axis, keepdims=True)
     return found.reshape(len(found), -1)

@@ -103,7 +103,7 @@ def read_tables(
         public, leaves = _public(certificate), []
         for path in _strata(schema, certificate, model):
             called = "|".join(label_of(stratum, certificate) for stratum in path)
-            # of a merge that is divided again the last word is the narrowest
+            # of a merge that is split again, the innermost levels replace the outer ones
             codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
             leaves.append(Leaf(called, codes, people=public.get(called, math.inf)))
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:
@@ -116,12 +116,12 @@ def read_tables(
             leaf.tables.append(_shaped(schema, leaf, columns, values, sigma**2))
         elif label == "":
             table = _shaped(schema, Leaf("", {}), columns, values, sigma**2)
-            if by <= set(columns):  # counts of the groups themselves: a part of the table is each stratum's own
+            if by <= set(columns):  # a table with the strata's own columns: its slices are tables of the strata
                 for leaf in leaves:
                     leaf.tables.append(_cut(table, leaf))
             elif by.isdisjoint(columns):
                 everybody.append(table)
-            # a table of some of the strata's columns alone is left out: estimates stay unbiased without it
+            # a table over some of the strata's columns is left out: estimates stay unbiased without it
     for leaf in leaves:
         leaf.tables = _joined(leaf.tables)
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
@@ -140,7 +140,7 @@ def of_tables(measurements: pa.Table) -> pa.Table:
     import pyarrow.compute as pc
 
     column = measurements.column("sum")
-    if pa.types.is_dictionary(column.type):  # what stands for a table is looked up once, not in every row
+    if pa.types.is_dictionary(column.type):  # look each dictionary entry up once, not in every row
         chunks = [pc.take(pc.equal(chunk.dictionary.cast("string"), ""), chunk.indices) for chunk in column.chunks]
         return measurements.filter(pa.chunked_array(chunks, pa.bool_()))
     return measurements.filter(pc.equal(column, ""))

@@ -21,7 +21,7 @@ _WORD = 2**64 - 1
 def keys(seed: int, start: int, rows: int) -> NDArray[np.uint64]:
     """Key of each of the rows from `start`: distinct for distinct rows of a seed."""
     origin = _mix_one(seed + _STEP)
-    numbers = np.arange(rows, dtype=np.uint64) * np.uint64(_STEP)  # wraps round, as it should
+    numbers = np.arange(rows, dtype=np.uint64) * np.uint64(_STEP)  # wraps modulo 2**64, as intended
     numbers += np.uint64((origin + start * _STEP) & _WORD)
     return _mix(numbers)
 

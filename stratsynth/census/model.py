@@ -100,14 +100,14 @@ def _table(own: tuple[str, ...], keys: Mapping[str, Any], levels: Mapping[str, t
     kinds, places = {}, {}
     for column in columns:
         told = np.array([groups[column] for groups, _ in factors if column in groups])
-        # Of each new group the first code, and of each code its new group.
+        # first code of each new group, and new group of each code
         _, kinds[column], places[column] = np.unique(told, axis=1, return_index=True, return_inverse=True)
     shape = tuple(len(kinds[column]) for column in columns)
     product = np.ones((*shape, len(own)), np.int64)
     for groups, factor in factors:
         weights = _weights(factor, tuple(max(group) + 1 for group in groups.values()), own)
         if "amount" not in keys:
-            weights //= np.gcd.reduce(weights, axis=None)  # what they share only makes the products larger
+            weights //= np.gcd.reduce(weights, axis=None)  # a common factor cancels, and would overflow sooner
         product *= weights[tuple(_along(columns, c, np.array(group)[kinds[c]]) for c, group in groups.items())]
     flat = product.reshape(-1, len(own))
     strides = {column: math.prod(shape[i + 1 :]) for i, column in enumerate(columns)}

@@ -163,7 +163,7 @@ class Estimate(Model):
             column = cast("Numeric", self.schema.column(name))
             ends = backward(column, np.array([f.value[i], lower[i], upper[i], f.low[i], f.high[i]]))
             value, low, high, clip_low, clip_high = np.clip(ends, column.lower, column.upper)
-            if status[i] == "not_estimable":  # nothing is known but what was known before
+            if status[i] == "not_estimable":  # only the public bounds are known
                 low, high = column.lower, column.upper
             yield {
                 "stratum": label(path),

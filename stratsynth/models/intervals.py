@@ -54,11 +54,11 @@ def half_width(variance: float, fourth: float, level: float) -> float:
         return math.inf
     if variance <= 0:
         return 0.0
-    # in units of the whole error's standard deviation
+    # variance of the Laplace part over the whole variance: fourth = 3 v_L^2
     laplace = math.sqrt(min(max(fourth / variance / variance, 0.0), 3.0) / 3.0)
     scale, normal = math.sqrt(laplace / 2), math.sqrt(1 - laplace)
     beyond = (1 - level) / 2
-    most = 2 + 12 / min(1.0, beyond) ** 0.25 - math.log(beyond)  # further out than any such law's quantile
+    most = 2 + 12 / min(1.0, beyond) ** 0.25 - math.log(beyond)  # above the quantile of every such sum
     found = brentq(lambda x: _above(x, normal, scale) - beyond, 0.0, most, xtol=1e-12)
     return float(found) * math.sqrt(variance)
 
@@ -69,7 +69,7 @@ def _above(x: float, normal: float, scale: float) -> float:
 
     if normal < 1e-9:
         return 0.5 * math.exp(-x / scale)
-    if scale < 1e-3:  # too little to be seen, and the terms below would cancel
+    if scale < 1e-3:  # negligible Laplace part, for which the terms below would cancel
         return float(ndtr(-x / normal))
     shift, half = normal / scale, normal**2 / (2 * scale**2)
     left = math.exp(half + x / scale + log_ndtr(-x / normal - shift))

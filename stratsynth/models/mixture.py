@@ -28,10 +28,10 @@ def allot(n: int, weights: np.ndarray[Any, Any], rng: Generator) -> np.ndarray[A
     Systematic rounding: one uniform offset on the cumulated weights, taken in random order, so that each part gets the
     floor or the ceiling of its expectation, without bias.
     """
-    parts = np.flatnonzero(weights)  # what has no weight gets no row, whatever is rounded
+    parts = np.flatnonzero(weights)  # weight 0 never gets a row
     order = parts[rng.permutation(parts.size)]
     due = np.cumsum(weights[order] / weights.sum()) * n
-    due[-1] = n  # the last bit of the sum must not cost or add a row
+    due[-1] = n  # rounding in the cumulated sum must not cost or add a row
     marks = np.minimum(np.floor(due + rng.random()), n)
     marks[-1] = n
     counts = np.zeros(len(weights), dtype=np.int64)
@@ -92,7 +92,7 @@ class Mixture(TableModel):
         drawn: dict[str, list[np.ndarray[Any, Any]]] = {column: [] for column in self.schema.names}
         with phase("drawing rows", lambda: int(np.count_nonzero(numbers))) as done:
             for (stratum, (_, rest)), number in zip(masses.items(), numbers, strict=True):
-                if number == 0:  # a part need not know how to draw nothing
+                if number == 0:  # parts need not support n = 0
                     continue
                 fixed = {*stratum.columns, *rest}
                 draw = partial(self._draw, stratum, rng, rest)

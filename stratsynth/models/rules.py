@@ -92,7 +92,7 @@ def draw_allowed(
     moved = Moved() if moved is None else moved
     rows, boxes = draw(n, moved), _boxes(schema)
     wrong = np.flatnonzero(_broken(boxes, rows)) if boxes and n else np.zeros(0, dtype=np.intp)
-    # what is drawn instead of a row is not counted again
+    # replacement rows are not counted a second time
     mended = _redraw(boxes, rows, wrong, rng, lambda number: draw(number, Moved()), fixed) if wrong.size else 0
     moved.add(n, int(wrong.size), mended)
     return rows
@@ -111,7 +111,7 @@ def _redraw(
         if not wrong.size:
             return 0
         fresh = draw(max(LEAST, wrong.size))
-        # a model may order its rows: which of the good ones are taken must not follow that order
+        # a model may order its rows: choose among the valid ones at random
         good = rng.permutation(np.flatnonzero(~_broken(boxes, fresh)))[: wrong.size]
         for column, codes in rows.items():
             codes[wrong[: good.size]] = fresh[column][good]

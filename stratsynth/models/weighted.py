@@ -84,16 +84,16 @@ def _combined(
     tails, drift = 3.0 * law * f["size_noise"] ** 4, f["pull"]
     if w is None:
         w, c = sizes / sizes.sum(), None
-        # noise in a size moves the group's mean, and the group's weight: with m its mean and M everybody's,
-        # the mean of all moves by w pull + (m - M) / N
+        # noise in a size N_g moves the group's mean and its weight N_g / N: with m its mean and M the mean of all,
+        # the mean of all moves by w pull + (m - M) / N per record
         drift = f["pull"] + (f["value"] - w @ f["value"]) / sizes
     moved = w * drift
     mean = float(w @ f["value"])
     between = f["value"] - mean
     errors = f["direct"] ** 2 + (f["pull"] * f["size_noise"]) ** 2 + f["sampling"] ** 2 + f["weighting"] ** 2
-    # shares that sum to one cannot move a constant: only differences between groups are weighed wrongly
+    # shares sum to 1, so their errors act only on differences between the groups' means
     doubt = 0.0 if c is None else weighted_variance(between, errors, np.zeros_like(w), c)
-    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # of shares counted in a sample of this size
+    mixing = mixed * float(w @ between**2) / max(sizes.sum(), 1.0)  # shares of rows in a random sample of this size
     return {
         "value": mean,
         "direct": float(np.sqrt((w**2 * f["direct"] ** 2 + (moved * f["size_noise"]) ** 2).sum())),
@@ -104,6 +104,6 @@ def _combined(
         "spread": float(np.sqrt(np.maximum(w @ (f["spread"] ** 2 + between**2), 0.0))),
         "sampling": float(np.sqrt(max(0.0, (w**2 * f["sampling"] ** 2).sum() + mixing))),
         "weighting": float(np.sqrt(max(0.0, (w**2 * f["weighting"] ** 2).sum() + doubt))),
-        "low": float(f["low"].max()),  # what was clipped in some group was clipped
+        "low": float(f["low"].max()),  # the innermost bounds: a value clipped in any group counts as clipped
         "high": float(f["high"].min()),
     }

@@ -209,7 +209,7 @@ def _completed(
     place = np.repeat(np.arange(weights.size), copies)
     rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
     for name, step in zip(missing, _steps(), strict=False):
-        # multiples of an irrational number fill the line evenly, and those of two of them the plane (Weyl)
+        # Weyl: multiples of irrational numbers are equidistributed, jointly if independent over the rationals
         rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
     known = weights.size
     for name in schema.names:

@@ -43,7 +43,7 @@ def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schem
         return ()
     precision = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     total = float(precision @ np.array([values.sum() for _, values, _ in tables]) / precision.sum())
-    if not total > 1:  # nothing was in it, as far as noise tells
+    if not total > 1:  # an empty release, given its noise
         return ()
     places = {name: _places(name, old, rules, schema) for name in schema.names if name not in rules.without}
     found = (_known(clique, values / total, sigma / total, places, rules, schema) for clique, values, sigma in tables)

@@ -131,7 +131,7 @@ def check_contract(
 
 
 def _course(run: Run) -> Counter[Any]:
-    """The number of charges by path, kind, amount and price factor under replace-one."""
+    """Number of charges by path, kind, amount and price factor under replace-one."""
     return Counter((c.path, c.kind, c.amount, c.factor(Neighbours.ADD_REMOVE, Neighbours.REPLACE)) for c in run.charges)
 
 
@@ -196,7 +196,7 @@ def _sensitivity(run: Run, here: Sequence[Any], there: Sequence[Any], budget: Bu
         if cost > charged:
             yield Finding("sensitivity", f"{type(a.question).__name__}: one record moved more than was charged")
         everywhere += cost
-    # one record moves one stratum of a split, so what moved anywhere is within the cost of the whole
+    # parallel composition: one record is in one stratum of a split, so all costs together stay within the fit's charge
     if everywhere > Spending(neighbours, run.charges).spent() * Fraction(1 + 1e-9):
         yield Finding("sensitivity", "all questions together moved more than the whole fit was charged")
 

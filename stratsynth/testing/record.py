@@ -178,7 +178,7 @@ def record(
         except (_Parted, Interrupted) as stopped:
             if isinstance(stopped, Interrupted):
                 raise
-        # whatever it is, it is what we look for: a mechanism may try to end the process too
+        # every exception is a finding, even an attempt to end the process
         except (Exception, GeneratorExit, KeyboardInterrupt, SystemExit) as error:  # noqa: BLE001
             seen.failure = f"{type(error).__name__}: {error}"
     return seen
@@ -213,11 +213,11 @@ def apart(runs: Callable[[], Sequence[dict[str, str]]]) -> list[dict[str, str]] 
     if child == 0:
         try:
             os.close(here)
-            gc.freeze()  # what the parent made is not looked through, and so not copied, by collections
+            gc.freeze()  # keeps collections from touching, and so copying, the parent's objects
             with os.fdopen(there, "w") as pipe:
                 json.dump(list(runs()), pipe)
         finally:
-            os._exit(0)  # whatever happened: nothing of the parent's may be done twice
+            os._exit(0)  # skip the parent's exit handlers in every case
     os.close(there)
     with os.fdopen(here, "rb") as pipe:
         told = b""

@@ -106,12 +106,12 @@ def _terminal(stream: _Hearing) -> Iterator[None]:
     with contextlib.ExitStack() as stack:
         kept = stack.enter_context(tempfile.TemporaryFile())
         for number in (1, 2):
-            with contextlib.suppress(OSError):  # a closed one says nothing
+            with contextlib.suppress(OSError):  # a closed descriptor has no output
                 copy = os.dup(number)
                 stack.callback(os.close, copy)
                 os.dup2(kept.fileno(), number)
                 stack.callback(os.dup2, copy, number)
-        own = sys.__stdout__, sys.__stderr__  # buffered by themselves
+        own = sys.__stdout__, sys.__stderr__  # these have buffers of their own
         stack.enter_context(contextlib.redirect_stdout(stream))
         stack.enter_context(contextlib.redirect_stderr(stream))
         try:

@@ -50,7 +50,7 @@ def _prior(folder: Path, record: Mapping[str, Any], notes: Notes) -> None:
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
-        return  # its hash says so, and loading it
+        return  # reported by the check of its hash, and when it is loaded
     if made and not isinstance(record.get("prior"), dict):
         notes.findings.append(
             "The model is made of the rows of a prior, and certificate.json names none: it was taken out."
@@ -62,7 +62,7 @@ def _shares(folder: Path, record: Mapping[str, Any], stated: Stated, notes: Note
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
-        return  # its hash says so, and loading it
+        return  # reported by the check of its hash, and when it is loaded
     weights, strata = record["weights"], record["strata"]["by"]
     if found is not None and not any(charge.path for charge in stated.spending.charges):
         if weights.get("source") not in SOURCES:
