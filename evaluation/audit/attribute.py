@@ -39,7 +39,7 @@ WIDTH = 500
 NOISE_MULTIPLIER, RATE, STEPS = 3.0, 0.5, 8
 DELTAS = (1e-3, 0.01, 0.05)
 FAR = 100.0
-"""Length, in clips, of the vector added by the driver that leaves the loss in."""
+"""Size, in clips, of each coordinate added by the driver that leaves the loss in."""
 SHARE = 1 - 1e-4
 """Fraction of a step's price for the sums by cell; the gradient, which the group does not change, gets the rest."""
 SCHEMA = Schema({
@@ -62,7 +62,7 @@ def people(group: int) -> StoredRows:
 
 
 class LossBeside(StoredRows):
-    """NOT PRIVATE, on purpose: each sampled row adds a known vector of length `FAR`, which nobody has clipped."""
+    """NOT PRIVATE, on purpose: each sampled row adds `FAR` clips to known coordinates, which nobody has clipped."""
 
     def sums(
         self, asked: Sequence[tuple[StratumPath, Query, float]], entropy: Entropy
@@ -83,9 +83,9 @@ def beside(question: Question) -> Question:
 def attribute_steps() -> Experiment:
     """Experiment on a person of one group against the same of the other: 8 steps, rate 0.5, noise multiplier 3.
 
-    With x the difference of the two groups' sums in clips, which is 1 or -1 if the person is sampled (probability q)
-    and 0 otherwise, a score adds up the steps' log-likelihood ratios for one assumed noise. The last score counts only
-    steps in which the unclipped loss reveals that the person was sampled.
+    With x the noisy difference of the two groups' sums in clips, exactly 1 or -1 if the person is sampled (probability
+    q) and 0 otherwise, a score adds up the steps' log-likelihood ratios for one assumed noise. The last score counts
+    only steps in which the unclipped loss reveals that the person was sampled.
     """
     from stratsynth.accounting.sampled import epsilon_sampled
 

@@ -72,7 +72,7 @@ def upper(count: Any, runs: int, alpha: float) -> Any:
 
 
 def mu_of(positive: Any, negative: Any) -> Any:
-    """Largest mu of Gaussian DP that error rates F and N refute: z(1 - F) - z(N), z the normal quantile; at least 0.
+    """Lower bound on mu of Gaussian DP from error rates F and N: z(1 - F) - z(N), z the normal quantile; at least 0.
 
     mu-GDP (Dong, Roth and Su 2019) says that telling the tables apart is no easier than telling N(0, 1) from N(mu, 1).
     """
@@ -80,7 +80,7 @@ def mu_of(positive: Any, negative: Any) -> Any:
 
 
 def root_of_rho(positive: Any, negative: Any) -> Any:
-    """Largest sqrt(2 rho) that error rates F and N refute, from the divergence of the test's two outcomes; at least 0.
+    """Lower bound on sqrt(2 rho) from error rates F and N, by the divergence of the test's two outcomes; at least 0.
 
     rho-zCDP (Bun and Steinke 2016) bounds the Renyi divergence of order a by rho a; at order 1 the Kullback-Leibler
     divergence by rho, in both directions, and a test's outcome has no larger divergence. For Gaussian noise sqrt(2 rho)
@@ -97,7 +97,7 @@ def _divergence(p: Any, q: Any) -> Any:
 
 
 def epsilon_of_errors(positive: Any, negative: Any, delta: float) -> Any:
-    """Largest epsilon at delta that error rates refute: log((1 - N - delta) / F), at least 0.
+    """Lower bound on epsilon at delta from error rates: log((1 - N - delta) / F), at least 0.
 
     From 1 - N = P(s1 >= t) <= exp(epsilon) P(s0 >= t) + delta.
     """

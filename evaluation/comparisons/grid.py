@@ -55,7 +55,7 @@ from stratsynth.weights.table import ShareTable
 
 @dataclass(frozen=True)
 class Cell:
-    """One fit of the grid."""
+    """One fit of the grid: a mechanism in strata, a budget and a repetition."""
 
     mechanism: str
     """Label of the mechanism in the grid."""

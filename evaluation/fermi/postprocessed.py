@@ -35,7 +35,10 @@ def noisy_counts(
 
 
 def derived(counts: Floats, criterion: Literal["parity", "odds"], tolerance: float) -> Floats:
-    """Probability of predicting the second class, by group and the classifier's prediction."""
+    """Derived predictor of least error whose rates, by `criterion`, differ between groups by at most `tolerance`.
+
+    An array (groups, 2): the probability of predicting the second class, by group and the classifier's prediction.
+    """
     from scipy.optimize import linprog
 
     groups, whole = len(counts), counts.sum()

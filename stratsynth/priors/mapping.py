@@ -101,7 +101,9 @@ class Rules:
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Rows of a prior as level numbers of a schema, with weights that add up to their effective number.
+    """Rows of a prior as level numbers of a schema; weights add up to the effective number of rows (Kish).
+
+    Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
     Raises:
         UsageError: Rows, columns or values that have no place in the schema.
