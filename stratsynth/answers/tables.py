@@ -103,7 +103,7 @@ def read_tables(
         public, leaves = _public(certificate), []
         for path in _strata(schema, certificate, model):
             called = "|".join(label_of(stratum, certificate) for stratum in path)
-            # of a merge that is split again, the innermost levels replace the outer ones
+            # of a merge that is divided again the last word is the narrowest
             codes = {name: several for stratum in path for name, several in level_numbers(schema, stratum).items()}
             leaves.append(Leaf(called, codes, people=public.get(called, math.inf)))
         if len({frozenset(leaf.codes) for leaf in leaves}) > 1:

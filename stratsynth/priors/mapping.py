@@ -101,7 +101,7 @@ class Rules:
 
 
 def mapped(source: Source, rules: Rules, schema: Schema, stated: Mapping[str, Any]) -> PriorRows:
-    """Rows of a prior as level numbers of a schema; weights add up to the effective number of rows (Kish).
+    """Rows of a prior as level numbers of a schema; weights in people, scaled to their effective number (Kish).
 
     Rows added for missing levels, `lent`, have `LENT_LEVEL` people per level on top.
 
