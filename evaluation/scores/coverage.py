@@ -57,7 +57,7 @@ def real_values(codes: Codes, schema: Schema, queries: Sequence[Query]) -> list[
 def interval_coverage(
     real: Any, release: Release, *, by: Sequence[str], columns: Sequence[str] | None = None, level: float = 0.95
 ) -> pd.DataFrame:
-    """INTERNAL. For each group, the share of the noise intervals of its counts that contain the real count.
+    """INTERNAL. Coverage of the noise intervals of each group's counts: the share of them that contain the real count.
 
     One release has one draw of the noise, so that a group's intervals are no independent trials: columns of one table
     share its noise. Judge many groups together, or many fits by `scripts/bench answers`.

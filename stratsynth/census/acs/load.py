@@ -108,7 +108,7 @@ def _known(year: int) -> set[str]:
 
 
 def _header(wanted: StateFile, path: Path) -> tuple[str, ...]:
-    """Names of the columns; a file that is none of person records is refused."""
+    """Names of the columns; a file of anything but person records is refused."""
     from stratsynth.data.csvlines import header
 
     with wanted.open(path) as file:
