@@ -45,6 +45,7 @@ def claimed(charges: Sequence[Charge], budget: Budget) -> tuple[Point, ...]:
         return _sampled(charges[0].details, round(spent), budget)
     if currency != Currency.ZCDP:
         raise Unsupported(f"audit: a claim in the currency {currency} is not checked by anything we asked.")
+    # the likelihood ratio of a choice is not Gaussian, so with choices only the zCDP bound holds for everything
     noisy = [charge for charge in charges if charge.kind != "choose"]
     mu = math.sqrt(2 * float(Spending(budget.neighbours, noisy).spent()))
     gaussian = all(charge.details.get("sigma", 0.0) >= CONTINUOUS for charge in noisy)
@@ -69,6 +70,7 @@ def tuned(points: Sequence[Point], pilot: tuple[NDArray[np.float64], NDArray[np.
     found = []
     for point in points:
         one, two = (scores[point.score] for scores in pilot)
+        # thresholds between quantiles of the pooled scores: beyond them, error rates are too small to bound
         candidates = np.unique(np.quantile(np.concatenate([one, two]), np.linspace(0.005, 0.995, 67)))
         bounds = [float(point.bound(errors(one, two, t), LIKELY)) for t in candidates]
         found.append(dataclasses.replace(point, threshold=float(candidates[int(np.argmax(bounds))])))

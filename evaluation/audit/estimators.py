@@ -87,6 +87,7 @@ def root_of_rho(positive: Any, negative: Any) -> Any:
     is mu, and a test of small mu shows sqrt(2 / pi) of it.
     """
     positive, power = np.asarray(positive, np.float64), 1 - np.asarray(negative, np.float64)
+    # both directions of the divergence are bounded by rho, so the larger one gives the better bound
     both = np.maximum(_divergence(power, positive), _divergence(positive, power))
     return np.where(power > positive, np.sqrt(2 * both), 0.0)[()]
 

@@ -126,6 +126,7 @@ class Experiment:
     def run(self, runs: int, *, controls: bool = True) -> Audit:
         """Run the honest driver first, then the controls."""
         found, seconds = self._errors(None, self.points, runs)
+        # of sqrt(2 rho) and mu, the former covers choices too, and is the one reported
         best = 0 if self.points[0].rho else nearest(self.points, found)
         likely, sure = (bound(self.points, found, best, alpha) for alpha in (LIKELY, SURE))
         half = [fault for fault in self.faults if fault.name == HALF]
@@ -172,6 +173,7 @@ class Experiment:
         for i, (point, rates) in enumerate(zip(points, fault.rates, strict=True)):
             positives, negatives = (stats.binom.ppf(quantiles, runs, rate) for rate in rates)
             drawn = Errors(positives[:, None], negatives[None, :], runs)
+            # mean over the grid of quantile pairs: the two numbers of errors are independent
             alarms = alarm([point], [drawn], self.law if i == 0 else None, SURE / len(points))
             chances.append(float(np.mean(alarms)))
         return max(chances)

@@ -123,6 +123,7 @@ def paired(
     seeds, seed = np.unique(own["seed"], return_inverse=True)
     heads = own[keys].iloc[np.unique(place, return_index=True)[1]].reset_index(drop=True)
     values = np.full((len(heads), len(settings), len(seeds)), np.nan)
+    # cube (rows of `heads`, settings, repetitions), NaN without a value
     values[place, which, seed] = own["value"]
     chosen = list(combinations(settings, 2)) if pairs is None else list(pairs)
     parts = [

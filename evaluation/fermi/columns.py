@@ -87,6 +87,7 @@ def fitted(
     rows = load_rows(schema, open_source(train))
     found: dict[int, Predictor] = {}
     rng = np.random.default_rng(seed)
+    # fits without penalty ask other sums, so both kinds run as programs of their own
     for fair in (False, True):
         places = [i for i, column in enumerate(columns) if (column.penalty > 0) == fair]
         if not places:
@@ -135,6 +136,7 @@ class NoisyColumns(Answers):
         spread = np.sqrt(weights.sum() / weights)  # block's multiplier over its column's
         scales = np.outer(self._noise, spread).ravel()
         sizes = [block.size for block in blocks]
+        # Gaussian noise rounded to the driver's grid, in units of clip / GRID
         drawn = np.rint(self._rng.normal(size=sum(sizes)) * np.repeat(scales * GRID, sizes)).astype(np.int64)
         units = np.split(np.concatenate(sums) + drawn, np.cumsum(sizes)[:-1])
         return [

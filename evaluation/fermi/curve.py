@@ -139,6 +139,7 @@ def _post_processed(
     models = fitted(train, schema, columns, delta=delta, settings=settings, seed=seed + 2)
     known = Seen.of(train, schema, settings["target"], settings["groups"])
     for column, model in zip(columns, models, strict=True):
+        # basic composition: epsilons of classifier and counts add up
         epsilon = column.epsilon / (1 - PART)
         counts = noisy_counts(known.said(model), known.truth, known.group, PART * epsilon, rng)
         said = seen.said(model)

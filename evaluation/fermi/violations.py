@@ -29,6 +29,7 @@ def violations(truth: NDArray[np.intp], said: NDArray[np.intp], group: NDArray[n
     every = np.ones(len(truth), np.bool_)
     within = [part for c in range(classes) for part in ((c, truth == c), (c, truth != c))]
     one, yes = said == classes - 1, truth == classes - 1
+    # fairlearn's equalized odds need both true classes in every group
     both = np.unique(yes).size > 1 and all(np.unique(yes[group == g]).size > 1 for g in np.unique(group))
     return {
         "error": float((said != truth).mean()),

@@ -75,6 +75,7 @@ def propensity_frame(pair: Pair, models: Sequence[str], most: int, seed: int) ->
     for model in models:
         wide = model == "linear"
         rows = np.concatenate([inputs(table, names, wide=wide) for table in pair.tables])
+        # shuffled labels have no signal: their pMSE is due to overfitting alone
         chance, by_chance = (_crossed(model, rows, labels, seed) for labels in (label, shuffled))
         mean, spread = _means(pair, (chance - c) ** 2)
         value.append(mean)
@@ -129,6 +130,7 @@ def _auc(pair: Pair, chance: Array) -> Array:
         if not min(many) or np.isnan(chance[here]).any():
             return np.nan
         ranks = rankdata(chance[here])
+        # Mann-Whitney U over the number of pairs; ties count half by mid-ranks
         return float((ranks[labels].sum() - many[1] * (many[1] + 1) / 2) / (many[0] * many[1]))
 
     groups = np.array([one(group == g) for g in range(len(pair.groups))])

@@ -186,6 +186,7 @@ class Grouped:
                 value, base, samples = found[metric]
                 kept = base[:-1] >= max(self.few, 1)
                 left_out = max(left_out, int((~kept).sum()))
+                # row 0 is the score, the others are bootstrap draws: differences are redrawn together
                 parts.append(np.vstack([value[:-1], samples[:, :-1]])[:, kept])
             groups = min(part.shape[1] for part in parts)
             figures = np.max([compare(part) for part in parts], axis=0) if groups >= 2 else np.full(1, np.nan)
@@ -274,6 +275,7 @@ def _ends(samples: Array) -> tuple[Array, Array]:
 def _redrawn_counts(counts: Statistics, resamples: int, rng: np.random.Generator) -> Statistics:
     """Bootstrap draws of each group's counts, (resamples, groups, 4): multinomial, as rows lie in four cells."""
     sizes = counts.sum(axis=1)
+    # an empty group needs some distribution; none of its rows is drawn
     shares = np.where(sizes[:, None] > 0, counts / np.maximum(sizes, 1)[:, None], 0.25)
     return rng.multinomial(sizes.astype(int), shares, size=(resamples, len(sizes))).astype(float)
 

@@ -152,6 +152,7 @@ def _of_clique(chain: Chain, by: Sequence[str], clique: Sequence[str]) -> tuple[
             np.where(scale > 0, (sign * (after - before)).sum(axis=1) / 2 / scale, np.nan)
             for before, after in pairwise(tables)
         ])  # fmt: skip
+        # variance of the mean sign under multinomial sampling of each drawn table
         spread = sum(
             ((one * sign**2).sum(axis=1) - (one * sign).sum(axis=1) ** 2) / drawn.rows
             for one, drawn in zip(tables[3:6], (chain.noiseless, chain.model, chain.ruled), strict=True)
@@ -197,6 +198,7 @@ def by_sigma(fitted: Fitted, real: EncodedRows, by: Sequence[str], groups: Seque
     for measured in fitted.measurements:
         where = at.get(measured.path)
         if where is not None and len(measured.table.clique) == 1 and sizes[where]:
+            # E|N(0, sigma^2)| = sigma sqrt(2 / pi) for each cell
             noise = measured.table.values.size * measured.table.sigma * math.sqrt(2 / math.pi) / 2
             found[where].append(noise / float(sizes[where]))
     return np.array([np.mean(one) if one else np.nan for one in found])

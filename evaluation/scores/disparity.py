@@ -79,6 +79,7 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
         for side, means in enumerate((terms.real, terms.synthetic)):
             inside = np.where(kept, means[:-1], np.nan)
             gaps[side] = float(np.nanmax(inside) - np.nanmin(inside))
+            # delta method: only the two extreme groups' means enter the gap
             variance += sum(
                 _variance_of_mean(pair, name, side, g) for g in (np.nanargmax(inside), np.nanargmin(inside))
             )

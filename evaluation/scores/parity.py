@@ -174,6 +174,7 @@ def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) 
     totals, pulls = [], [np.zeros(table.rows) for table in pair.tables]
     terms = [t for t in every if not t.undefined[:-1].all()]
     for t in terms:
+        # Definition 10; a lost group counts as an error of 1, undefined terms as 0
         size = np.where(t.undefined, 0.0, np.where(t.lost, 1.0, np.nan_to_num(np.abs(t.error))))
         group, everybody = weighting.weights(int((~t.undefined[:-1]).sum()))
         totals.append(group * size[:-1].sum() + everybody * size[-1])
@@ -181,6 +182,7 @@ def _added(pair: Pair, name: str, every: Sequence[Terms], weighting: Weighting) 
             pull = group * t.influence[side] + everybody * t.influence_everybody[side]
             pulls[side] = pulls[side] + pull / len(terms)
     value = float(np.mean(totals)) if totals else np.nan
+    # influences of all terms on a row add up before squaring, since terms share rows
     low, high = interval(np.array(value), np.sqrt(sum((pull**2).sum() for pull in pulls)))
     undefined, lost = (sum(int(getattr(t, what)[:-1].sum()) for t in every) for what in ("undefined", "lost"))
     small = bool(undefined or lost or (pair.counts[:, :-1].min(axis=0) < pair.few).any())

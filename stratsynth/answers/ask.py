@@ -68,6 +68,7 @@ def answers(squares: Squares, queries: Sequence[Query]) -> list[Answer]:
 
 def _together(squares: Squares, queries: Sequence[Query]) -> Answer:
     schema, first = squares.tables.schema, queries[0]
+    # a unit adds up to most_rows rows of weight most, so sampling variances grow by at most their product
     effect = float(schema.most_rows * schema.row_weight.most)
     asked = functions(schema, queries)
     if first.statistic == "quantile":
@@ -94,10 +95,12 @@ def functions(schema: Schema, queries: Sequence[Query]) -> Asked:
     for name, code in zip(first.cells, index, strict=True):
         ones = np.tile(np.eye(schema.size(name))[code], (number, 1))
         above = above.times(name, ones)
+        # a rate or mean is taken within its group, a share over all rows of the condition
         if name in first.by and first.statistic in {"rate", "mean", "quantile"}:
             below = below.times(name, ones)
     if not first.numeric:
         return Asked(above, below, above)
+    # mean = sum of middles / rows with a number; the squares give its sampling variance
     middles, there = _numbers(schema, first.columns[0])
     return Asked(
         below.times(first.columns[0], middles), below.times(first.columns[0], there),

@@ -41,6 +41,7 @@ def modelled(model: Model, query: Query, wanted: NDArray[np.bool_], total: float
         table = model.table_model()
     except UsageError:
         return found
+    # the cost is counted in cell probabilities: two for a share or rate, one per bin for a number
     each = model.schema.size(query.columns[0]) if query.numeric else 2
     if wanted.sum() * each * (1 + bool(query.versus)) > MOST:
         return found
@@ -75,6 +76,7 @@ def _number(model: TableModel, query: Query, group: dict[str, frozenset[int]]) -
         return math.nan
     if query.statistic == "mean":
         return float(masses @ np.array(column.middles) / masses.sum())
+    # invert the piecewise linear distribution function: numbers are evenly spread within a bin
     below = np.concatenate([[0.0], np.cumsum(masses)]) / masses.sum()
     i = min(max(int(np.searchsorted(below, query.quantile)) - 1, 0), len(masses) - 1)
     low, high = column.extents[i]

@@ -203,6 +203,7 @@ class Squares:
             for varying in _subsets(leaf.merged(outer)):
                 if not varying:
                     continue
+                # within a merged stratum the defining column varies, and has interactions that no other stratum shares
                 cut = {name: functions.factors[name][:, leaf.codes[name]] for name in varying}
                 here = _Part({**part.vectors, **cut})
                 alone = np.zeros_like(weights)
@@ -310,6 +311,7 @@ def _inner(one: Floats, other: Floats) -> Floats:
     """Inner product of two centred factors, row by row; exactly 0 if it is within rounding error."""
     a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
     found = np.einsum("fi,fi->f", a, b)
+    # rounding of a constant factor must not make its interactions seem needed
     tiny = FLAT * np.sqrt(np.einsum("fi,fi->f", one, one) * np.einsum("fi,fi->f", other, other))
     return np.where(np.abs(found) > tiny, found, 0.0)
 

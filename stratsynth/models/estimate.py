@@ -95,12 +95,14 @@ class Estimate(Model):
     def noise(self) -> NDArray[np.float64]:
         """Standard deviation of the privacy noise in each mean, on the column's scale."""
         f = self.figures
+        # noise in the sum, and noise in the size it is divided by
         return np.hypot(f.direct, f.pull * f.size_noise)
 
     @property
     def fourth(self) -> NDArray[np.float64]:
         """Fourth cumulant of the privacy noise in each mean."""
         f = self.figures
+        # a Laplace variable of variance v has the fourth cumulant 3 v^2
         return f.fourth + 3.0 * self.laplace * (f.pull * f.size_noise) ** 4
 
     def interval(self, level: float = 0.95, *, sampling: bool = True) -> tuple[Any, Any]:
@@ -126,6 +128,7 @@ class Estimate(Model):
         for i, name in enumerate(self.columns):
             low, high = bounds(cast("Numeric", self.schema.column(name)))
             nobody = f.size[i] <= max(SURE * f.size_noise[i], 1.0)
+            # 4 half widths at least the range: the interval is at least half as wide
             if nobody or 4 * half_width(self.noise[i] ** 2, self.fourth[i], 0.95) >= high - low:
                 found.append("not_estimable")
             else:

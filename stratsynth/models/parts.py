@@ -118,6 +118,7 @@ def read_again(facts: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         len(json.dumps(one)) + sum(lengths[number] for key, value in one.items() if key in names for number in value)
         for one in known
     ]
+    # refused before anything is expanded: small files can name a large structure thousands of times
     if sum(sizes[number] for number in numbers if number is not None) > MOST_ALIKE:
         raise ReleaseError(f"model: what its strata have in common is more than {MOST_ALIKE:,} characters.")
     whole = [

@@ -116,6 +116,7 @@ def _redraw(
         for column, codes in rows.items():
             codes[wrong[: good.size]] = fresh[column][good]
         wrong = wrong[good.size :]
+    # rejection failed: these rows follow the model only roughly
     mended = _mend(boxes, {column: codes[wrong] for column, codes in rows.items()}, rng, fixed)
     for column, codes in rows.items():
         codes[wrong] = mended[column]

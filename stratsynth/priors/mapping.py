@@ -207,6 +207,7 @@ def _completed(
     schema: Schema, rows: Codes, weights: NDArray[np.float64], without: Sequence[str], copies: int
 ) -> tuple[Codes, NDArray[np.float64], NDArray[np.bool_]]:
     """Add copies for missing columns and rows for missing levels; the mask tells rows added for levels."""
+    # one copy per level of a missing column, with the weight split evenly
     missing = [name for name in schema.names if name in without]
     place = np.repeat(np.arange(weights.size), copies)
     rows, weights = {name: code[place] for name, code in rows.items()}, weights[place] / copies
@@ -215,6 +216,7 @@ def _completed(
         rows[name] = (np.arange(place.size) * step % 1.0 * schema.size(name)).astype(np.int32)
     known = weights.size
     for name in schema.names:
+        # rows of any other level stand in: the other columns of a missing level are unknown
         there = np.bincount(rows[name], weights=weights, minlength=schema.size(name)) > 0
         for level in np.flatnonzero(~there):
             lent = np.unique(np.linspace(0, weights.size - 1, ROWS_OF_LEVEL).astype(np.intp))

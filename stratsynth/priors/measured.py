@@ -41,6 +41,7 @@ def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schem
     tables = list(_tables(folder, old))[:MOST_TABLES]
     if not tables:
         return ()
+    # total by inverse variance: a table's sum of m cells has variance m sigma^2
     precision = np.array([1 / (values.size * sigma**2) for _, values, sigma in tables])
     total = float(precision @ np.array([values.sum() for _, values, _ in tables]) / precision.sum())
     if not total > 1:  # an empty release, given its noise
@@ -102,4 +103,5 @@ def _known(
     names = [ours[name] for name in left]
     order = sorted(names, key=schema.names.index)
     shares = np.transpose(shares, [names.index(name) for name in order])
+    # a cell that sums r cells has the standard error sqrt(r) times that of one
     return Known(tuple(order), shares, error=error * math.sqrt(cells / shares.size), of_rows=True)

@@ -69,6 +69,7 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
     check_reserved(_own(same, made, lines, record["ledger"]["releases"]), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
     said = record["ledger"]
+    # `releases` counts reservations up to and including the fit's own
     if said["releases"] <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
     reserved = [allotment_of(line) for line in made[: max(0, said["releases"])]]

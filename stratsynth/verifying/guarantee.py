@@ -69,6 +69,7 @@ def _epsilon(stated: Stated, notes: Notes) -> None:
         notes.findings.append(f"What was reserved is epsilon {found:.6g}, above the stated {budget.epsilon:g}.")
         return
     number = sum(charge.times for charge in stated.spending.charges)
+    # pure epsilon holds with delta 0
     guaranteed = 0.0 if allot.currency == Currency.PURE else budget.delta
     unit = "" if budget.rows == 1 else f" Charges are for all of the {budget.rows} rows that a {budget.unit} may have."
     notes.checked.append(
@@ -144,6 +145,7 @@ def _possible(stated: Stated) -> list[tuple[Allotment, Worst | None]]:
         allots.append(replace(stated.allot, amount=spent))
     worsts: list[Worst | None] = [stated.worst]
     if stated.adaptive and stated.worst is None:
+        # an older version stored no worst case: any of the possible ones may justify the stated prices
         worsts = [Worst(factor, only_strata) for factor in (4, 2, 1) for only_strata in (False, True)]
     return [(allot, worst) for allot in allots for worst in worsts]
 

@@ -55,6 +55,7 @@ def _unpaid(charge: Charge, stated: Stated) -> str:
     """Error in a charge's price or sensitivity; empty if there is none, or the kind is unknown."""
     moved, rows = charge.sensitivity[stated.budget.neighbours.priced], stated.budget.rows
     if charge.kind == "counts":
+        # a record changes one cell of each of k tables by its weight: L2 sensitivity weight sqrt(k)
         tables = charge.details.get("cliques")
         wide = (
             is_whole(tables)
