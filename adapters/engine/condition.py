@@ -1,4 +1,4 @@
-"""A model given the levels of some columns: what a model of everybody says of one group."""
+"""A graphical model conditioned on levels of some columns, as for one group of a model of everybody."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from stratsynth.adapters.engine.structure import Clique, junction_tree
 
 
 def condition(solution: Solution, levels: Mapping[str, Sequence[int]]) -> Solution:
-    """The model of the other columns where these have these levels; a column of several levels keeps them.
+    """Return the model restricted to `levels`, level numbers by column, without the columns left with one level.
 
-    Where no row can have these levels, nothing is known of the others: all that the potentials say is kept.
+    A column of several allowed levels stays, with these levels only. If the condition has probability 0, the other
+    columns' distribution is whatever the potentials imply. The result has the total of `solution`, objective 0 and 0
+    steps.
     """
     sizes = tuple(
         (column, len(levels.get(column, range(size))))
