@@ -98,6 +98,7 @@ class AIM(Poolable[Graphical]):
         check_candidates("aim", self.candidate_weights(public), schema, "fewer bins, clique_cells, or")
         ones = sum(schema.size(name) for name in schema.names)
         for known in (known for known in public.known if known.certain):
+            # half of the model is left for measured marginals
             if ones + known.shares.size > self.model_cells // 2:
                 raise Unsupported(
                     f"aim: the shares of {', '.join(known.clique)} have {known.shares.size:,} cells; the model is to "
@@ -169,6 +170,7 @@ class AIM(Poolable[Graphical]):
             return every
         price = rho * (1 - FIRST) / self._rounds(public, public.size, rho)
         sigma = table_sigma(MEASURE * price, schema, public.neighbours)
+        # columns are measured before the first round, so they start none
         pairs = {clique: weight for clique, weight in every.items() if len(clique) > 1}
         return worth_measuring(pairs, {c: schema.cells(c) for c in pairs}, sigma, public.size)
 

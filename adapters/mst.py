@@ -182,6 +182,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
     published = {pair: next((known for known in sound if known.tells(pair)), None) for pair in pairs if sound}
     told = tuple((pair, np.asarray(total * one.table(pair), np.float64)) for pair, one in published.items() if one)
     columns = tuple(share)
+    # score of a pair: L1 distance of its table from the product of its columns, or from a public table
     expected = Independence(pairs, tuple(share.values()), columns, float(total), told)
     part = {name: i for i, name in enumerate(schema.names)}
     for known in (known for known in public.known if known.certain):
@@ -198,6 +199,7 @@ def _tree(public: Public, paid: Sequence[NoisyTable], rho: float, *, rehearsed: 
         chosen.append(edge)
         if rehearsed and len(chosen) == 1:
             candidates = [i for i in candidates if pairs[i][0] == schema.names[0]]
+        # Kruskal's step: the edge joins two components
         old, new = part[edge[0]], part[edge[1]]
         part = {name: new if number == old else number for name, number in part.items()}
     return tuple(chosen)

@@ -72,6 +72,7 @@ class Dense(Forest):
         for i in range(1, len(tables)):
             above = self._above[i]
             assert above is not None  # noqa: S101 - the root alone has no parent
+            # P(cell) = P(separator) x exp(cell) / sum of exp over the separator's cells
             share = self._separators[i].spread(above.sum(tables[parents[i]]))
             tables[i] *= share / sums.pop()
         return cells, constant.reshape(1)
@@ -140,6 +141,7 @@ class _Views(Maps):
         """Tables contained in another: their number, the other's number, the projection; smallest first."""
         self._outer: list[tuple[int, int, _Kept]] = []
         """All other tables: their number, the tree's clique that contains them, the projection."""
+        # smallest first: a table has received all terms before it passes them on
         order = sorted(range(len(cliques)), key=lambda i: sizes[i])
         for place, i in enumerate(order):
             larger = next((j for j in order[place + 1 :] if set(cliques[i]) <= set(cliques[j])), None)

@@ -120,6 +120,7 @@ class Forest:
                 clique = tree.cliques[clique_number]
                 axes = [clique.index(column) for column in separator]
                 sep = projection(tree.shape(clique), axes)
+                # sorted by separator cell, each message is a sum over runs (reduceat)
                 order = np.argsort(sep, kind="stable")
                 side.append((order + self.offsets[number][clique_number], sep[order] + sepcells))
             sepcells += math.prod(tree.shape(separator))

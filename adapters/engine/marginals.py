@@ -77,6 +77,7 @@ class Marginals:
         """Return marginals of column sets that lie inside one connected part of the tree."""
         together: dict[tuple[int, Clique, tuple[int, ...]], list[tuple[int, _Ports]]] = {}
         for i, (middle, own, ports) in enumerate(self._routes.plan(cliques)):
+            # sets with equal middle, own columns and neighbours share one contraction
             together.setdefault((middle, own, tuple(port for port, _ in ports)), []).append((i, ports))
         found: dict[int, Floats] = {}
         for (middle, own, _), wanted in together.items():
@@ -156,6 +157,7 @@ class Marginals:
             cells = self._cells(separator)
             own = [self._sum(node, (*separator, c)) for c in self._tree.cliques[node] if c not in separator]
             further = [self._contract(node, separator, [other], [self._beyond[node, other]]) for other in others]
+            # P(separator, column) side by side: the neighbour's own columns, then those beyond it
             joint = np.concatenate([part.reshape(cells, -1) for part in (*own, *further)], axis=1)
             self._beyond[edge] = self._given(node, separator, joint)
         return self._beyond[clique, port]
@@ -243,6 +245,7 @@ class _Routes:
         found = []
         for clique in cliques:
             columns = [self._number[column] for column in clique]
+            # the middle minimises the sum of distances, and so the number of matrix products
             middle = int(self._far[:, columns].sum(axis=1).argmin())
             ways: dict[int, Clique] = {}
             for column, j in sorted(zip(clique, columns, strict=True), key=lambda pair: pair[1]):

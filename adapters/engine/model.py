@@ -53,6 +53,7 @@ class Asked:
                 self._held -= cells
                 forgetting = first()
                 if forgetting is not None:
+                    # cached properties: the next query computes them again
                     vars(forgetting).pop("_calibrated", None)
                     vars(forgetting).pop("_marginals", None)
 
@@ -88,6 +89,7 @@ class Graphical(TableModel):
         flat = np.concatenate([table.ravel() for table in self.potentials])
         for column, allowed in where.items():
             cells, part = forest.cells_of(0, (column,))
+            # the partition sum over the remaining cells gives the condition's probability
             flat[cells[~np.isin(part, sorted(allowed))]] = NEVER
         probabilities, constants = forest.calibrated(flat)
         return forest.views(probabilities), float(constants[0])

@@ -46,6 +46,7 @@ def reduced(problem: Problem) -> Problem | None:
         return None
     names = tuple(column for column, _ in sizes)
     table, tree = marginals_of(base).table(names), junction_tree(sizes, (names,))
+    # the base's marginal as a single potential; impossible cells stay impossible
     logs = np.log(table, out=np.full(table.shape, NEVER), where=table > 0)
     return replace(problem, sizes=sizes, base=replace(base, tree=tree, potentials=(logs,), terms=()))
 
@@ -62,6 +63,7 @@ def extended(problem: Problem, solved: Solution) -> Solution:
     for clique, table in (*zip(base.tree.cliques, base.potentials, strict=True), *terms):
         held[tree.home(clique)].append((clique, table))
     potentials = tuple(
+        # no term was added here: the base's own array is shared
         tables[0][1] if [names for names, _ in tables] == [clique] else _summed(clique, tree.shape(clique), tables)
         for clique, tables in zip(tree.cliques, held, strict=True)
     )

@@ -196,6 +196,7 @@ def total(problem: Problem) -> float:
     if problem.total is not None:
         return max(1.0, problem.total)
     sums = np.array([table.values.sum() for table in problem.tables], dtype=np.float64)
+    # a table's sum has the variance cells x sigma^2
     weights = np.array([1 / (table.values.size * table.sigma**2) for table in problem.tables])
     return max(1.0, float(sums @ weights / weights.sum())) if len(sums) else 1.0
 
@@ -257,23 +258,29 @@ def _descend(goal: Goal, state: _State, problems: Sequence[Problem]) -> _State:
     fitted, value, gradient = goal.at(ahead)
     weight = goal.weights()
     while running.any() and weight @ running > PAYS:
+        # trust region: no log potential moves by more than FARTHEST
         step = np.minimum(step, FARTHEST / goal.steepest(np.abs(gradient), 1e-300))
         trial = ahead - each(step * running) * gradient
         moved, reached, _ = goal.at(trial)
+        # Armijo's rule, with half of the linear prediction
         sound = running & (value - reached >= 0.5 * goal.promised(gradient, fitted, moved))
         better = sound & (reached <= objective)
+        # the first failure ends the fast search for the step's scale
         growth = np.where(sound | ~running, growth, 1.2)
         step = np.where(sound, step * growth, step * 0.5)
+        # restart: a step that overshoots loses its momentum
         momentum = np.where(better, np.minimum(momentum + 1, MOST_MOMENTUM), np.where(sound, 0, momentum))
         last = np.where(each(better), terms, last)
         terms = np.where(each(better), trial, terms)
         objective = np.where(better, reached, objective)
         taken += running
+        # convergence is judged over CHECK steps, since single steps may be small
         check = running & (taken % CHECK == 0)
         running &= ~check | (marked - objective > tolerance * marked)
         marked = np.where(check, objective, marked)
         running &= taken < limit
         if sound.any():
+            # Nesterov's extrapolation, with k / (k + 3) after k good steps
             push = np.where(better, momentum / (momentum + 3), 0.0)
             beyond = terms + each(push) * (terms - last)
             ahead = np.where(each(sound), beyond, ahead)

@@ -161,6 +161,7 @@ def _eliminate(products: _Products, around: list[int], cost: dict[int, tuple[boo
         column = min(cost.values())[2]
         del cost[column]
         whole = around[column]
+        # a clique within an earlier one is not maximal
         for other in found:
             if not whole & ~other:
                 break

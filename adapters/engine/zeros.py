@@ -54,6 +54,7 @@ def held_together(
         return rules, set(measured)
     levels = dict(sizes)
     held: dict[Clique, None] = {}
+    # greedy: each clique stays if the model with all before it is small enough
     for clique in (*sorted(rules, key=lambda c: (_cells(levels, c), c)), *measured):
         if model_cells(sizes, (*held, clique)) <= most:
             held[clique] = None

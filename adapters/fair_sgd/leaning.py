@@ -130,6 +130,7 @@ class Leaning:
         if s.mitigation == "global_adapt":
             return Lean(self.clip, self.clip)
         if s.mitigation == "group_clip":
+            # DPSGD-F; before the first statistics all groups have one clip
             clips = s.clip * (1 + self._longer()) if self.kept else s.clip + zero
             return Lean(float(clips.max()), s.clip, cuts=clips / clips.max())
         if s.mitigation == "none":
@@ -165,6 +166,7 @@ class Leaning:
     def _weights(self, differences: Floats, noise: Floats) -> Floats:
         """Return w_a from the differences between the bars and their noise, rounded for resumed fits."""
         sizes, most = self.sizes(), self.task.settings.most_weight
+        # soft signs: linear within one standard deviation of noise
         signs = np.clip(differences / np.maximum(noise, 1e-300), -1, 1)
         found: Floats = np.clip(signs * sizes.sum() / sizes - signs.sum(), -most, most)
         return np.rint(found * 2**20) / 2**20
@@ -174,6 +176,7 @@ class Leaning:
         if not self.kept:
             return np.zeros(len(self.task.labels))
         sizes, sums = self.sizes(), self.kept["boundary"]
+        # T_a - T from noisy sums
         apart = sums.mean / sizes - sums.mean.sum() / sizes.sum()
         return self.task.settings.gamma2 * self._weights(apart, sums.noise / sizes)
 

@@ -52,9 +52,11 @@ def train(task: Task, allot: Allotment, start: Floats) -> Program[Learned]:
         answers = yield from total(
             task.query(descent.theta, lean), noise=allot.noise, rate=allot.rate, weights=task.weights
         )
+        # statistics of this step steer the next one only
         told = dict(zip(map(str, task.statistics), answers[1:], strict=True))
         if task.batch is None:
             leaning.count(told["tally"])
+        # divided by the expected size: the realised one is private
         gradient, scale = answers[0], leaning.scale / leaning.batch
         descent.step(gradient.values.reshape(task.form.shape) * scale)
         spread, clip = gradient.sigma * scale, lean.clip

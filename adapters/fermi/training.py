@@ -71,6 +71,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
     for step in range(steps):
         fair = step >= wait and bool(settings.penalty)
         if fair and adversary is None:
+            # W needs p(s), so that it starts once the groups are counted
             adversary = Adversary.start(task, np.array(penalties, np.float64), counts)
         theta, slopes = coefficients.theta, None if adversary is None else adversary.slopes
         if rows is not None:
@@ -89,6 +90,7 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
             adversary.step(answer[1::2])
         batch = counts.batch
         coefficients.step(
+            # line 5: the noisy sum over the expected, not the realised, batch size
             np.array([one.values / b for one, b in zip(gradients, batch, strict=True)]).reshape(theta.shape)
         )
         spread = gradients[0].sigma / float(batch[0])
@@ -217,5 +219,6 @@ class Adversary:
         """Take a step up the gradient of psi, and project into the ball."""
         task = self.task
         sums = np.array([one.values for one in answers]).reshape(len(self.w), task.groups, task.given, task.classes)
+        # line 6, without lambda, which would only rescale the step
         uphill = ermi.ascent(self.w, self.shares, np.moveaxis(sums, 1, 2)) / self.each[..., None, None]
         self.w = ermi.into_ball(self.w + task.settings.ascent * uphill, task.adversary_radius)

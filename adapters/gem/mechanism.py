@@ -145,6 +145,7 @@ class GEM(Poolable[ProductMixture]):
         rounds = self._rounds(public, allot.rho, public.size or total) if left else 0
         if left and not rounds:  # no size was declared, and the columns' tables say that it is small
             ones = (*ones, *(yield from counts(public.asked, rho=down(left))))
+        # the generator starts at the columns' own distributions
         every = columns_by(public, ones, total)
         published = tuple(known for known in public.known if self._fits(known))
         if not rounds:
@@ -211,6 +212,7 @@ class GEM(Poolable[ProductMixture]):
     def _independent(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
         """Return the model of the columns' tables alone, with a generator that starts there for later strata."""
         model = ProductMixture.independent(schema, ones, total)
+        # strata start from the shrunk distributions, not from the noisy tables
         exact = [NoisyTable(c, np.rint(np.asarray(model.marginal(c)) * total).astype(int), 1.0) for c in schema.oneways]
         learner = self._learner(schema, exact, total, rng)
         learner.known = model

@@ -120,6 +120,7 @@ class ProductMixture(TableModel):
         weights = self._weighed(condition)
         if n and not weights.sum() > 0:
             raise MechanismError("no row can meet this condition: its mass under the model is 0.")
+        # components by randomised rounding of their weights, then columns independently
         numbers = allot(n, weights, rng) if n else np.zeros(weights.size, dtype=np.int64)
         component = np.repeat(np.arange(weights.size), numbers)
         rows: Codes = {}

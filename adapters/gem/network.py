@@ -135,6 +135,7 @@ class Network:
         for i in range(len(steps) - 1, -1, -1):
             (below, plain, rate, active), (weights, scale, _) = steps[i], blocks[3 * i : 3 * i + 3]
             width = active.shape[0]
+            # ReLU passes gradients where it was active; the appended input gets the rest
             through, rest = back[:width] * (active > 0), back[width:]
             np.sum(through * plain, axis=1, keepdims=True, out=slopes[3 * i + 1])
             np.sum(through, axis=1, keepdims=True, out=slopes[3 * i + 2])

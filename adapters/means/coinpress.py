@@ -151,6 +151,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
             # a person's rows may be equal, so only one of them is sure to add information
             sd = noise_of(most * tau, size.value, step.amount, public.neighbours)
             closer = narrowed(size.value / rows, sd, g)
+            # the step would not shrink the ball: its budget goes to the last one
             if closer >= r:
                 saved += step.amount
                 continue

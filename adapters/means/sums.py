@@ -176,6 +176,7 @@ def spreads(
     squares = Columns(query.columns, query.centre, query.scale, clip**2, query.norm, square=True)
     answer = yield from pay.ask(squares)
     units, centres = np.array(query.scale), np.array(query.centre)
+    # mean square around the query's centre; the variance subtracts the mean's squared distance from it
     second, noise = answer.values * units**2 / size.value, answer.sigma * units**2 / size.value
     variance = second - (means - centres) ** 2
     # a variance below its noise is set to the noise; no column varies more than its bounds allow
@@ -207,6 +208,7 @@ def figures(
     direct = np.minimum(sigma * np.array(query.scale) / size.value, most)
     pull = np.zeros(number)
     if size.noise:
+        # derivative of centre + sum / size by the size
         pull = (np.array(query.centre) - means) / size.value
         pull = np.clip(pull, -most / size.noise, most / size.noise)
     means = np.array([column.within(mean) for column, mean in zip(columns, means, strict=True)])

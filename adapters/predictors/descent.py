@@ -73,6 +73,7 @@ class Descent:
         self._direction = self.momentum * self._direction + gradient
         self.theta = self.region.project(self.theta - self.rate * self._direction)
         self.taken += 1
+        # averaging the tail reduces the noise of single iterates
         if self.taken > self.steps - self.tail:
             self._sum += self.theta
 

@@ -89,6 +89,7 @@ class Spread(Function):
 
     def smooth(self, z: Floats, smoothing: Smoothing) -> float:
         """Return the function's value with smooth absolute differences."""
+        # each pair once: differences below the diagonal
         apart = smoothing.absolute((z[:, None] - z)[np.tril_indices(len(z), -1)])[0]
         return float(apart.sum() - self.parameter * z.sum())
 

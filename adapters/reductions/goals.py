@@ -217,6 +217,7 @@ def _parity(name: str, bound: float, sizes: Sizes, versus: Versus) -> tuple[Part
             rows += [sizes.row(loss, a) - sizes.row(loss, b) for a, b in combinations(known, 2)]
     if not rows:
         return None, list(without)
+    # both signs: the maximum of them is the largest absolute difference
     both = np.array([sign * row for row in rows for sign in (1, -1)])
     return Part(name, Largest(), both, np.full(len(both), -bound), bound=bound), list(without)
 

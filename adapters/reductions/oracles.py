@@ -89,6 +89,7 @@ class ExponentialOracle(Oracle):
 
     def solve(self, task: Task, sizes: Sizes, weights: Floats, start: Floats, rho: float) -> Program[Floats]:
         """Choose one candidate by its weighted counts, or by its error if all weights are negligible."""
+        # a constant over predictions shifts all scores equally; centring halves their sensitivity
         centred = weights - weights.mean(axis=2, keepdims=True)
         if (
             np.abs(centred).max() * sizes.total < FLAT

@@ -116,6 +116,7 @@ class Sizes:
         sums = slopes[counted:].reshape(-1, *self.numbers.shape)
         for measure, slope in zip(self.measures, sums, strict=True):
             for label in (0, 1):
+                # a loss weighs on the wrong prediction, in units of its clip
                 found[:, label, 1 - label] += slope[:, label] / self.most(measure)
         return found
 

@@ -42,6 +42,7 @@ class Smoothing:
         if self.kind == "softmax":
             power = np.exp((z - z[top]) / self.width)
             return float(z[top] + self.width * np.log(power.sum())), power / power.sum()
+        # the maximiser of p.z + m (1 - |p|^2) / 2 over the simplex
         p = onto_simplex(z / self.width)
         return float(p @ z - self.width * (p @ p - 1) / 2), p
 
@@ -70,6 +71,7 @@ def onto_simplex(z: Floats) -> Floats:
     """Return the nearest probability vector."""
     down = np.sort(z)[::-1]
     above = (np.cumsum(down) - 1) / np.arange(1, len(z) + 1)
+    # the threshold that leaves the largest coordinates with a sum of 1
     kept = int(np.flatnonzero(down > above)[-1])
     found: Floats = np.maximum(z - above[kept], 0.0)
     found /= found.sum()

@@ -81,8 +81,10 @@ class GraphicalLearner(Learner[Graphical]):
 
     def marginals(self, cliques: Sequence[Clique]) -> list[Floats]:
         """Return the probabilities of the cells of each clique under the last fit."""
+        # strata that have not moved the base share its cached marginals
         if self.fitted is self.base:
             return marginals_of(self.base).kept(cliques)
+        # one term on a base has marginals in closed form
         few = moved(self.base, self.fitted, cliques) if self.base is not None and not self._rules else None
         return _asked(self.schema, self.fitted).marginals(cliques) if few is None else few
 
@@ -93,6 +95,7 @@ class GraphicalLearner(Learner[Graphical]):
         if self.base is not None:
             there |= set(self.base.tree.cliques)
         inside = [set(clique) for clique in self.solution.tree.cliques] if self.solution is not None else []
+        # AIM filters candidates by the size of the model that they would make
         fits = taken_in(self._sizes, tuple(there), tuple(cliques), self.most_cells)
         return {
             clique: weight

@@ -81,11 +81,13 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
         common = tuple(name for name in table.clique if name in known.clique)
         away = tuple(axis for axis, name in enumerate(table.clique) if name not in known.clique)
         answer, shares = table.values.sum(axis=away), known.table(common)
+        # noise variance of a cell summed over the other columns
         noise = table.sigma**2 * table.values.size / answer.size
         variance = known.variance(common, total)
         far = float(((answer - total * shares) ** 2).sum())
         if far > farthest(shares, total, noise, variance, CHANCE / len(compared)):
             moved = far - noise * answer.size
+            # the distance of uniform cells, for comparison
             nothing = float(((answer - total / answer.size) ** 2).sum()) - noise * answer.size
             if moved > max(nothing, (FAR * total) ** 2 / answer.size) and not known.certain:
                 return math.inf

@@ -140,6 +140,7 @@ class Poolable(Mechanism[M]):
         schema, size = public.schema, public.size or 0
         every, cells = _small(schema, tuple(self.candidates(public, rho).items()))
         rounds = self.stratum_rounds(usual_rounds(len(schema.names), size, rho))
+        # noise scale of a table at the price of one round
         sigma = table_sigma(MEASURE * rho / rounds, schema, public.neighbours)
         return every, worth_measuring(every, cells, sigma, size), rounds
 

@@ -112,6 +112,7 @@ class Arbiter(Learner[Any]):
         leads = self.leader is self.tilted
         yield from self.own.fit(last=last and not leads)
         self._behind = 0 if leads else self._behind + 1
+        # rows that do not lead are refitted seldom, and not at all once given up
         if leads or not (last or self.decided or self._behind % SELDOM):
             _lend(self.tilted, self.own.model, LAST_ROWS if last else ROWS)
             yield from self.tilted.fit(last=last)
@@ -125,6 +126,7 @@ class Arbiter(Learner[Any]):
             apart = _halved(table, (there - here) * self.total)
             self._judged += 1
             due = min(EARNED, ASKED * apart) if self._judged > EARLY else 0.0
+            # discounted sum of log-likelihood ratios, one table's contribution clipped
             self.lead = MEMORY * self.lead + min(max(gain, -MOST), MOST)
             self.due = MEMORY * self.due + due
 

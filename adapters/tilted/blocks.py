@@ -124,6 +124,7 @@ def columns_counted(
     if not columns:
         return [[] for _ in weights]
     layout = laid_out([(name,) for name in columns], sizes, LIKE_SO_MANY)
+    # rows are passed over once a joint table, which is then summed down to the columns
     joint = np.empty((layout.starts[-1], len(weights)))
     for start, end, names in zip(layout.starts, layout.starts[1:], layout.blocks, strict=False):
         place = places(codes, sizes, names)

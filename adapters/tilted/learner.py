@@ -112,6 +112,7 @@ class TiltedLearner(Learner[TiltedRows]):
         self._take_in()
         share = self._lent
         self._rows = {k: np.concatenate([code, rows[k].astype(code.dtype)]) for k, code in self.codes.items()}
+        # added rows share their total weight equally
         self._start = np.concatenate([self.base * (1 - share), np.full(n, share / n)])
 
     def worthwhile(self, most: int) -> int:
@@ -190,6 +191,7 @@ class TiltedLearner(Learner[TiltedRows]):
         for table, foretold in zip(new, self.marginals([table.clique for table in new]), strict=True):
             self.trusted.append(trust(table, foretold, total, most))
             self._wrong.append(self.trusted[-1] < WRONG * most)
+            # the objective divides by 2 sigma^2 trust: see `fit`
             spread = table.sigma * math.sqrt(self.trusted[-1])
             counted = None if table.counted is None else table.counted.ravel()
             values = table.values.ravel().astype(np.float64)
@@ -229,6 +231,7 @@ class TiltedLearner(Learner[TiltedRows]):
         rows = public.prior
         assert rows is not None and rows.parent is not None  # noqa: S101, PT018 - Public.within made them
         mine = self.weights[: self.base.size]
+        # everybody's tilt of each prior row is applied to the stratum's copy of it
         ratio = np.divide(mine, self.base, out=np.zeros_like(self.base), where=self.base > 0)
         moved = rows.weights * ratio[rows.parent]
         share = min(MOST_OF_EVERYBODY, max(LEAST_LENT, self.wrong, self.borrowed))
@@ -239,6 +242,7 @@ class TiltedLearner(Learner[TiltedRows]):
         yield from learner.liken()
         self._sample = self._sample or sampled(self._weighed, EVERYBODY)
         step = EVERYBODY // learner.worthwhile(EVERYBODY)
+        # every step-th row: an evenly thinned sample
         some = {name: code[::step] for name, code in self._sample.items()}
         learner.lend(shaped(some, len(range(0, EVERYBODY, step)), public.schema))
         learner.begin()
@@ -269,6 +273,7 @@ def trust(table: Measured, foretold: NDArray[np.float64], total: float, most: fl
     far = float(off @ off)
     if not off.size or far <= table.sigma**2 * float(chdtri(off.size, CHANCE)):
         return most
+    # equates N^2 sum p (1 - p) / n with the distance beyond noise, solved for n
     return min(most, max(1.0, spread / (far - table.sigma**2 * off.size)))
 
 

@@ -58,9 +58,11 @@ def likened(
     (shared,) = columns_counted(rows, sizes, schema.names, start)
     for name, values, others in zip(schema.names, counts, shared, strict=True):
         worth = _worth(values, others)
+        # posterior mean of the shares, with everybody's as a prior of `worth` people
         shares = (values + worth * others) / (count + worth)
         variance = float((shares * (1 - shares)).mean())
         if variance > ONE_LEVEL:
+            # sigma^2 = count x mean p (1 - p), the sampling variance of own counts; trust = worth
             aims.append(Aim((name,), values, math.sqrt(worth * count * variance)))
     return Tilt(rows, sizes, start, tuple(aims), count, np.zeros(0), STEPS)
 
