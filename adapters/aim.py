@@ -77,7 +77,7 @@ class AIM(Poolable[Graphical]):
     """The most steps of the last fit, which stops earlier when it has converged."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range."""
+        """Settings that make sense."""
         Workload(self.workload, self.weights)
         one_of("aim: engine", self.engine, ("numpy", "mbi"))
         whole("aim: model_cells", self.model_cells, 1, MOST_CELLS)

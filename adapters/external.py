@@ -68,7 +68,7 @@ class External(Mechanism["Drawn"]):
         return cls(function, by, counts_rows=False, rows=rows, values=True)
 
     def __post_init__(self) -> None:
-        """Refuse a synthesizer without a name for the ledger, a claim without an author, and rows below 1."""
+        """Refuse what the ledger cannot name, and a number of rows that is none."""
         if not callable(self.synthesizer) or not hasattr(self.synthesizer, "__qualname__"):
             raise UsageError("external: the synthesizer must be a function, by whose name the ledger knows the fit.")
         if not self.by:

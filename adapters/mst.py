@@ -84,7 +84,7 @@ class MST(Poolable[Graphical]):
     """A level is rare if its noisy count is below `rare` standard deviations of its noise; with 0 no level is."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range."""
+        """Settings that make sense."""
         one_of("mst: engine", self.engine, ("numpy", "mbi"))
         whole("mst: iterations", self.iterations, 1)
         number("mst: rare", self.rare, least=0)

@@ -97,7 +97,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """Pairs of features that are multiplied."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         check_names(self)
         check_interactions(self)
         check_tables(self, "reference")

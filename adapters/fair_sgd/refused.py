@@ -16,7 +16,7 @@ UNSOUND = {
     "realised_batch": "Global-Adapt as published divides by the realised size of each sample, which is private. Take "
     'mitigation = "global_adapt", which divides by the expected size',
 }
-"""Published options that are not private, with the option to take instead."""
+"""What is published and not private, with what to take instead."""
 NORMALISED = (
     'scaling = "groups" is not offered: it would bring each group to mean 0 and variance 1 (figure 9 of the paper) by '
     "the groups' own means and variances, which are private. Features are scaled by their public bounds."
@@ -24,7 +24,7 @@ NORMALISED = (
 
 
 def check_mitigation(who: str, mitigation: object) -> None:
-    """Refuse a mitigation that is not private, with the reason, and unknown names."""
+    """Refuse what is not private, with the reason, and what nobody knows."""
     if isinstance(mitigation, str) and mitigation in UNSOUND:
         raise Unsupported(f'{who}: mitigation = "{mitigation}" is not private: {UNSOUND[mitigation]}.')
     if mitigation not in MITIGATIONS:

@@ -108,7 +108,7 @@ class DPFermi(Mechanism[Designed]):
     schema's order."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         check_names(self)
         check_interactions(self)
         check_tables(self, "sizes", "reference")

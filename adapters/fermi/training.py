@@ -111,7 +111,7 @@ class Coefficients:
 
     @classmethod
     def start(cls, task: Task, models: int, steps: int, rng: Generator) -> Coefficients:
-        """Start at the task's first coefficients."""
+        """Where the task says."""
         return cls(task, task.start(models, rng), steps, max(1, round(steps * task.settings.tail)))
 
     def step(self, gradient: Floats) -> None:
@@ -145,7 +145,7 @@ class Counts:
 
     @classmethod
     def start(cls, task: Task, models: int, rate: float) -> Counts:
-        """Start without counts."""
+        """Nothing is seen yet."""
         return cls(task, rate, np.zeros((models, 1)))
 
     def add(self, answers: Sequence[NoisySum | Sum]) -> None:

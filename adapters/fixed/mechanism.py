@@ -58,7 +58,7 @@ class Fixed(Mechanism[Graphical]):
     """The most numbers that the row model may hold; tables that do not fit are answered, and not drawn from."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; keep lists as tuples."""
+        """Settings that make sense; lists are kept as tuples."""
         if not is_list(self.tables) or not all(is_texts(table) and len(table) for table in self.tables):
             raise UsageError('fixed: tables is a list of lists of columns, such as [["SEX", "AGEP"], ["MAR"]].')
         tables = tuple(tuple(table) for table in self.tables)

@@ -103,7 +103,7 @@ class GEM(Poolable[ProductMixture]):
     """The learning rate of a round's first step; 0.001 for a network, 0.02 for a table when not given."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; keep widths as a tuple."""
+        """Settings that make sense; widths are kept as a tuple."""
         Workload(self.workload, self.weights)
         one_of("gem: measure", self.measure, ("marginals", "cells"))
         one_of("gem: generator", self.generator, ("network", "table"))

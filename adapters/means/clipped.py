@@ -57,7 +57,7 @@ def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class ClippedMean(Settings, Mechanism[Estimate]):
-    """Clipped mean of one column after another, each with an equal part of epsilon."""
+    """The mechanism: one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
@@ -70,7 +70,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
     """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
         number(f"{self.name}: gamma", self.gamma, above=0, below=1)
         one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))

@@ -84,14 +84,14 @@ def narrowed(n: float, sd: float, g: float) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class CoinPress(Settings, Mechanism[Estimate]):
-    """COINPRESS for one column after another, each with an equal part of rho; or for all of them together."""
+    """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
 
     name: ClassVar[str] = "coinpress"
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     unprotected: ClassVar[tuple[str, ...]] = ()
     adaptive: ClassVar[bool] = True
-    """True since noisy counts decide which steps are skipped; the total price does not depend on them."""
+    """Which steps are skipped depends on noisy counts, though what all of them cost does not."""
     shares: Sequence[float] = (0.25, 0.75)
     """The steps' parts of what goes to the means; the last is the answer."""
     beta: float = 0.01
@@ -106,7 +106,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
     """
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         check_settings(self.name, self)
         number(f"{self.name}: beta", self.beta, above=0, below=1)
         one_of(f"{self.name}: tail", self.tail, ("coinpress", "exact"))

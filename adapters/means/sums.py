@@ -56,7 +56,7 @@ class Size:
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """Public settings of both mechanisms, on each column's own scale."""
+    """What both mechanisms are told in public, on each column's own scale."""
 
     columns: Sequence[str] = ()
     """The numeric columns whose means are wanted; all of them where none is named."""
@@ -83,7 +83,7 @@ class Settings:
 
 
 def check_settings(who: str, settings: Settings) -> None:
-    """Refuse settings that are invalid under any schema."""
+    """Refuse what can be refused without a schema."""
     columns = settings.columns
     if not is_texts(columns):
         raise UsageError(f'{who}: columns is a list of names, such as ["AGEP"].')

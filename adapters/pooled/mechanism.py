@@ -71,7 +71,7 @@ class Pooled(Groupwise[Any]):
     """The weight of a stratum's pull towards everybody's model, in records; GEM has no such pull, only its start."""
 
     def __post_init__(self) -> None:
-        """Refuse settings out of range; make a base that is given by name."""
+        """Settings that make sense; a base given by name is made."""
         if isinstance(self.base, str | Mapping):
             settings: dict[str, Any] = {"name": self.base} if isinstance(self.base, str) else dict(self.base)
             object.__setattr__(self, "base", make(str(settings.pop("name", "")), settings))

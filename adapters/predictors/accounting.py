@@ -27,11 +27,11 @@ UNSOUND = {
     "bounded": "the paper's Algorithm 3 protects an exchanged record with the noise for an added one, and such a "
     "record costs four times the rho that is claimed",
 }
-"""Variants of the paper that are not private, with the reason."""
+"""What the paper intends and is not private, with the reason."""
 
 
 def check_accounting(who: str, accounting: str) -> None:
-    """Refuse a variant that is not private, with the reason, and unknown names."""
+    """Refuse what is not private, with the reason, and what nobody knows."""
     if accounting in UNSOUND:
         raise Unsupported(
             f'{who}: accounting = "{accounting}" is not private: {UNSOUND[accounting]}. Take "parallel", or '

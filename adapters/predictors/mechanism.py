@@ -115,7 +115,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """The most that one record may count, in records of a table of equal groups: tiny groups count for less."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         if not _different(self.features):
             raise UsageError(f'{self.name}: features is a list of different column names, such as ["AGEP"].')
         object.__setattr__(self, "features", tuple(self.features))

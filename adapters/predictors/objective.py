@@ -43,7 +43,7 @@ class Objective:
     """Slope G of the penalty for a broken bound."""
 
     def check(self, who: str, labels: Sequence[str]) -> None:
-        """Refuse undeclared groups, weights that do not add up to 1, and bounds outside 0 and 1."""
+        """Refuse groups that nobody declared, weights that do not add up to one, and bounds outside 0 and 1."""
         if self.kind not in OBJECTIVES:
             raise UsageError(f"{who}: objective must be one of {', '.join(OBJECTIVES)}.")
         if bool(self.weights) != (self.kind == "weights"):

@@ -84,7 +84,7 @@ class Task:
 
     @property
     def objective(self) -> Objective:
-        """Objective of the fit."""
+        """What is minimised."""
         return self.settings.plan_of
 
     @property

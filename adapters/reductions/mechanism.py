@@ -139,7 +139,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """Whether predictions are those of the one classifier whose noisy goal was the smallest, without chance."""
 
     def __post_init__(self) -> None:
-        """Refuse settings that are invalid under any schema."""
+        """Refuse what makes no sense for any table."""
         check_names(self)
         check_tables(self, "constraints", "sizes", "reference")
         one_of(f"{self.name}: objective", self.objective, OBJECTIVES)

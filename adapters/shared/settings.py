@@ -22,7 +22,7 @@ UNDECLARED = 0.05
 
 
 def check_names(settings: Any) -> None:
-    """Refuse `features` and `groups` that are no lists of different names or hold the target; make them tuples."""
+    """Settle `features`, `groups` and `target`: different columns, and the target none of the others."""
     for key in ("features", "groups"):
         names = getattr(settings, key)
         if not is_texts(names) or len(set(names)) < len(names):
@@ -46,7 +46,7 @@ def check_interactions(settings: Any) -> None:
 
 
 def check_tables(settings: Any, *keys: str) -> None:
-    """Refuse settings that are no tables."""
+    """These settings are tables."""
     for key in keys:
         if not isinstance(getattr(settings, key), Mapping):
             raise UsageError(f"{settings.name}: {key} is a table.")
