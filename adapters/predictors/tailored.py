@@ -192,12 +192,13 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
     """Run Algorithms 2 and 3: the coefficients, and the noise in a coordinate of the first step's mean gradient."""
     descent, noise, groups = model.descent(start), 0.0, len(tailored.sizes)
     parts = tailored.sizes / tailored.sizes.sum()
-    # a group's mean gradient is its sum over its size; no record counts for more than this many of an equal table
+    # a group's mean gradient is its sum over its size; `most` caps one record's weight, in an equal table's records
     most = task.settings.most_weight / records(task, tailored.sizes)
     accounting = task.settings.accounting
     divide: Accounting = "parallel" if accounting == "combined" else accounting
     for _ in range(task.settings.iterations):
         losses = np.zeros(groups)
+        # Algorithm 2, lines 12 to 14: noisy mean losses of the groups
         if tailored.loss:
             asked = [model.losses(descent.theta, k if task.groups else None) for k in range(groups)]
             rhos = shared(
@@ -207,6 +208,7 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
             losses = np.array([s.values[0] for s in found]) / tailored.sizes / task.settings.loss_clip
         slopes = task.objective.slopes(task.labels, parts, losses)
         v = np.minimum(slopes / tailored.sizes, most * slopes.sum())
+        # lines 9 to 11: noisy sums of clipped gradients
         if accounting == "combined":
             gradient, spread = yield from _together(task, model, descent.theta, v, tailored.gradient)
         else:
@@ -217,6 +219,7 @@ def stage_two(task: Task, model: Descending, tailored: Tailored, start: Floats) 
                 gradient += weight * model.widened(answer.values, k)
             spread = math.sqrt(sum((weight * answer.sigma) ** 2 for weight, answer in zip(v, found, strict=True)))
         noise = noise or spread
+        # line 18: projected step
         descent.step(gradient)
     return descent.result, noise
 
