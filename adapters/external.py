@@ -56,13 +56,12 @@ class External(Mechanism["Drawn"]):
 
     @classmethod
     def plain(cls, function: Callable[..., pd.DataFrame], *, rows: int | None = None) -> External:
-        """A function from a frame to a frame, for research on rows declared public: `External.plain(my_function)`.
+        """Make a mechanism of a function from a frame to a frame, for research on rows declared public.
 
-        It gets the rows as a release would show them: the schema's columns, order and types, numbers drawn within
-        their bins. Of the names `epsilon`, `delta` and `rows` (how many rows a release will have) it is also given
-        those that it has as parameters. It returns a frame with the same columns and any number of rows but none;
-        values that the schema does not know are treated as the schema says. Nothing is claimed of its privacy, so
-        that tables not declared public are refused.
+        The function gets the rows as a release would show them: the schema's columns, order and types, numbers drawn
+        within their bins. If its parameters include `epsilon`, `delta` or `rows` (the number of rows of a release), it
+        gets these too. It returns a frame with equal columns and at least one row; values that the schema does not know
+        are treated as the schema says. No privacy is claimed, so tables not declared public are refused.
         """
         by = f"{getattr(function, '__name__', 'a function')}, which claims nothing"
         return cls(function, by, counts_rows=False, rows=rows, values=True)

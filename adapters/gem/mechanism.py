@@ -198,7 +198,7 @@ class GEM(Poolable[ProductMixture]):
         return {clique: weight for clique, weight in every.items() if len(clique) == 1} if small else every
 
     def stratum_rounds(self, usual: int) -> int:
-        """Return the setting, or everybody's number of rounds."""
+        """Return the setting `rounds`, else `usual`."""
         return self.rounds or usual
 
     def _learner(self, schema: Schema, ones: Sequence[NoisyTable], total: float, rng: Generator) -> MixtureLearner:
@@ -257,7 +257,7 @@ class GEM(Poolable[ProductMixture]):
         return min(most, candidates) if self.measure == "marginals" else most
 
     def _small(self, public: Public, rho: float, people: float | None) -> bool:
-        """Return True if too few people are here to measure more than columns."""
+        """Return True if the stratum has too few people to measure more than columns."""
         return _reach(public, rho, people) < self.least
 
     def _source(self, schema: Schema, rng: Generator) -> Source:

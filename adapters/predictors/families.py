@@ -70,7 +70,7 @@ class Families:
 
 
 def families_of(settings: GroupRegression, public: Public) -> Families:
-    """Return the families that vary here; refuse unknown columns, and sizes that do not match the groups."""
+    """Return the families whose columns vary; refuse unknown columns, and sizes that do not match the groups."""
     schema, who = public.schema, settings.name
     check_columns(who, (*settings.features, *settings.group_columns), public)
     varying = [tuple(name for name in family if name not in public.constant) for family in settings.families]

@@ -117,7 +117,7 @@ class GraphicalLearner(Learner[Graphical]):
         return learner
 
     def begin(self) -> Program[None]:
-        """Take the base as the solution, or fit one step if the columns or structural zeros differ from the base's."""
+        """Take the base as the solution, or fit one step if columns differ from it or structural zeros apply."""
         if self.base is not None and self.base.tree.sizes == self._sizes and not self._rules:
             self.solution = self.base
         else:

@@ -96,7 +96,7 @@ def _variance(known: Known, measured: Sequence[Measured], total: float) -> float
 
 
 def doubts(known: Sequence[Known], measured: Sequence[Measured], total: float) -> dict[frozenset[str], float]:
-    """Return, by the table's columns, a share's variance beyond the public one; the largest of several; never 0."""
+    """Return, by the table's columns, a share's variance beyond the public one, if positive; the largest of several."""
     found: dict[frozenset[str], float] = {}
     for one in known:
         beyond = (_variance(one, measured, total) - one.variance(one.clique, total)) / max(total, 1.0) ** 2

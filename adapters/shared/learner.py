@@ -64,7 +64,7 @@ class Learner(ABC, Generic[M]):
         return [*(table for table in public if table.sigma < math.inf), *self.tables]
 
     def published_in(self, public: Public) -> tuple[Known, ...]:
-        """Return the public tables of a stratum, with the doubts that everybody's answers, which are here, raise."""
+        """Return the public tables of a stratum, with the doubts that this learner's answers about everybody raise."""
         if not self.published or not public.known:
             return public.known
         if self._doubts is None or self._doubts[0] != len(self.tables):

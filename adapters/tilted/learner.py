@@ -49,7 +49,7 @@ ROUND_STEPS = 8
 """Most steps of a fit between rounds: rows tilted further to a wrong prior's tables would keep the lead longer than
 they should."""
 STEPS_A_COLUMN, STEPS_A_TABLE, FEWEST_STEPS, MOST_STEPS = 1, 3, 20, 200
-"""Steps of the last fit: so many for each table, of one column or of several, within these limits."""
+"""Steps of the last fit: one for each table of one column and three for each other table, from 20 to 200."""
 NEGLIGIBLE = 1e-3
 """Largest total weight of the lightest rows that predictions leave out to save time; a release has all rows."""
 
