@@ -131,7 +131,7 @@ class Pooled(Groupwise[Any]):
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Any]:
-        """Fit everybody first, then all strata in lock-step."""
+        """Fit everybody first, then all strata in lock-step; with share 0 or 1 only one of the two."""
         if self.share == 0:
             return (yield from self.plain.steps(public, allot, rng))
         if self.share == 1:

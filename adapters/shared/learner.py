@@ -94,7 +94,10 @@ class Learner(ABC, Generic[M]):
 
     @abstractmethod
     def stratum(self, public: Public, prior: float) -> Program[Learner[M]]:
-        """Return a learner without tables that starts from this model in a stratum, worth `prior` records if it can."""
+        """Return a stratum's learner that starts from this model, without tables, pulled to it by `prior` records.
+
+        A learner without such a pull, as GEM's, only starts from the model.
+        """
 
     @abstractmethod
     def given(self, schema: Schema, levels: Mapping[str, Sequence[int]]) -> M:

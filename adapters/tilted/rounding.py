@@ -99,7 +99,7 @@ class _Pairs:
         return float(np.abs(self._off(self._number(rows))).sum())
 
     def exchanged(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-        """Return the rows after greedy exchanges: at each, the row whose removal helps most for the best addition."""
+        """Return the rows after greedy exchanges: each replaces the row whose removal gains most."""
         cells, number = self._cells, self._number(rows)
         off = self._off(number)
         for _ in range(min(SWAPS, LOOKS // max(1, cells.size))):
