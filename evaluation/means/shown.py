@@ -17,6 +17,7 @@ from stratsynth.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from stratsynth.recipes.recipe import Recipe
     from stratsynth.release import Release
@@ -100,7 +101,8 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
 
     schema, how = recipe.schema(), recipe.how()
     columns = list(table["column"].unique())
-    coded = encode(schema, kept(schema, open_source(recipe.data.rows)), columns)
+    coded = encode(schema, kept(schema, open_source(recipe.data.rows)), columns, weigh=True)
+    weights = np.ones(coded.size) if coded.weights is None else coded.weights.astype(float)
     groups = {"": np.ones(coded.size, dtype=bool)}
     layout = prepare(how, schema, recipe.budget(), recipe.data.declared_size).strata
     for stratum in layout.strata if layout is not None else ():
@@ -116,19 +118,19 @@ def _with_truth(table: pd.DataFrame, recipe: Recipe) -> pd.DataFrame:
     for row in table.to_dict("records"):
         name = str(row["column"])
         chosen = keep[name] & groups[str(row["stratum"])]
-        found.append(_mean(schema, name, coded.numbers[name][chosen]))
+        found.append(_mean(schema, name, coded.numbers[name][chosen], weights[chosen]))
     return table.assign(true=found)
 
 
-def _mean(schema: Schema, name: str, numbers: np.ndarray[Any, np.dtype[np.float64]]) -> float:
-    """Mean on the column's scale, transformed back; NaN without rows."""
+def _mean(schema: Schema, name: str, numbers: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Weighted mean on the column's scale, transformed back; NaN without rows of any weight."""
     from stratsynth.schema import Numeric
     from stratsynth.schema.transforms import backward, forward
 
     column = cast("Numeric", schema.column(name))
-    if not numbers.size:
+    if not weights.sum():
         return math.nan
-    return float(backward(column, np.array([forward(column, numbers).mean()]))[0])
+    return float(backward(column, np.array([np.average(forward(column, numbers), weights=weights)]))[0])
 
 
 def describe(table: pd.DataFrame, level: float, *, internal: bool) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from stratsynth.errors import UsageError
-from stratsynth.evaluation.scores.parity_terms import mean_terms
+from stratsynth.evaluation.scores.parity_terms import mean_terms, mean_variances
 from stratsynth.evaluation.tables import FEW, NOT_ESTIMABLE, OK, By, Pair, level_values, stamped
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.schema import Numeric, Schema
@@ -71,7 +71,7 @@ def mean_disparity(
 
 
 def _gap(pair: Pair, name: str) -> dict[str, Any]:
-    terms = mean_terms(pair, name)
+    terms, variances = mean_terms(pair, name), mean_variances(pair, name)
     kept = terms.rows[:, :-1].min(axis=0) >= max(pair.few, 2)
     gaps, variance = [np.nan, np.nan], np.nan
     if kept.sum() >= 2:
@@ -80,9 +80,7 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
             inside = np.where(kept, means[:-1], np.nan)
             gaps[side] = float(np.nanmax(inside) - np.nanmin(inside))
             # delta method: only the two extreme groups' means enter the gap
-            variance += sum(
-                _variance_of_mean(pair, name, side, g) for g in (np.nanargmax(inside), np.nanargmin(inside))
-            )
+            variance += sum(variances[side, g] for g in (np.nanargmax(inside), np.nanargmin(inside)))
     value = gaps[1] - gaps[0]
     return {
         "variable": name, "n": int(terms.rows[0, -1]), "n_synthetic": int(terms.rows[1, -1]), "real": gaps[0],
@@ -90,12 +88,6 @@ def _gap(pair: Pair, name: str) -> dict[str, Any]:
         "high": value + NORMAL_95 * np.sqrt(variance), "status": NOT_ESTIMABLE if np.isnan(value) else OK,
         "left_out": int((~kept).sum()),
     }  # fmt: skip
-
-
-def _variance_of_mean(pair: Pair, name: str, side: int, group: Any) -> float:
-    values = pair.tables[side].values(name)[pair.members[side] == group]
-    values = values[~np.isnan(values)]
-    return float(values.var(ddof=1) / len(values))
 
 
 def _range(pair: Pair, name: str) -> float:

@@ -34,6 +34,11 @@ class Terms:
     """Influence of each row on the absolute error of everybody."""
 
 
+def mean_variances(pair: Pair, name: str) -> Array:
+    """Array (2, scopes): variances of one variable's mean in the real and the synthetic rows; NaN below two rows."""
+    return np.stack([_Side.of(pair, side, table.values(name)).variance for side, table in enumerate(pair.tables)])
+
+
 def mean_terms(pair: Pair, name: str, tau: float = 0.0) -> Terms:
     """Relative error of one variable's mean, in each group and for everybody."""
     values = [table.values(name) for table in pair.tables]
