@@ -24,7 +24,7 @@ from stratsynth.adapters.predictors.network import Network
 from stratsynth.adapters.predictors.network_task import NetworkTask
 from stratsynth.adapters.predictors.objective import OBJECTIVES, Objective
 from stratsynth.adapters.predictors.regression import Regression
-from stratsynth.adapters.predictors.tailored import Tailored, stage_one, stage_two
+from stratsynth.adapters.predictors.tailored import Tailored, loss_moves, stage_one, stage_two
 from stratsynth.adapters.predictors.task import Task, task_of
 from stratsynth.adapters.shared.settings import check_interactions, check_tables, check_target
 from stratsynth.checks import is_list, is_texts, number, one_of, whole
@@ -236,10 +236,11 @@ class GroupRegression(Mechanism[Regression | Network]):
         network = self.network(public) if self.model == "network" else None
         sizes, rho = yield from self._sizes(public, task.families, allot.rho * (1 - 1e-9))
         start, errors, estimated = task.origin, None, None
+        moves = loss_moves(task, allot.promise.neighbours)
         if self.tau:
-            first = yield from stage_one(task, rho * self.tau, sizes, tailored=self.mode == "DPSE")
+            first = yield from stage_one(task, rho * self.tau, sizes, moves, tailored=self.mode == "DPSE")
             start, errors, estimated = first.theta, first.errors, first.estimated
-        tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors)
+        tailored = Tailored.of(task, rho * (1 - self.tau), sizes, errors, moves)
         if network is not None:
             theta, noise = yield from stage_two(network.task, network, tailored, network.start(rng))
             return network.model(theta, tailored, noise)

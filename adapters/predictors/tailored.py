@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.predictors.accounting import Accounting, divided
 from stratsynth.adapters.predictors.descent import GRID
 from stratsynth.adapters.predictors.moments import Estimated, NoisyMoments
@@ -80,13 +81,13 @@ class Tailored:
     """Slopes of the first step, at losses of 0."""
 
     @classmethod
-    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None) -> Tailored:
-        """Divide the budget of stage 2 by its steps, and by the groups' errors."""
+    def of(cls, task: Task, rho: float, sizes: Floats, errors: Floats | None, moves: int) -> Tailored:
+        """Divide the budget of stage 2 by its steps, and by the groups' errors; `moves` as for `stage_one`."""
         shares = np.ones(len(sizes)) if errors is None else errors
         each = rho / task.settings.iterations
         loss = each / 2 if task.objective.asks_losses else 0.0
         usual = task.objective.slopes(task.labels, sizes / sizes.sum(), np.zeros(len(sizes)))
-        return cls(sizes, shares / shares.sum(), each - loss, loss, usual)
+        return cls(sizes, shares / shares.sum(), each - loss, loss / moves, usual)
 
 
 def ask(query: Query, rho: float) -> Program[NoisySum]:
@@ -116,8 +117,21 @@ def records(task: Task, sizes: Floats) -> float:
     return float(sizes.sum()) / max(1, len(task.families.layouts))
 
 
-def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Program[First]:
+def loss_moves(task: Task, neighbours: Neighbours) -> int:
+    """Return how many groups see a change of one record by as much as they paid for.
+
+    A loss lies in [0, 1], so that removing a record moves a sum of losses by as much as exchanging it does. Whoever is
+    exchanged may leave one group and enter another, and both see that: 2 under `replace`. A gradient is moved twice as
+    far by an exchange, four times as dear, and pays for both.
+    """
+    moving = neighbours is Neighbours.REPLACE and bool(task.groups) and task.settings.accounting != "paper"
+    return 2 if moving else 1
+
+
+def stage_one(task: Task, rho: float, sizes: Floats, moves: int, *, tailored: bool) -> Program[First]:
     """Run Algorithm 1: a precursor on everybody, and each group's residual error if budgets are `tailored` by it.
+
+    `moves` is the number of groups that see one changed record, by `loss_moves`.
 
     Under `paper` the precursor gets as much as each group (line 7); otherwise a record pays for both halves. If nothing
     is tailored, the residuals are asked of everybody for the intervals of a linear model alone, for a tenth.
@@ -128,7 +142,7 @@ def stage_one(task: Task, rho: float, sizes: Floats, *, tailored: bool) -> Progr
     if alone:
         rest = [part] * groups
     elif tailored:
-        rest = shared(task, "parallel", rho - part, [1.0] * groups)
+        rest = shared(task, "parallel", (rho - part) / moves, [1.0] * groups)
     else:
         rest = [rho - part]
     # Algorithm 1, lines 8 to 15
