@@ -1,4 +1,4 @@
-"""Groups asked by themselves under `replace`: somebody who changes group is seen by two of them, and both are paid for."""
+"""Groups asked by themselves under `replace`: whoever changes group is seen by two of them, and both are paid for."""
 
 import numpy as np
 import pandas as pd
