@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.answers.intervals import Answer
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
 
@@ -39,14 +40,14 @@ class Answers:
     """The answers that the noisy tables of one release give. What was worked out is kept for further questions."""
 
     def __init__(
-        self, schema: Schema, certificate: Mapping[str, Any], measurements: Callable[[], pa.Table],
+        self, schema: Schema, certificate: Certificate, measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
     ) -> None:  # fmt: skip
         """Nothing is read before the first question, and the model only where tables do not answer it.
 
         Args:
             schema: All columns that the release knows.
-            certificate: What certificate.json says.
+            certificate: The certificate of the release.
             measurements: Gives every noisy answer.
             model: Gives the model.
         """
