@@ -79,9 +79,7 @@ class Account(Section, frozen=True):
 
     name: Annotated[str | None, described("The ledger file; null for an account of one process.")]
     cap_epsilon: Annotated[Amount | None, described("The most that may ever be spent; null where nobody set it.")]
-    spent_epsilon: Annotated[
-        float, Meta(ge=0, le=LARGEST, description="Epsilon of all releases so far, this one too.")
-    ]
+    spent_epsilon: Annotated[float, Meta(ge=0, le=LARGEST, description="Epsilon of all releases so far, this one too.")]
     releases: Annotated[int, Meta(ge=0, description="The number of fits that had reserved, this one included.")]
     spent_delta: Annotated[Amount | None, described("The delta at which spent_epsilon is read.")] = None
     note: str = ""

@@ -1,4 +1,4 @@
-"""Whether the ledger holds the fit: its reservation, its charges, and the total that the certificate states."""
+"""Check that the ledger holds the fit: its reservation, its charges, and the total that the certificate states."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stratsynth.verifying.verdict import Notes
 
 
 def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
-    """What the certificate says of its account, then the account itself if it is at hand."""
+    """Check the certificate's section on its account, then the account itself if it is at hand."""
     said = record.statement.ledger
     cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
     if record.statement.private and delta is not None:
@@ -79,12 +79,15 @@ def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Note
 
 
 def _distance(run: str, lines: Sequence[Mapping[str, Any]]) -> float:
-    """The total variation between the noise of a fit as it was drawn, tails cut off, and as it was priced."""
+    """Total variation between a fit's noise as drawn, tails cut off, and as priced: the sum over its charges."""
     return math.fsum(line["distance"] for line in lines if line["kind"] == "charge" and line["run"] == run)
 
 
 def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
-    """Within t of what is (epsilon, d)-DP is (epsilon, d + (1 + exp(epsilon)) t)-DP: a part of delta is kept for it."""
+    """Check that the part of delta kept for cut-off tails suffices.
+
+    A mechanism within total variation t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP.
+    """
     kept = stated.budget.truncation_delta
     found = (1 + math.exp(stated.budget.epsilon)) * min(distances)
     if found > kept * (1 + TOLERANCE):
@@ -98,10 +101,10 @@ def _tails(distances: Sequence[float], stated: Stated, notes: Notes) -> None:
 def _own(
     same: Sequence[int], made: Sequence[Mapping[str, Any]], lines: Sequence[Mapping[str, Any]], releases: int
 ) -> list[Mapping[str, Any]]:
-    """Of the reservations that have a release's charges those that may be its own.
+    """Reservations, among those with a release's charges, that may be its own.
 
-    A certificate says how many there were when its fit reserved, so it is the last of these; or an earlier one, if the
-    fit went on after an interruption, when the last was there already.
+    A certificate states how many reservations there were when its fit made one, so it is the last of these; or an
+    earlier one, if an interrupted fit was continued when the last existed already.
     """
     if not 0 < releases <= len(made):
         return [made[place] for place in same]
@@ -117,7 +120,7 @@ def _own(
 def _is_it(
     line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
-    """Whether a reservation is of this mechanism, budget and allotment, and its charges are the certificate's."""
+    """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
     allot = allotment_of(line)
     promised = (allot.currency, allot.promise.epsilon, allot.promise.neighbours, allot.promise.unit,
                 allot.promise.public)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Whether the files of a release folder are those that its certificate lists, and no others."""
+"""Check that a release folder holds exactly the files its certificate lists, and a schema and model that fit it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Hashes, files that are missing, files that are not part of the release; then the schema, and strata by it."""
+    """Check hashes, missing and added files; then the schema, the strata, the prior and the shares."""
     try:
         listed, present = certificate.files, names(folder)
     except (OSError, ReleaseError) as error:
@@ -48,7 +48,7 @@ def check_folder(folder: Path, certificate: Certificate, stated: Stated, notes: 
 
 
 def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
-    """A model that is made of the rows of a prior goes with a certificate that names it."""
+    """Require that a model made of a prior's rows has a certificate that names the prior."""
     try:
         made = made_of_prior(folder / "model")
     except (ReleaseError, OSError):
@@ -60,7 +60,7 @@ def _prior(folder: Path, certificate: Certificate, notes: Notes) -> None:
 
 
 def _shares(folder: Path, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """A model that mixes groups which are no strata goes with a certificate that says by whose shares of what."""
+    """Require that a model mixing groups that are no strata has a certificate that names the source of their shares."""
     try:
         found = mixed_by(folder / "model")
     except (ReleaseError, OSError):
@@ -94,7 +94,7 @@ def _compare(folder: Path, listed: Mapping[str, str], present: list[str], notes:
 
 
 def _is(path: Path, wanted: str) -> bool:
-    """Whether this is a file with this hash, and not a link to one, which is no part of a copy of the folder."""
+    """True for a file with this hash that is no symbolic link: a copy of the folder would not contain the target."""
     try:
         return not path.is_symlink() and sha256(path) == wanted
     except (OSError, ReleaseError):
@@ -119,7 +119,7 @@ def _schema(folder: Path, certificate: Certificate, stated: Stated, notes: Notes
 
 
 def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Where some columns alone are protected: which are not, as the schema has it, and that a reader is told first."""
+    """Check the public columns under attribute privacy: those of the schema, and stated first in the certificate."""
     named, before = stated.budget.public, len(notes.findings)
     listed = set(certificate.unprotected)
     if (not listed.issuperset(GIVEN)) if named else GIVEN[0] in listed:
@@ -139,7 +139,7 @@ def _public(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Sensitivities grow with the largest weight of a row, so that the schema and the certificate must agree on it."""
+    """Check that schema and certificate agree on the largest weight of a row, which scales every sensitivity."""
     said = None if certificate.row_weight is None else certificate.row_weight.column
     if (schema.row_weight.column, schema.row_weight.most) != (said, stated.weight):
         notes.findings.append(
@@ -151,7 +151,7 @@ def _weight(schema: Schema, certificate: Certificate, stated: Stated, notes: Not
 
 
 def _strata(schema: Schema, certificate: Certificate, stated: Stated, notes: Notes) -> None:
-    """Charges add up as a maximum over strata only where these are groups of people: by declared columns and levels."""
+    """Check that charged strata are groups by declared columns and levels: only then do charges compose in parallel."""
     by, paths = set(certificate.strata.by), dict.fromkeys(charge.path for charge in stated.spending.charges)
     wrong = [path for path in paths if path and set(path[0].columns) != by]
     wrong += [

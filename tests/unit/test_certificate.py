@@ -1,4 +1,4 @@
-"""The certificate as types: nothing of it is lost, a wrong key is named, and the JSON Schema in docs/ is the present one."""
+"""The certificate as types: nothing is lost, a wrong key is named, and the JSON Schema in docs/ is the present one."""
 
 import contextlib
 import json
