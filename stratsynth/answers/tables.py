@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
     from stratsynth.strata import StratumPath
@@ -82,14 +83,12 @@ class Tables:
         return {name: inside.get(name, self.schema.size(name)) for name in self.schema.names}
 
 
-def read_tables(
-    schema: Schema, certificate: Mapping[str, Any], measurements: pa.Table, model: Callable[[], Model]
-) -> Tables:
+def read_tables(schema: Schema, certificate: Certificate, measurements: pa.Table, model: Callable[[], Model]) -> Tables:
     """Read the tables of a release.
 
     Args:
         schema: All columns of the release.
-        certificate: Content of certificate.json, which names the strata.
+        certificate: The certificate, which names the strata.
         measurements: Every noisy answer.
         model: Loads the release's model; called only if strata are split again, which the model alone records.
 
@@ -127,9 +126,9 @@ def read_tables(
     return Tables(schema, by, tuple(leaves), tuple(_joined(everybody)))
 
 
-def conditions(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+def conditions(certificate: Certificate) -> tuple[str, ...]:
     """Sentences on assumptions of the intervals other than the noise's distribution."""
-    return (CHOSEN,) if any(charge["kind"] == "choose" for charge in certificate["charges"]) else ()
+    return (CHOSEN,) if any(charge.kind == "choose" for charge in certificate.charges) else ()
 
 
 def of_tables(measurements: pa.Table) -> pa.Table:
@@ -184,17 +183,17 @@ def _texts(column: pa.ChunkedArray, places: NDArray[np.intp]) -> list[str]:
     return [known[code] for code in flat[places]]
 
 
-def _strata(schema: Schema, certificate: Mapping[str, Any], model: Callable[[], Model]) -> Iterator[StratumPath]:
+def _strata(schema: Schema, certificate: Certificate, model: Callable[[], Model]) -> Iterator[StratumPath]:
     """Yield the paths to all innermost strata, measured or not."""
-    stated = certificate["strata"]
-    if "families" in stated:
+    stated = certificate.strata
+    if stated.families:
         raise Unsupported("query: strata that overlap are not supported, as a row is counted in several of them.")
-    if any(len(charge["path"]) > 1 for charge in certificate["charges"]):
+    if any(len(charge.path) > 1 for charge in certificate.charges):
         yield from _paths(model())
         return
-    merges = [Stratum.of(merge["levels"]) for merge in stated["merged"]]
+    merges = [Stratum.of(merge.levels) for merge in stated.merged]
     gone = {cell for merge in merges for cell in merge.cells()}
-    yield from ((stratum,) for stratum in crossing(schema, stated["by"]) if not gone.intersection(stratum.cells()))
+    yield from ((stratum,) for stratum in crossing(schema, stated.by) if not gone.intersection(stratum.cells()))
     yield from ((merge,) for merge in merges)
 
 
@@ -206,23 +205,22 @@ def _paths(model: Model, above: StratumPath = ()) -> Iterator[StratumPath]:
             yield (*above, stratum)
 
 
-def _public(certificate: Mapping[str, Any]) -> Mapping[str, float]:
+def _public(certificate: Certificate) -> Mapping[str, float]:
     """Declared sizes of strata by label, without those that were measured to be larger than declared."""
-    stated = certificate.get("declared_and_measured", ())
     return {
-        each["stratum"]: float(each["declared"])
-        for each in stated
-        if each["what"] == "share" and each["declared"] is not None and each["verdict"] not in {"more", "far more"}
+        each.stratum: each.declared
+        for each in certificate.declared_and_measured
+        if each.what == "share" and each.declared is not None and each.verdict not in {"more", "far more"}
     }
 
 
-def label_of(stratum: Stratum, certificate: Mapping[str, Any]) -> str:
+def label_of(stratum: Stratum, certificate: Certificate) -> str:
     """Label of a stratum in the measurements; of a merged one, its public name, which stored models need not keep."""
     if stratum.is_merge:
-        levels = {name: list(several) for name, several in stratum.items}
-        for merge in certificate["strata"]["merged"]:
-            if merge["levels"] == levels:
-                return str(merge["stratum"])
+        levels = dict(stratum.items)
+        for merge in certificate.strata.merged:
+            if merge.levels == levels:
+                return merge.stratum
     return stratum.label
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stratsynth.answers.intervals import Answer
+    from stratsynth.certificate import Certificate
     from stratsynth.models import Model
     from stratsynth.schema import Schema
 
@@ -39,14 +40,14 @@ class Answers:
     """Answers from the noisy tables of one release; intermediate results are kept for later queries."""
 
     def __init__(
-        self, schema: Schema, certificate: Mapping[str, Any], measurements: Callable[[], pa.Table],
+        self, schema: Schema, certificate: Certificate, measurements: Callable[[], pa.Table],
         model: Callable[[], Model],
     ) -> None:  # fmt: skip
         """Keep the sources: nothing is read before the first query, the model only if tables do not answer one.
 
         Args:
             schema: All columns of the release.
-            certificate: Content of certificate.json.
+            certificate: The certificate of the release.
             measurements: Loads every noisy answer.
             model: Loads the model.
         """

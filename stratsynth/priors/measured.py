@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from stratsynth.certificate import Certificate
     from stratsynth.priors.mapping import Rules
 
 SCHEMA = "model/schema.toml"
@@ -30,12 +31,12 @@ MOST_TABLES = 1_000
 """Largest number of tables used, in the order in which they were measured."""
 
 
-def measured_tables(folder: Path, record: Mapping[str, Any], rules: Rules, schema: Schema) -> tuple[Known, ...]:
+def measured_tables(folder: Path, certificate: Certificate, rules: Rules, schema: Schema) -> tuple[Known, ...]:
     """Tables of a release as shares by the levels of a schema; tables that do not fit it are left out.
 
     The caller has checked that `FILES` match the hashes in the certificate.
     """
-    if record.get("code_lists"):  # they were counted in groups of codes, which the stored schema does not name
+    if certificate.code_lists:  # they were counted in groups of codes, which the stored schema does not name
         return ()
     old = Schema.load(folder / SCHEMA)
     tables = list(_tables(folder, old))[:MOST_TABLES]

@@ -25,9 +25,10 @@ from stratsynth.priors.releases import release_of
 from stratsynth.priors.stated import file_hash
 from stratsynth.priors.tables import PublishedTable, mapped_table
 from stratsynth.release.certificate import read_certificate
-from stratsynth.release.hashes import check_files, hashes_of
+from stratsynth.release.hashes import check_files
 
 if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
     from stratsynth.data.sources import Data, Source
     from stratsynth.mechanisms.prior_rows import PriorRows
     from stratsynth.schema import Schema
@@ -59,7 +60,7 @@ class Prior(PriorSource):
     """Section of the certificate on the prior, without the entries that mapping adds."""
     published: tuple[PublishedTable, ...] = ()
     """Published tables."""
-    behind: tuple[Path, Mapping[str, Any]] | None = field(default=None, repr=False)
+    behind: tuple[Path, Certificate] | None = field(default=None, repr=False)
     """Folder and certificate of the release whose noisy tables go with the rows; None for public rows."""
 
     @classmethod
@@ -161,23 +162,24 @@ class Prior(PriorSource):
 
         path = given_path("prior: the release", folder)
         record = read_certificate(path)
-        if not record["private"]:
+        certificate = record.statement
+        if not certificate.private:
             raise ReleaseError(
                 f"prior: {path} is no private release. If its data are public, take Prior.public(data, citation=...)."
             )
         if not (path / ROWS).exists():
             raise ReleaseError(f"prior: {path} holds no rows ({ROWS}).")
-        if hashes_of(record) is None:
+        if certificate.files is None:
             raise ReleaseError(f"prior: {path} lists no hashes of its files: an older version made it; make it again.")
-        check_files(path, record, [ROWS, *FILES])
+        check_files(path, certificate, [ROWS, *FILES])
         rules = Rules(_texts("rename", rename), _recode(recode), _names(without), unknown)
-        title = record.get("called", {}).get("title") or record["mechanism"]["name"]
+        title = (certificate.called and certificate.called.title) or certificate.mechanism.name
         stated = {
             "origin": "release",
-            "citation": f"release of {record['created']}: {title}",
+            "citation": f"release of {certificate.created}: {title}",
             "release": {key: record[key] for key in KEPT if key in record},
         }
-        return cls(open_source(path / ROWS), rules, stated, _published(tables), (path, record))
+        return cls(open_source(path / ROWS), rules, stated, _published(tables), (path, certificate))
 
     @property
     def origins(self) -> tuple[Any, ...]:

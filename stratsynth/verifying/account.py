@@ -9,24 +9,21 @@ from typing import Any
 
 from stratsynth.accounting.chain import Chain
 from stratsynth.accounting.charges import Charge
-from stratsynth.accounting.joined import answers, joined
+from stratsynth.accounting.joined import joined
 from stratsynth.accounting.lines import allotment_of, head_of
 from stratsynth.accounting.totals import readable, total
-from stratsynth.checks import is_number, is_whole
 from stratsynth.errors import LedgerError
+from stratsynth.release.shown import CertificateRecord
 from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.verifying.prior import check_reserved
 from stratsynth.verifying.verdict import Notes
 
 
-def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+def check_account(ledger: Path | None, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
     """Check the certificate's section on its account, then the account itself if it is at hand."""
-    said = record["ledger"]
-    cap, spent, delta = said["cap_epsilon"], said["spent_epsilon"], said.get("spent_delta")
-    if not is_number(spent) or not (cap is None or is_number(cap)) or not is_whole(said["releases"]):
-        notes.findings.append("certificate.json is damaged: what it says of its account are no numbers.")
-        return
-    if record["private"] is True and is_number(delta):
+    said = record.statement.ledger
+    cap, spent, delta = said.cap_epsilon, said.spent_epsilon, said.spent_delta
+    if record.statement.private and delta is not None:
         alone = total([stated.allot], readable([stated.allot], delta))
         if spent < alone * (1 - TOLERANCE):
             notes.findings.append(
@@ -37,16 +34,16 @@ def check_account(ledger: Path | None, record: Mapping[str, Any], stated: Stated
         notes.findings.append("certificate.json says that more was spent than its account's cap.")
     if ledger is not None:
         _ledger(ledger, record, stated, notes)
-    elif said["name"]:
+    elif said.name:
         notes.unchecked.append(
-            f"the ledger {said['name']}: give it with --ledger, to see that it holds these charges, and that delta "
+            f"the ledger {said.name}: give it with --ledger, to see that it holds these charges, and that delta "
             "covers the cut-off tails of the noise"
         )
     else:
         notes.unchecked.append("what else was spent on these data: the fit was charged to no ledger file")
 
 
-def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+def _ledger(ledger: Path, record: CertificateRecord, stated: Stated, notes: Notes) -> None:
     try:
         lines = Chain(ledger).read()
         if lines:
@@ -63,22 +60,20 @@ def _ledger(ledger: Path, record: Mapping[str, Any], stated: Stated, notes: Note
         )
         return
     notes.checked.append(
-        f"{ledger.name} is unbroken, and holds the reservation and all {answers(record['charges']):,} charges of this "
+        f"{ledger.name} is unbroken, and holds the reservation and all {record.statement.answers:,} charges of this "
         "fit."
     )
-    check_reserved(_own(same, made, lines, record["ledger"]["releases"]), record, notes)
+    said = record.statement.ledger
+    check_reserved(_own(same, made, lines, said.releases), record, notes)
     _tails([_distance(made[place]["run"], lines) for place in same], stated, notes)
-    said = record["ledger"]
-    # `releases` counts reservations up to and including the fit's own
-    if said["releases"] <= min(same):
+    if said.releases <= min(same):
         notes.findings.append("certificate.json counts fewer releases than the ledger holds up to this one.")
-    reserved = [allotment_of(line) for line in made[: max(0, said["releases"])]]
-    delta = said.get("spent_delta")
-    if is_number(delta) and reserved and len(reserved) == said["releases"]:
-        found = total(reserved, readable(reserved, delta))
-        if said["spent_epsilon"] < found * (1 - TOLERANCE):
+    reserved = [allotment_of(line) for line in made[: said.releases]]
+    if said.spent_delta is not None and reserved and len(reserved) == said.releases:
+        found = total(reserved, readable(reserved, said.spent_delta))
+        if said.spent_epsilon < found * (1 - TOLERANCE):
             notes.findings.append(
-                f"certificate.json says that epsilon {said['spent_epsilon']:.6g} was spent in all; by the ledger it "
+                f"certificate.json says that epsilon {said.spent_epsilon:.6g} was spent in all; by the ledger it "
                 f"was {found:.6g}."
             )
 
@@ -123,7 +118,7 @@ def _own(
 
 
 def _is_it(
-    line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: Mapping[str, Any], stated: Stated
+    line: Mapping[str, Any], lines: Sequence[Mapping[str, Any]], record: CertificateRecord, stated: Stated
 ) -> bool:
     """True if a reservation has this mechanism, budget and allotment, and its charges are the certificate's."""
     allot = allotment_of(line)
@@ -133,7 +128,7 @@ def _is_it(
               stated.budget.public)  # fmt: skip
     if promised != wanted or (stated.reserved and allot.amount != stated.allot.amount):
         return False
-    if str(record["mechanism"]["name"]) not in line["mechanism"]:
+    if record.statement.mechanism.name not in line["mechanism"]:
         return False
     charged = (
         charge

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Allotment, Currency, Neighbours
 from stratsynth.accounting.charges import Spending
@@ -20,32 +20,35 @@ from stratsynth.release.stated import TOLERANCE, Stated, contradictions
 from stratsynth.strata import label
 from stratsynth.verifying.verdict import Notes
 
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
+
 CLOSE = 1e-7
 """Relative tolerance between a stated price and the recomputed one."""
 
 
-def check_guarantee(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+def check_guarantee(certificate: Certificate, stated: Stated, notes: Notes) -> None:
     """Check everything that follows from the certificate alone."""
-    if record["private"] is not True:
-        notes.findings.append(f"It promises nothing: {record.get('warning') or 'it is stamped NOT PRIVATE.'}")
-    wrong = list(contradictions(stated, record["prices"]))
+    if not certificate.private:
+        notes.findings.append(f"It promises nothing: {certificate.warning or 'it is stamped NOT PRIVATE.'}")
+    wrong = list(contradictions(stated, certificate.prices))
     notes.findings += [f"certificate.json contradicts itself: {why}." for why in wrong]
-    _conversion(record, stated, notes)
+    _conversion(certificate, stated, notes)
     if not wrong:
         _epsilon(stated, notes)
-        _prices(record["prices"], stated, notes)
-        _strata(record, stated, notes)
-    if record["unverified"]:
-        notes.unchecked.append(f"what rests on somebody's word: {', '.join(map(str, record['unverified']))}")
-    if record.get("prior"):
+        _prices(certificate.prices, stated, notes)
+        _strata(certificate, stated, notes)
+    if certificate.unverified:
+        notes.unchecked.append(f"what rests on somebody's word: {', '.join(certificate.unverified)}")
+    if certificate.prior is not None:
         notes.unchecked.append(
             "that the rows and tables of the prior were public, or are those of the release that it names"
         )
 
 
-def _conversion(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
-    named = record.get("conversion")
-    if named is None:
+def _conversion(certificate: Certificate, stated: Stated, notes: Notes) -> None:
+    named = certificate.conversion
+    if not named:
         notes.unchecked.append(
             "by which theorem epsilon was worked out: an older version wrote the certificate, which names none; the "
             "one of this version was used"
@@ -163,13 +166,13 @@ def _figure(price: float | None) -> str:
     return "unknown" if price is None else f"epsilon {price:.6g}"
 
 
-def _strata(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
+def _strata(certificate: Certificate, stated: Stated, notes: Notes) -> None:
     """Check that the charges along the way into each stratum are within the stratum's own budget."""
-    own = record["strata"].get("epsilon")
-    if own is None:
+    own = certificate.strata.epsilon
+    if not own:
         return
     before = len(notes.findings)
-    for name, spent in _spent_in_strata(record, stated):
+    for name, spent in _spent_in_strata(certificate, stated):
         if name not in own:
             notes.findings.append(f"Stratum {name} was charged, and has no budget among those stated.")
         elif spent > own[name] * (1 + TOLERANCE):
@@ -180,10 +183,10 @@ def _strata(record: Mapping[str, Any], stated: Stated, notes: Notes) -> None:
         notes.checked.append(f"What was charged in each of {len(own):,} strata is within that stratum's own budget.")
 
 
-def _spent_in_strata(record: Mapping[str, Any], stated: Stated) -> Iterator[tuple[str, float]]:
+def _spent_in_strata(certificate: Certificate, stated: Stated) -> Iterator[tuple[str, float]]:
     charges = stated.spending.charges
     for stratum in dict.fromkeys(charge.path[0] for charge in charges if charge.path):
         way = [charge for charge in charges if not charge.path or charge.path[0] == stratum]
         spent = float(Spending(stated.budget.neighbours, way).spent())
         epsilon = epsilon_of(spent, stated.slack) if stated.allot.currency == Currency.ZCDP else spent
-        yield label(named_path((stratum,), record)), epsilon
+        yield label(named_path((stratum,), certificate)), epsilon

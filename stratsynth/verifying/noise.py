@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stratsynth.accounting.budget import Currency, Neighbours
 from stratsynth.accounting.charges import Charge
@@ -18,6 +18,9 @@ from stratsynth.release.stated import TOLERANCE, Stated
 from stratsynth.strata import StratumPath, label
 from stratsynth.verifying.verdict import Notes
 
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate
+
 KNOWN = {"counts", "choose", "total", "raw"}
 """Kinds of questions whose price follows from the charge."""
 Kind = tuple[str, float]
@@ -27,10 +30,10 @@ MOST = 10
 _SILENT = "it does not state its noise"
 
 
-def check_noise(record: Mapping[str, Any], stated: Stated, folder: Path, notes: Notes) -> None:
+def check_noise(certificate: Certificate, stated: Stated, folder: Path, notes: Notes) -> None:
     """Check each charge by itself, then all of them against measurements.parquet."""
     charges = stated.spending.charges
-    paths = {path: label(named_path(path, record)) for path in dict.fromkeys(charge.path for charge in charges)}
+    paths = {path: label(named_path(path, certificate)) for path in dict.fromkeys(charge.path for charge in charges)}
     wrong = [(i, charge, why) for i, charge in enumerate(charges) if (why := _unpaid(charge, stated))]
     for i, charge, why in wrong[:MOST]:
         where = f"stratum {paths[charge.path]}" if charge.path else "the whole table"

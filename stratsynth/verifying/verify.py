@@ -52,13 +52,14 @@ def verify(
             raise UsageError(f"there is no file or folder {each}.")
     try:
         record = read_record(folder)
-        stated = read_stated(record)
+        certificate = record.statement
+        stated = read_stated(certificate, record["charges"])
     except (ReleaseError, ValueError) as error:
         notes.findings.append(f"certificate.json cannot be relied on: {error}")
     else:
-        _guarded(notes, lambda: check_guarantee(record, stated, notes))
-        _guarded(notes, lambda: check_noise(record, stated, folder, notes))
-        _guarded(notes, lambda: check_folder(folder, record, stated, notes))
+        _guarded(notes, lambda: check_guarantee(certificate, stated, notes))
+        _guarded(notes, lambda: check_noise(certificate, stated, folder, notes))
+        _guarded(notes, lambda: check_folder(folder, certificate, stated, notes))
         _guarded(notes, lambda: check_prior(priors, record, notes))
         _guarded(notes, lambda: check_account(account, record, stated, notes))
     return Verdict(tuple(notes.findings), tuple(notes.checked), (*notes.unchecked, *NEVER))
