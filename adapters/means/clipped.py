@@ -29,21 +29,20 @@ from stratsynth.adapters.means.sums import (
     Size,
     budgets,
     check_count,
-    check_settings,
     figures,
     merged,
     sizes_of,
     spreads,
 )
-from stratsynth.checks import number, one_of
-from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanisms import Public
 
 Tail = Literal["gaussian", "paper"]
 
@@ -56,7 +55,7 @@ def half_width(n: float, gamma: float, tail: Tail = "gaussian") -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClippedMean(Settings, Mechanism[Estimate]):
+class ClippedMean(Settings):
     """The mechanism: one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
@@ -64,16 +63,10 @@ class ClippedMean(Settings, Mechanism[Estimate]):
     returns: ClassVar[Returns] = Returns.ESTIMATES
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()
-    gamma: float = 0.01
+    gamma: float = at(0.01, above=0, below=1)
     """The chance that some value is clipped, were the column normal."""
-    tail: Tail = "gaussian"
+    tail: Tail = at("gaussian")
     """The half width w: `gaussian`, sqrt(2 log(2 n / gamma)); or `paper`, sqrt(log(n / gamma)), which is narrower."""
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_settings(self.name, self)
-        number(f"{self.name}: gamma", self.gamma, above=0, below=1)
-        one_of(f"{self.name}: tail", self.tail, ("gaussian", "paper"))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole epsilon, and no delta."""

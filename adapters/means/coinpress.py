@@ -33,23 +33,21 @@ from stratsynth.adapters.means.sums import (
     Size,
     budgets,
     check_count,
-    check_settings,
     figures,
     merged,
     sizes_of,
     spreads,
 )
-from stratsynth.checks import flag, is_list, number, one_of
-from stratsynth.errors import UsageError
-from stratsynth.mechanisms import Mechanism, Public
 from stratsynth.models import Estimate, Figures, Returns
 from stratsynth.questions import Columns, Program, Question, Total
+from stratsynth.settings import at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from stratsynth.accounting.budget import Allotment, Budget
+    from stratsynth.mechanisms import Public
 
 Tail = Literal["coinpress", "exact"]
 
@@ -84,7 +82,7 @@ def narrowed(n: float, sd: float, g: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoinPress(Settings, Mechanism[Estimate]):
+class CoinPress(Settings):
     """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
 
     name: ClassVar[str] = "coinpress"
@@ -93,30 +91,18 @@ class CoinPress(Settings, Mechanism[Estimate]):
     unprotected: ClassVar[tuple[str, ...]] = ()
     adaptive: ClassVar[bool] = True
     """Which steps are skipped depends on noisy counts, though what all of them cost does not."""
-    shares: Sequence[float] = (0.25, 0.75)
+    shares: Sequence[float] = at((0.25, 0.75), least=1e-6, most=1e6, length=(1, 20))
     """The steps' parts of what goes to the means; the last is the answer."""
-    beta: float = 0.01
+    beta: float = at(0.01, above=0, below=1)
     """The chance that a step's bound fails."""
-    tail: Tail = "coinpress"
+    tail: Tail = at("coinpress")
     """How far normal values lie from their mean: the paper's bound, or the exact quantile, which clips closer."""
-    joint: bool = False
+    joint: bool = at(False)
     """All columns as one vector: less noise than one after another, where most records have all of them.
 
     Records that lack one of the columns then count for none. Columns that go together strongly have more
     vectors far out than the identity as covariance allows for.
     """
-
-    def __post_init__(self) -> None:
-        """Refuse what makes no sense for any table."""
-        check_settings(self.name, self)
-        number(f"{self.name}: beta", self.beta, above=0, below=1)
-        one_of(f"{self.name}: tail", self.tail, ("coinpress", "exact"))
-        flag(f"{self.name}: joint", self.joint)
-        if not is_list(self.shares) or not 1 <= len(self.shares) <= 20:
-            raise UsageError(f"{self.name}: shares is a list of up to 20 numbers, one a step.")
-        for share in self.shares:
-            number(f"{self.name}: a step's share", share, least=1e-6, most=1e6)
-        object.__setattr__(self, "shares", tuple(map(float, self.shares)))
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""

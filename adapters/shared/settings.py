@@ -21,16 +21,6 @@ UNDECLARED = 0.05
 """The rate of Poisson samples where neither it nor a size is declared."""
 
 
-def check_names(settings: Any) -> None:
-    """Settle `features`, `groups` and `target`: different columns, and the target none of the others."""
-    for key in ("features", "groups"):
-        names = getattr(settings, key)
-        if not is_texts(names) or len(set(names)) < len(names):
-            raise UsageError(f'{settings.name}: {key} is a list of different column names, such as ["SEX"].')
-        object.__setattr__(settings, key, tuple(names))
-    check_target(settings, settings.groups)
-
-
 def check_target(settings: Any, groups: Sequence[str]) -> None:
     """The target is one column, and neither a feature nor one of the groups' columns."""
     if not isinstance(settings.target, str) or settings.target in (*settings.features, *groups):
@@ -45,11 +35,10 @@ def check_interactions(settings: Any) -> None:
     object.__setattr__(settings, "interactions", tuple(tuple(pair) for pair in pairs))
 
 
-def check_tables(settings: Any, *keys: str) -> None:
-    """These settings are tables."""
-    for key in keys:
-        if not isinstance(getattr(settings, key), Mapping):
-            raise UsageError(f"{settings.name}: {key} is a table.")
+def check_sizes(settings: Any) -> None:
+    """Refuse public sizes without the place where they were published, and such a place without sizes."""
+    if bool(settings.sizes) != bool(settings.sizes_citation):
+        raise UsageError(f"{settings.name}: public sizes go with sizes_citation, which says where they were published.")
 
 
 def check_columns(who: str, names: Iterable[str], public: Public) -> None:
