@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from stratsynth.adapters.predictors.descent import CURVATURE, GRID, RESIDUAL, Descent, Region, largest_norm
+from stratsynth.adapters.predictors.descent import CURVATURE, RESIDUAL, Descent, Region, largest_norm, rounded
 from stratsynth.adapters.shared.settings import design_of, several_levels, target_of, two_levels
 from stratsynth.errors import Unsupported
 from stratsynth.questions import Coded, Curvature, Gradients, Losses
@@ -102,7 +102,7 @@ class Task:
         """A descent from here, with as many steps as the settings say or these."""
         number = self.settings.iterations if steps is None else steps
         tail = max(1, round(number * self.settings.tail))
-        return Descent(self.region, self.rate, self.settings.momentum, number, tail, start)
+        return Descent(self.region, self.rate, self.settings.momentum, number, tail, self.region.project(start))
 
     def curvature(self, theta: Floats) -> Curvature:
         """The query for a Newton step of everybody's logistic model."""
@@ -113,7 +113,7 @@ class Task:
         """Design and coefficients as they are asked about: rounded as the driver does, to resume to the last bit."""
         here = self.local[group] if group is not None and self.groups else None  # inside strata none may be left
         own = theta if here is None else here.share @ theta
-        return self.design if here is None else here.design, (np.rint(own * GRID) / GRID)[None]
+        return self.design if here is None else here.design, rounded(own)[None]
 
     def gradients(
         self, theta: Floats, group: int | None = None, by: tuple[str, ...] = (), parts: Floats | None = None

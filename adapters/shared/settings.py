@@ -105,6 +105,18 @@ def design_of(
     )
 
 
+def sampled(settings: Any, public: Public) -> tuple[str, float, Coded, float | None]:
+    """Target, sampling rate, design, and records times the weight of one, of a classifier that learns on samples."""
+    who, of = settings.name, "a categorical column of at least two levels"
+    target = target_of(who, settings.target, (*settings.features, *settings.groups), public, several_levels, of)
+    sampling = sampling_of(who, settings.sampling, settings.batch, public)
+    design = design_of(
+        who, settings.features, target, settings.groups, public, settings.reference, settings.interactions
+    )
+    records = None if public.size is None else float(public.size) * public.schema.row_weight.each
+    return target, sampling, design, records
+
+
 def several_levels(column: Column) -> bool:
     """Whether it is a categorical column of at least two levels."""
     return not isinstance(column, Numeric) and column.size > 1
