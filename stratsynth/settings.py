@@ -64,7 +64,7 @@ class Range:
             other, words = inner
             if isinstance(value, str) and value in get_args(words):
                 return value
-            return self.check(what, value, other, f", or {type_words(words)}")
+            return self.check(what, value, other, f", or {self.words(words)}")
         if origin is Literal:
             if isinstance(value, str) and value in self.refused:
                 raise Unsupported(f'{what} = "{value}" {self.refused[value]}')
@@ -89,44 +89,43 @@ class Range:
         (of, *_), names = get_args(kind), get_args(kind)[0] is str
         fits = is_texts(value) and len(set(value)) == len(value) if names else is_list(value)
         if not fits or not self.length[0] <= len(value) <= self.length[1]:
-            example, given = ', such as ["SEX"]' if names else "", "" if is_list(value) else f", not {said(value)}"
-            raise UsageError(f"{what} must be a {self.words(kind)}{example}{given}.")
+            wanted = 'list of different column names, such as ["SEX"]' if names else self.words(kind)
+            raise UsageError(f"{what} must be a {wanted}{'' if is_list(value) else f', not {said(value)}'}.")
         for each in () if names else value:
             self.check(what, each, of)
         return tuple(value) if names else tuple(map(of, value))
 
     def words(self, kind: Any) -> str:
-        """Type and range in words, such as "number above 0 and at most 10"."""
+        """Type and range in words, such as "number above 0 and at most 10" or "list of texts"."""
         origin, inner = get_origin(kind), get_args(kind)
+        if origin is Literal:
+            return " or ".join(f'"{each}"' for each in inner)
         if origin is UnionType or origin is Union:
             return " or ".join(self.words(each) for each in inner if each is not NoneType)
-        if not self.ends or origin is Literal:
-            return "list of different column names" if origin is Sequence and inner[0] is str else type_words(kind)
-        if kind is int:
+        if origin in (Mapping, Sequence, tuple):
+            fewest, most = self.length
+            few = f", at least {fewest} of them" if fewest else ""
+            of, length = inner[origin is Mapping], f", {fewest} to {most} of them" if most < math.inf else few
+            noun = "table" if origin is Mapping else "list"
+            return noun if of is Any else f"{noun} of {_plural(self.words(of))}{length}"
+        if kind is int and self.ends:
             return whole_words(self.least, self.most)
-        if kind is float:
+        if kind is float and self.ends:
             return number_words(self.least, self.above, self.most, self.below)
-        fewest, most = self.length
-        few = f", at least {fewest} of them" if fewest else ""
-        length = f", {fewest} to {most} of them" if most < math.inf else few
-        return f"{'table' if origin is Mapping else 'list'} of {_plural(self.words(inner[origin is Mapping]))}{length}"
+        return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _plural(words: str) -> str:
+    """The words of a type in the plural: "numbers above 0", "lists of texts"."""
+    noun = next((noun for noun in ("whole number", "number", "text", "list", "table") if words.startswith(noun)), words)
+    return f"{noun}s{words.removeprefix(noun)}"
 
 
 def at(
     default: T, *, least: float = -math.inf, above: float = -math.inf, most: float = math.inf,
     below: float = math.inf, length: tuple[int, float] = (0, math.inf), refused: Mapping[str, str] | None = None,
 ) -> T:  # fmt: skip
-    """Default and range of a dataclass's field. A table is copied for each object, and no part of its hash.
-
-    Args:
-        default: The value where none is given.
-        least: The smallest number allowed.
-        above: The largest number that is too small.
-        most: The largest number allowed.
-        below: The smallest number that is too large.
-        length: The fewest and the most elements of a list.
-        refused: Words that are refused with a reason, by the end of the sentence that refuses them.
-    """
+    """Default and `Range` of a dataclass's field. A table is copied for each object, and no part of its hash."""
     metadata = {KEY: Range(least, above, most, below, length, refused or {})}
     if isinstance(default, dict):
         return cast("T", field(default_factory=default.copy, hash=False, metadata=metadata))
@@ -168,23 +167,3 @@ def resolved(cls: type, name: str) -> Any:
     home = next(each for each in cls.__mro__ if name in vars(each).get("__annotations__", {}))
     one = SimpleNamespace(__annotations__={name: home.__annotations__[name]})
     return get_type_hints(one, vars(sys.modules[home.__module__]))[name]
-
-
-def type_words(kind: Any) -> str:
-    """A type in the words of recipes, such as "list of texts"."""
-    origin, inner = get_origin(kind), get_args(kind)
-    if origin is Literal:
-        return " or ".join(f'"{each}"' for each in inner)
-    if origin is Mapping:
-        return "table" if inner[1] is Any else f"table of {_plural(type_words(inner[1]))}"
-    if origin in (Sequence, tuple):
-        return f"list of {_plural(type_words(inner[0]))}"
-    if origin is UnionType or origin is Union:
-        return " or ".join(type_words(each) for each in inner if each is not NoneType)
-    return TYPES.get(kind, getattr(kind, "__name__", str(kind)))
-
-
-def _plural(words: str) -> str:
-    """The words of a type in the plural: "numbers above 0", "lists of texts"."""
-    noun = next((noun for noun in ("whole number", "number", "text", "list", "table") if words.startswith(noun)), words)
-    return f"{noun}s{words.removeprefix(noun)}"

@@ -22,6 +22,7 @@ from stratsynth.adapters.reductions.goals import (
     CONSTRAINTS,
     MEANS,
     Goal,
+    ObjectiveName,
     Versus,
     constraints_of,
     measured_by,
@@ -63,11 +64,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """The columns that predict it; by default all but the target and the groups. A group's column may be named too."""
     groups: Sequence[str] = at(())
     """The columns whose levels, fully crossed, are the groups; none is one group of everybody."""
-    objective: Literal[
-        "error", "balanced_error", "worst_error", "squared_loss", "balanced_squared_loss", "worst_squared_loss",
-        "log_loss", "balanced_log_loss", "worst_log_loss", "g_mean", "h_mean", "false_positive_rate",
-        "false_negative_rate",
-    ] = at("error")  # fmt: skip
+    objective: ObjectiveName = at("error")
     """What is minimised: the part predicted wrongly, the squared loss (p - y)^2 or the log loss of the classifiers'
     probabilities, of all, on the mean of groups, or in the worst; 1 less the geometric or harmonic mean of the rates of
     being right by label; or one rate of everybody."""

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Literal, cast, get_args, get_origin
 
 from stratsynth.mechanisms.contract import plain
-from stratsynth.settings import KEY, Range, resolved, type_words
+from stratsynth.settings import KEY, Range, resolved
 
 
 def documented(cls: type, name: str) -> tuple[str, str]:
@@ -52,7 +52,7 @@ def _setting(cls: type, each: Any) -> dict[str, Any]:
     except NameError:  # a name that only a type checker imports
         found["type"] = str(each.type)
     else:
-        found["type"] = Range().words(kind) if KEY in each.metadata else type_words(kind)
+        found["type"] = Range().words(kind)
         choices = [word for part in (kind, *get_args(kind)) if get_origin(part) is Literal for word in get_args(part)]
         found |= {"choices": choices} if choices else {}
     if each.default is not MISSING or each.default_factory is not MISSING:
