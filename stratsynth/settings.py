@@ -48,16 +48,9 @@ class Range:
         return {name: end for name, end in every.items() if abs(end) < math.inf}
 
     def check(self, what: str, value: Any, kind: Any, hint: str = "") -> Any:
-        """The value as it is kept, a list as a tuple; refuses one of another type or outside the range.
+        """The value as it is kept, a list as a tuple; refuses one that is not of type `kind`, or outside the range.
 
-        Args:
-            what: The name of the setting, which begins the message.
-            value: The value given.
-            kind: The type of the setting.
-            hint: Other values allowed, in words.
-
-        Raises:
-            UsageError: A value that is refused, with what is allowed.
+        The message begins with `what`, the setting's name; `hint` adds other values allowed.
         """
         origin, inner = get_origin(kind), get_args(kind)
         if origin is UnionType or origin is Union:  # a number, or one word in its place

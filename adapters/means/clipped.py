@@ -22,13 +22,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from stratsynth.adapters.means.scales import Scale, scales
+from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
     Size,
     budgets,
-    check_count,
     figures,
     merged,
     sizes_of,
@@ -70,12 +69,12 @@ class ClippedMean(Settings):
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole epsilon, and no delta."""
-        check_count(self.name, self, public, self._scales(public))
+        self.scales(public)
         return budget.pure()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, sum, and sum the squares; records that have every column share one count."""
-        columns = self._scales(public)
+        columns = self.scales(public)
         counts, means, squares = budgets(self, Payment(allot.amount, pure=True))
         sizes = yield from sizes_of(self, public, [(column,) for column in columns], counts)
         found, each = [], [1.0] * len(columns)
@@ -103,6 +102,3 @@ class ClippedMean(Settings):
             around = Columns(query.columns, (middle,), (narrow,), 1.0, "l1")
             spread = yield from spreads((column,), mean, around, 1.0, size, extra)
         return figures((column,), mean, query, answer.sigma, size, spread, pure=True, rows=rows)
-
-    def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)

@@ -26,13 +26,12 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from stratsynth.accounting.budget import Neighbours
-from stratsynth.adapters.means.scales import Scale, scales
+from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
     Payment,
     Settings,
     Size,
     budgets,
-    check_count,
     figures,
     merged,
     sizes_of,
@@ -106,12 +105,12 @@ class CoinPress(Settings):
 
     def price(self, public: Public, budget: Budget) -> Allotment:
         """The whole budget."""
-        check_count(self.name, self, public, self._scales(public))
+        self.scales(public)
         return budget.zcdp()
 
     def steps(self, public: Public, allot: Allotment, rng: Generator) -> Program[Estimate]:
         """Count, narrow down, and sum the squares around the last centre."""
-        columns = self._scales(public)
+        columns = self.scales(public)
         groups = [columns] if self.joint else [(column,) for column in columns]
         counts, means, squares = budgets(self, Payment(allot.rho, pure=False))
         sizes = yield from sizes_of(self, public, groups, counts)
@@ -159,9 +158,6 @@ class CoinPress(Settings):
         """tau, or as far as the bounds reach, if that is less."""
         far = [column.reach(float(c)) / column.unit for column, c in zip(columns, centre, strict=True)]
         return min(clip_at(r, g), float(np.linalg.norm(far)))
-
-    def _scales(self, public: Public) -> tuple[Scale, ...]:
-        return scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
 
 
 def _around(columns: tuple[Scale, ...], centre: NDArray[np.float64], tau: float) -> Columns:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from stratsynth.adapters.means.scales import Scale, check_numbers
+from stratsynth.adapters.means.scales import Scale, check_numbers, scales
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Estimate, Figures
@@ -89,6 +89,12 @@ class Settings(Mechanism[Estimate]):
             object.__setattr__(self, key, check_numbers(self.name, key, getattr(self, key)))
         if self.count_share + self.variance_share >= 1:
             raise UsageError(f"{self.name}: count_share and variance_share leave nothing for the means.")
+
+    def scales(self, public: Public) -> tuple[Scale, ...]:
+        """The columns with their scales; refuses ones that the schema lacks, and a declared size that is not theirs."""
+        columns = scales(self.name, public, self.columns, self.centre, self.radius, self.scale)
+        check_count(self.name, self, public, columns)
+        return columns
 
 
 def check_count(who: str, settings: Settings, public: Public, columns: Iterable[Scale]) -> None:

@@ -198,20 +198,7 @@ def task_of(settings: GroupRegression, public: Public, families: Families) -> Ta
     clip = (not network and settings.clip) or RESIDUAL[link] * norm
     names = design.names(schema)
     local = tuple(_local(design, names, schema, group) for group in families.groups) if settings.by_group else ()
-    task = Task(
-        settings,
-        schema,
-        public.neighbours,
-        target,
-        link,
-        design,
-        names,
-        families,
-        local,
-        norm,
-        clip,
-        rate,
-    )
+    task = Task(settings, schema, public.neighbours, target, link, design, names, families, local, norm, clip, rate)
     task.gradients(task.origin).check(schema)
     return task
 

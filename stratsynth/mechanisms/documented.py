@@ -7,9 +7,9 @@ import inspect
 import itertools
 import math
 import sys
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
-from typing import Any, Literal, cast, get_args, get_origin
+from typing import Any, Literal, get_args, get_origin
 
 from stratsynth.mechanisms.contract import plain
 from stratsynth.settings import KEY, Range, resolved
@@ -42,7 +42,7 @@ def listed(cls: type) -> list[dict[str, Any]]:
     A setting that has to be given has no default. `range` holds the ends of the numbers: allowed themselves (`least`,
     `most`) or not (`above`, `below`). `choices` are the words that it may be, `length` the ends of a list's length.
     """
-    return [_setting(cls, each) for each in fields(cast("Any", cls)) if each.init]
+    return [_setting(cls, each) for each in (fields(cls) if is_dataclass(cls) else ()) if each.init]
 
 
 def _setting(cls: type, each: Any) -> dict[str, Any]:
@@ -56,7 +56,8 @@ def _setting(cls: type, each: Any) -> dict[str, Any]:
         choices = [word for part in (kind, *get_args(kind)) if get_origin(part) is Literal for word in get_args(part)]
         found |= {"choices": choices} if choices else {}
     if each.default is not MISSING or each.default_factory is not MISSING:
-        found["default"] = plain(each.default if each.default is not MISSING else each.default_factory())
+        default = plain(each.default if each.default is not MISSING else each.default_factory())
+        found["default"] = default if isinstance(default, str | int | float | list | dict | None) else repr(default)
     allowed = each.metadata.get(KEY, Range())
     found |= {"range": allowed.ends} if allowed.ends else {}
     found |= {"length": list(allowed.length)} if allowed.length[1] < math.inf else {}

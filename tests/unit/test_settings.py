@@ -30,7 +30,7 @@ from stratsynth.adapters import (
 from stratsynth.checks import flag, is_list, number, one_of, whole
 from stratsynth.errors import Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism, load
-from stratsynth.mechanisms.documented import documented
+from stratsynth.mechanisms.documented import documented, listed
 from stratsynth.models import Returns
 from stratsynth.settings import KEY, at
 
@@ -47,7 +47,7 @@ box = partial(one_of, known=("box", "ball"))
 steady = partial(number, least=0, below=1)
 
 
-def listed(what, value, check, fewest=0, most=math.inf):
+def each_of(what, value, check, fewest=0, most=math.inf):
     """A list of values that pass a check."""
     if not is_list(value) or not fewest <= len(value) <= most:
         raise UsageError(what)
@@ -92,7 +92,7 @@ SETTINGS = {
     GEM: {
         "measure": partial(one_of, known=("marginals", "cells")),
         "generator": partial(one_of, known=("network", "table")),
-        "hidden": partial(listed, check=partial(whole, least=1, most=2**16), fewest=1),
+        "hidden": partial(each_of, check=partial(whole, least=1, most=2**16), fewest=1),
         "components": partial(whole, least=1, most=2**16),
         "latent": partial(whole, least=1, most=2**16),
         "iterations": partial(whole, least=1, most=2**16),
@@ -120,7 +120,7 @@ SETTINGS = {
         "beta": share,
         "tail": partial(one_of, known=("coinpress", "exact")),
         "joint": flag,
-        "shares": partial(listed, check=partial(number, least=1e-6, most=1e6), fewest=1, most=20),
+        "shares": partial(each_of, check=partial(number, least=1e-6, most=1e6), fewest=1, most=20),
     },
     GroupRegression: {
         "mode": partial(one_of, known=("DPNoSE",)),
@@ -156,7 +156,7 @@ SETTINGS = {
         "radius": partial(number, above=0, most=1000),
         "warm_up": part,
         "tail": part,
-        "hidden": partial(listed, check=partial(whole, least=1, most=2**16)),
+        "hidden": partial(each_of, check=partial(whole, least=1, most=2**16)),
     },
     FairSGD: {
         "model": partial(one_of, known=("logistic", "network")),
@@ -350,6 +350,26 @@ def test_every_setting_is_listed_for_programs(tmp_path):
     }  # fmt: skip
     smoothing = {setting["name"]: setting for setting in found["reductions"]}["smoothing"]
     assert smoothing["choices"] == ["moreau", "softmax", "none"]
+
+
+def test_settings_of_any_class_are_listed():
+    @dataclass(frozen=True)
+    class Odd:
+        needed: "Nowhere"  # noqa: F821
+        numbers: complex = 1j
+        words: Literal["a"] | None = at(None)
+        widths: Sequence[int] = at((1,), least=1, length=(1, 3))
+
+    assert listed(Odd) == [
+        {"name": "needed", "type": "Nowhere", "description": ""},
+        {"name": "numbers", "type": "complex", "default": "1j", "description": ""},
+        {"name": "words", "type": '"a"', "choices": ["a"], "default": None, "description": ""},
+        {
+            "name": "widths", "type": "list of whole numbers", "default": [1], "range": {"least": 1}, "length": [1, 3],
+            "description": "",
+        },
+    ]  # fmt: skip
+    assert listed(int) == []
 
 
 def test_the_declared_settings_are_those_that_are_tested_here():
