@@ -48,8 +48,12 @@ def whole(
 ) -> None:  # fmt: skip
     """A whole number from `least` to `most`, both among what is allowed; or None, if it is `optional`."""
     if not (is_whole(value) and least <= value <= most) and not (optional and value is None):
-        bounds = f"of at least {least:,}" if most == math.inf else f"from {least:,} to {most:,}"
-        raise error(f"{what} must be a whole number {bounds}, not {said(value)}.")
+        raise error(f"{what} must be a {whole_words(least, most)}, not {said(value)}.")
+
+
+def whole_words(least: float, most: float) -> str:
+    """The whole numbers from `least` to `most` in words, such as "whole number from 1 to 10"."""
+    return f"whole number of at least {least:,}" if most == math.inf else f"whole number from {least:,} to {most:,}"
 
 
 def number(
@@ -62,10 +66,16 @@ def number(
     """
     fits = is_number(value) and least <= value <= most and above < value < below
     if not fits and not (optional and value is None):
-        ends = {"of at least": least, "above": above, "at most": most, "below": below}
-        bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if abs(end) < math.inf)
-        bounds = f"from {least:g} to {most:g}" if max(abs(least), abs(most)) < math.inf else bounds
-        raise error(f"{what} must be a {f'number {bounds}' if bounds else 'finite number'}{hint}, not {said(value)}.")
+        raise error(f"{what} must be a {number_words(least, above, most, below)}{hint}, not {said(value)}.")
+
+
+def number_words(least: float, above: float, most: float, below: float) -> str:
+    """The numbers between these ends in words, such as "number above 0 and at most 10"."""
+    if max(abs(least), abs(most)) < math.inf:
+        return f"number from {least:g} to {most:g}"
+    ends = {"of at least": least, "above": above, "at most": most, "below": below}
+    bounds = " and ".join(f"{word} {end:g}" for word, end in ends.items() if abs(end) < math.inf)
+    return f"number {bounds}" if bounds else "finite number"
 
 
 def one_of(what: str, value: object, known: Sequence[str], *, error: type[StratsynthError] = UsageError) -> None:

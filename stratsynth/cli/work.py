@@ -191,20 +191,22 @@ def describe_rules(folder: Path) -> str:
         raise ReleaseError(f"{folder}: {RULES} is damaged ({type(error).__name__}).") from None
 
 
-def list_mechanisms() -> list[dict[str, str]]:
-    """The registered mechanisms with the first sentence of their module."""
+def list_mechanisms() -> list[dict[str, Any]]:
+    """The registered mechanisms with the first sentence of their module and their settings."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
+    from stratsynth.mechanisms.documented import listed
 
     found = []
     for name, point in installed().items():
+        settings: list[dict[str, Any]] = []
         try:
-            load(name)
+            settings = listed(load(name))
             first = _first_sentence(point.module)
         except StratsynthError as error:
             first = str(error)
         package = point.dist.name if point.dist is not None else ""
-        found.append({"name": name, "summary": first, "package": package})
+        found.append({"name": name, "summary": first, "package": package, "settings": settings})
     return found
 
 
