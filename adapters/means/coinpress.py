@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.means.scales import Scale, scales
 from stratsynth.adapters.means.sums import (
@@ -88,6 +89,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
     """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
 
     name: ClassVar[str] = "coinpress"
+    paper: ClassVar[str] = str(papers.COINPRESS)
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     unprotected: ClassVar[tuple[str, ...]] = ()

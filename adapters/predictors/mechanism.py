@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.predictors.accounting import Accounting, check_accounting
 from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.network import Network
@@ -50,6 +51,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """A regression or a small network that knows of groups: what each counts for, and what it is asked at."""
 
     name: ClassVar[str] = "group_regression"
+    paper: ClassVar[str] = str(papers.TAILORING)
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
     """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and

@@ -12,7 +12,7 @@ from stratsynth.cli.census import census_app
 from stratsynth.cli.ledgers import ledger_app
 from stratsynth.cli.options import AsJson, ReleaseFolder, Select, TableName
 from stratsynth.cli.queries import query
-from stratsynth.cli.releases import certificate, verify
+from stratsynth.cli.releases import certificate, cite, verify
 from stratsynth.cli.schemas import schema_app
 from stratsynth.cli.terminal import echo, print_json
 from stratsynth.cli.weights import weights_app
@@ -30,6 +30,7 @@ app.add_typer(weights_app, name="weights")
 app.add_typer(census_app, name="census")
 app.command()(query)
 app.command()(certificate)
+app.command()(cite)
 app.command()(verify)
 
 
@@ -196,7 +197,7 @@ def predict(
 
 @app.command()
 def mechanisms(as_json: AsJson = False) -> None:
-    """List the installed mechanisms."""
+    """List the installed mechanisms, each with the paper it follows."""
     from stratsynth.cli.work import list_mechanisms
 
     found = list_mechanisms()
@@ -205,7 +206,7 @@ def mechanisms(as_json: AsJson = False) -> None:
         return
     width = max((len(m["name"]) for m in found), default=0)
     for m in found:
-        echo(f"{m['name']:{width}}  {m['summary']}")
+        echo(f"{m['name']:{width}}  {m['summary']}" + (f"\n{'':{width}}  {m['paper']}" if m["paper"] else ""))
 
 
 def _complete(folder: Path) -> str:

@@ -1,4 +1,4 @@
-"""The commands that judge or show a release: `certificate` and `verify`."""
+"""The commands that judge or show a release: `certificate`, `cite` and `verify`."""
 
 from __future__ import annotations
 
@@ -58,6 +58,25 @@ def certificate(
         print_json(record)
     else:
         echo(f"{summary(record)}{describe_rules(release)}\n\n{not_protected(record)}")
+
+
+def cite(
+    release: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[RELEASE_DIR]", help="A release folder. Without it: the software and all papers that it follows."
+        ),
+    ] = None,
+    form: Annotated[
+        str, typer.Option("--format", metavar="FORMAT", help="bibtex; apa, a line each; or json, which is CSL-JSON.")
+    ] = "bibtex",
+) -> None:
+    """Print what to cite for a release: software, papers of its method, sources of its weights and prior."""
+    from stratsynth.references import bibliography
+    from stratsynth.release.certificate import read_certificate
+    from stratsynth.release.citing import works, works_of
+
+    echo(bibliography(works() if release is None else works_of(read_certificate(release)), form))
 
 
 def verify(

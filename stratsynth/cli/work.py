@@ -191,19 +191,18 @@ def describe_rules(folder: Path) -> str:
 
 
 def list_mechanisms() -> list[dict[str, str]]:
-    """The registered mechanisms with the first sentence of their module."""
+    """The registered mechanisms with the first sentence of their module and the paper that they follow."""
     from stratsynth.errors import StratsynthError
     from stratsynth.mechanisms import installed, load
 
     found = []
     for name, point in installed().items():
         try:
-            load(name)
-            first = _first_sentence(point.module)
+            paper, first = load(name).paper, _first_sentence(point.module)
         except StratsynthError as error:
-            first = str(error)
+            paper, first = "", str(error)
         package = point.dist.name if point.dist is not None else ""
-        found.append({"name": name, "summary": first, "package": package})
+        found.append({"name": name, "summary": first, "paper": paper, "package": package})
     return found
 
 
