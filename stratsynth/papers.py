@@ -1,6 +1,8 @@
 """The papers that mechanisms follow: the one place that names their authors, titles, years and links.
 
-A mechanism declares its paper (`Mechanism.paper`); reports, `stratsynth mechanisms` and `stratsynth cite` show it.
+Docstrings call five of them by number: paper 000 is TAILORING, 001 FAIRNESS_LENS, 002 REDUCTIONS, 003 STRATIFICATION
+and 004 FAIR_LEARNING. A mechanism declares its paper (`Mechanism.paper`), which reports, `stratsynth mechanisms` and
+`stratsynth cite` show.
 """
 
 from __future__ import annotations

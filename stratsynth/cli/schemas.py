@@ -39,7 +39,7 @@ def schema_draft(
     draft_schema(data, out, table, query)
     echo(
         f"INTERNAL: draft written to {out}. Its levels and bounds were read from the data: correct them from "
-        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with it before."
+        "public knowledge,\nthen set `reviewed_by`. Nothing can be fitted with the draft before that."
     )
 
 
@@ -51,10 +51,10 @@ def schema_check(
     table: TableName = None,
     query: Select = None,
 ) -> None:
-    """INTERNAL: count the values that a schema does not know, and what else a fit leaves out.
+    """INTERNAL: count the values that a schema does not know, and everything else that a fit leaves out.
 
-    Lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit; what rows with weights
-    count. Where a column of the schema is absent, shows the header instead and exits with 2.
+    These are lines of a CSV file that are no records, rows beyond a unit's max_rows, rows without a unit, and weights
+    that are cut or missing. If a column of the schema is absent, it shows the header instead and exits with 2.
     """
     found = check_schema(data, schema, table, query)
     if as_json:

@@ -109,6 +109,16 @@ def test_the_citation_file_has_the_software_and_the_five_papers():
         assert paper.venue in entry
 
 
+def test_pages_name_papers_by_title_and_link():
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    texts = {page.name: " ".join(page.read_text(encoding="utf-8").split()) for page in pages}
+    assert [name for name, text in texts.items() if re.search(r"\bpapers? 00\d", text)] == []
+    for paper in set(PAPERS) - {TAILORING}:
+        link = re.compile(rf"\({paper.year}\), \[{re.escape(paper.title)}\]\({re.escape(paper.link)}\)")
+        assert any(link.search(text) for text in texts.values()), paper.key
+    assert f'"{TAILORING.title}"' in texts["regression.md"]
+
+
 def test_a_release_is_cited_with_its_software_its_papers_and_its_sources():
     release = ss.Release.load(GOLDEN / "pooled")
     assert re.findall(r"@\w+\{(\w+),", release.cite()) == [
