@@ -124,12 +124,14 @@ def _lines_left_out(lines: Mapping[str, int]) -> list[str]:
     said = []
     if lines.get("quotes"):
         said.append(
-            f"{lines['quotes']:,} lines more are left out, as their quotes do not close: fields that run over several "
-            "lines break records\ninto pieces, and each piece that is a whole line counts as a record. Take the line "
-            "breaks out, or write Parquet."
+            f"{lines['quotes']:,} more lines are left out, since their quotes do not close. A field with a line break "
+            "cuts its record\ninto pieces, and each piece that is a whole line counts as a record. Remove the line "
+            "breaks, or write Parquet."
         )
     if lines.get("fields"):
-        said.append(f"{lines['fields']:,} lines more are left out, as they have not as many fields as the header.")
+        said.append(
+            f"{lines['fields']:,} more lines are left out, as their number of fields is not that of the header."
+        )
     return said
 
 
@@ -139,7 +141,7 @@ def _weighed(weight: Mapping[str, float] | None) -> list[str]:
         return []
     cut = f"{weight['cut']:,} weights are above max (the largest is {weight['largest']:,.6g}) and count as max"
     return [
-        f"Rows count {weight['total']:,} together, as their weights say; {cut},",
+        f"The weights of all rows add up to {weight['total']:,}; {cut},",
         f"{weight['missing']:,} are missing or no number, and {weight['nothing']:,} rows count 0.",
     ]
 

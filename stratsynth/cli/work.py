@@ -111,7 +111,7 @@ def sample_release(
     if not is_folder(out):
         output_path(out)
     elif like is not None:
-        raise UsageError("--as spells one file as another; name a .csv or .parquet file with -o.")
+        raise UsageError("--as writes one file, in the spelling of another; name a .csv or .parquet file with -o.")
     condition: dict[str, list[str]] = {}
     for item in where:
         column, equals, level = item.partition("=")
@@ -119,7 +119,7 @@ def sample_release(
             raise UsageError(f"--where {item!r} is not COLUMN=LEVEL.")
         condition.setdefault(column, []).append(level)
     if rows is None and by_group is None:
-        raise UsageError("how many rows? Give -n, or --by-group with each group's number.")
+        raise UsageError("the number of rows is missing: give -n, or --by-group with each group's number.")
     columns = None if balance is None else balance.split(",")
     release, moved, table = Release.load(folder), Moved(), None
     large = rows is not None and rows > PIECE and out.suffix.lower() == ".parquet" and like is None
