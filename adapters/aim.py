@@ -57,7 +57,7 @@ class AIM(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = str(papers.AIM)
+    paper: ClassVar = papers.AIM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -71,7 +71,7 @@ class MST(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = str(papers.MST)
+    paper: ClassVar = papers.MST
     engine: Literal["numpy", "mbi"] = "numpy"
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = 1.0

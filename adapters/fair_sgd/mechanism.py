@@ -37,7 +37,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """A classifier by noisy gradient descent that watches its groups: a regression, or a network of one layer."""
 
     name: ClassVar[str] = "fair_sgd"
-    paper: ClassVar[str] = str(papers.FAIRNESS_LENS)
+    paper: ClassVar = papers.FAIRNESS_LENS
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     adaptive: ClassVar[bool] = False

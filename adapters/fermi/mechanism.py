@@ -40,7 +40,7 @@ class DPFermi(Mechanism[Designed]):
     """A classifier with a penalty on what its predictions tell of a sensitive attribute: linear, or a network."""
 
     name: ClassVar[str] = "fermi"
-    paper: ClassVar[str] = str(papers.FAIR_LEARNING)
+    paper: ClassVar = papers.FAIR_LEARNING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()

@@ -75,7 +75,7 @@ class GEM(Poolable[ProductMixture]):
     merges: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = str(papers.GEM)
+    paper: ClassVar = papers.GEM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)

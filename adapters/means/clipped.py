@@ -61,7 +61,7 @@ class ClippedMean(Settings, Mechanism[Estimate]):
     """The mechanism: one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
-    paper: ClassVar[str] = str(papers.STRATIFICATION)
+    paper: ClassVar = papers.STRATIFICATION
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     adaptive: ClassVar[bool] = False

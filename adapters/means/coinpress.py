@@ -89,7 +89,7 @@ class CoinPress(Settings, Mechanism[Estimate]):
     """The mechanism: one column after another, each with an equal part of rho; or all of them together."""
 
     name: ClassVar[str] = "coinpress"
-    paper: ClassVar[str] = str(papers.COINPRESS)
+    paper: ClassVar = papers.COINPRESS
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     unprotected: ClassVar[tuple[str, ...]] = ()

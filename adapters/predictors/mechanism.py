@@ -51,7 +51,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """A regression or a small network that knows of groups: what each counts for, and what it is asked at."""
 
     name: ClassVar[str] = "group_regression"
-    paper: ClassVar[str] = str(papers.TAILORING)
+    paper: ClassVar = papers.TAILORING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
     """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and

@@ -55,7 +55,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """A classifier that keeps to what is stated of its groups: see the head of this file."""
 
     name: ClassVar[str] = "reductions"
-    paper: ClassVar[str] = str(papers.REDUCTIONS)
+    paper: ClassVar = papers.REDUCTIONS
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()

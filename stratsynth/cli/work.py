@@ -198,7 +198,7 @@ def list_mechanisms() -> list[dict[str, str]]:
     found = []
     for name, point in installed().items():
         try:
-            paper, first = load(name).paper, _first_sentence(point.module)
+            paper, first = str(load(name).paper), _first_sentence(point.module)
         except StratsynthError as error:
             paper, first = "", str(error)
         package = point.dist.name if point.dist is not None else ""

@@ -90,7 +90,7 @@ def test_mechanisms_name_papers_of_the_registry():
     without = set()
     for point in entry_points(group="stratsynth.mechanisms"):
         paper = load(point.name).paper
-        assert paper in {"", *map(str, PAPERS)}, point.name
+        assert paper in {"", *PAPERS}, point.name
         without |= {point.name} if not paper else set()
     assert without == {"fixed", "independent", "pooled"}
 

@@ -318,7 +318,7 @@ def test_certificates_say_no_more_of_the_mechanisms_here_than_before(tmp_path):
     assert KEY not in release.certificate
     assert words_of(release.certificate) == Words(samples=True)
     for name in installed():
-        paper = load(name).paper
+        paper = str(load(name).paper)
         found = words_of({"mechanism": {"name": name}})
         assert found == Words(load(name).label, paper, samples=name in {"fixed", "independent"})
         assert bool(paper) == (name not in {"fixed", "independent", "pooled"})
