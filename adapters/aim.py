@@ -19,6 +19,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Measured
 from stratsynth.adapters.engine.solve import MOST_CELLS
 from stratsynth.adapters.shared.graphical import GraphicalLearner
@@ -55,10 +56,7 @@ class AIM(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "McKenna, R., Mullins, B., Sheldon, D. and Miklau, G. (2022). AIM: an adaptive and iterative mechanism for "
-        "differentially private synthetic data. Proceedings of the VLDB Endowment 15(11)."
-    )
+    paper: ClassVar = papers.AIM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right: `all k-way`, or lists of columns."""
     weights: Mapping[str, float] = field(default_factory=dict)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Graphical, Problem
 from stratsynth.adapters.engine.solve import MOST_CELLS, Measured, engine
 from stratsynth.adapters.engine.zeros import forbidden, held_together
@@ -70,10 +71,7 @@ class MST(Poolable[Graphical]):
     merges: ClassVar[bool] = True
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "McKenna, R., Miklau, G. and Sheldon, D. (2021). Winning the NIST Contest: a scalable and general approach "
-        "to differentially private synthetic data. Journal of Privacy and Confidentiality 11(3)."
-    )
+    paper: ClassVar = papers.MST
     engine: Literal["numpy", "mbi"] = at("numpy")
     """What fits the model: our own, or Private-PGM (`mbi`), for comparison."""
     prior: float = at(1.0, least=0, most=1e6)

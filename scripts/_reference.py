@@ -248,12 +248,3 @@ def write(folder: Path) -> None:
     for name, text in pages().items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-
-
-def with_words(text: str, contributing: str) -> str:
-    """The glossary with the table of words that CONTRIBUTING.md keeps, in its place."""
-    table = re.search(r"^\| word \| meaning \|\n(?:\|.*\n)+", contributing.partition("## Words")[2], re.MULTILINE)
-    mark = "<!-- words of CONTRIBUTING.md -->"
-    if table is None or mark not in text:
-        raise RuntimeError("the words of CONTRIBUTING.md, or their place in docs/glossary.md, are gone")
-    return text.replace(mark, table[0].rstrip())

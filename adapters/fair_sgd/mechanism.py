@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from stratsynth import papers
 from stratsynth.adapters.fair_sgd.refused import MITIGATIONS, SCALINGS
 from stratsynth.adapters.fair_sgd.task import Task, task_of
 from stratsynth.adapters.fair_sgd.training import Learned, train
@@ -36,6 +37,7 @@ class FairSGD(Mechanism[Regression | Network]):
     """A classifier by noisy gradient descent with a mitigation: a regression, or a network of one hidden layer."""
 
     name: ClassVar[str] = "fair_sgd"
+    paper: ClassVar = papers.FAIRNESS_LENS
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     adaptive: ClassVar[bool] = False

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.fermi.task import Task, task_of
 from stratsynth.adapters.fermi.training import Learned, train
@@ -39,6 +40,7 @@ class DPFermi(Mechanism[Designed]):
     """A classifier with a penalty on the dependence of predictions on a sensitive attribute: linear, or a network."""
 
     name: ClassVar[str] = "fermi"
+    paper: ClassVar = papers.FAIR_LEARNING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()

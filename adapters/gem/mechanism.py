@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.engine import Measured
 from stratsynth.adapters.gem.layout import Layout, Reals
 from stratsynth.adapters.gem.learner import MixtureLearner, start
@@ -74,10 +75,7 @@ class GEM(Poolable[ProductMixture]):
     merges: ClassVar[bool] = False
     takes_prior: ClassVar[bool] = True
     takes_known: ClassVar[bool] = True
-    paper: ClassVar[str] = (
-        "Liu, T., Vietri, G. and Wu, Z. S. (2021). Iterative methods for private synthetic data: unifying framework "
-        "and new methods. Advances in Neural Information Processing Systems 34."
-    )
+    paper: ClassVar = papers.GEM
     workload: str | Sequence[Sequence[str]] = "all 3-way"
     """The marginals to get right, `all k-way` or lists of columns; they and their parts are what can be measured."""
     weights: Mapping[str, float] = field(default_factory=dict)

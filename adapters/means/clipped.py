@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
     Payment,
@@ -58,6 +59,7 @@ class ClippedMean(Settings):
     """Clipped mean of one column after another, each with an equal part of epsilon."""
 
     name: ClassVar[str] = "clipped_mean"
+    paper: ClassVar = papers.STRATIFICATION
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     adaptive: ClassVar[bool] = False

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.accounting.budget import Neighbours
 from stratsynth.adapters.means.scales import Scale
 from stratsynth.adapters.means.sums import (
@@ -84,6 +85,7 @@ class CoinPress(Settings):
     """COINPRESS for one column after another, each with an equal part of rho; or for all of them together."""
 
     name: ClassVar[str] = "coinpress"
+    paper: ClassVar = papers.COINPRESS
     needs: ClassVar[frozenset[type[Question]]] = frozenset({Total})
     returns: ClassVar[Returns] = Returns.ESTIMATES
     unprotected: ClassVar[tuple[str, ...]] = ()

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.predictors.accounting import UNSOUND, Accounting
 from stratsynth.adapters.predictors.families import Families, families_of
 from stratsynth.adapters.predictors.network import Network
@@ -51,6 +52,7 @@ class GroupRegression(Mechanism[Regression | Network]):
     """A regression or a small network that weighs the losses of groups, and divides its budget among them."""
 
     name: ClassVar[str] = "group_regression"
+    paper: ClassVar = papers.TAILORING
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     target: str = ""
     """What is predicted: a numeric column for `linear`, one of two levels for `logistic`, of any for `softmax` and

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from stratsynth import papers
 from stratsynth.adapters.reductions.classifier import RandomisedClassifier
 from stratsynth.adapters.reductions.goals import (
     BOUNDED,
@@ -55,6 +56,7 @@ class Reductions(Mechanism[RandomisedClassifier]):
     """A classifier that minimises an objective over groups under constraints on them: see the head of this file."""
 
     name: ClassVar[str] = "reductions"
+    paper: ClassVar = papers.REDUCTIONS
     returns: ClassVar[Returns] = Returns.PREDICTIONS
     adaptive: ClassVar[bool] = False
     unprotected: ClassVar[tuple[str, ...]] = ()

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.layout.layout import Layout
+    from stratsynth.references import Reference
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -129,8 +130,8 @@ class Mechanism(ABC, Generic[R_co]):
 
     label: ClassVar[str] = ""
     """The name that a page gives it, before its own name and its settings; empty for none."""
-    paper: ClassVar[str] = ""
-    """The publication that a page cites for it; empty for none."""
+    paper: ClassVar[Reference | str] = ""
+    """The publication that pages and `stratsynth cite` name for it; empty for none."""
     samples_hold: ClassVar[bool] = False
     """True where intervals from `Release.samples` were found to hold: its measured tables are known in advance, and
     coverage was checked. Each class declares it for itself; it is not inherited."""

@@ -33,7 +33,7 @@ class Words:
     @classmethod
     def of(cls, kind: type[Mechanism[Any]]) -> Words:
         """The words of a class. The check of samples is not inherited: a subclass may choose its tables otherwise."""
-        return cls(kind.label, kind.paper, vars(kind).get("samples_hold") is True)
+        return cls(kind.label, str(kind.paper), vars(kind).get("samples_hold") is True)
 
 
 def stated(mechanism: Mechanism[Any]) -> dict[str, Any]:

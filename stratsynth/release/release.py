@@ -272,6 +272,20 @@ class Release:
         """
         return predicted_table(self.model.predictor(), data, seed, keep)
 
+    def cite(self, format: str = "bibtex") -> str:  # noqa: A002 - the command's option
+        """The works that the release rests on: software, papers of its method, sources of weights and prior.
+
+        Args:
+            format: `bibtex`, `apa`, or `json`, which is CSL-JSON.
+
+        Raises:
+            UsageError: Another format.
+        """
+        from stratsynth.references import bibliography
+        from stratsynth.release.citing import works_of
+
+        return bibliography(works_of(self.certificate), format)
+
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
         """The same release with a title and a publisher, which certificate, report and citation name.
 

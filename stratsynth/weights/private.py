@@ -98,6 +98,7 @@ class Private(ShareSource):
         ),
     }
     countable: ClassVar[bool] = True
+    published: ClassVar[bool] = False
 
     def of(self, *, share: float, prior: Weights | None = None) -> Weights:
         """Weights that a part of the budget pays for; the prior is not paid for."""

@@ -172,6 +172,8 @@ class ShareSource(ABC):
     """True where the figures may be a margin of raked weights."""
     countable: ClassVar[bool] = False
     """True where rows are behind the shares, so that those of any columns can be counted."""
+    published: ClassVar[bool] = True
+    """False where the citation tells how the shares are made, and there is nothing to look up."""
     samples: ClassVar[bool] = False
     """True where intervals from `Release.samples` were found to hold with it."""
     discloses: ClassVar[Mapping[str, tuple[str, str]]] = {}

@@ -17,15 +17,16 @@ MOST = {
     "a question, the driver's part, no rows to be loaded": {"functions": 97, "files": 23, "jumps": 70},
     "a question, from program to program": {"functions": 172, "files": 39, "jumps": 135},
     "a question, from program to program, no rows to be loaded": {"functions": 123, "files": 27, "jumps": 88},
-    "mst": {"functions": 903, "files": 139},
-    "group_regression": {"functions": 809, "files": 139},
-    "fermi": {"functions": 654, "files": 122},
+    "mst": {"functions": 905, "files": 140},
+    "group_regression": {"functions": 810, "files": 140},
+    "fermi": {"functions": 656, "files": 123},
 }
 """The most functions entered, files they lie in, and calls from one file into another; of recipes, from the recipe's
 file to the release folder. Lower a figure when a walk has become shorter; a longer walk needs a reason.
 
 The reason for the last ten files of a recipe: a file is in the trusted base or it is not (docs/privacy.md), so words,
-files and editing helpers lie beside the code that the guarantee rests on, and not in it."""
+files and editing helpers lie beside the code that the guarantee rests on, and not in it. The reason for
+one file and two functions more: a page writes the papers that it cites by `stratsynth.references`."""
 
 
 @pytest.fixture(scope="module")
