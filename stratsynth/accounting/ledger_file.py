@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import EMPTIED, Chain, Writer
+from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
 from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
@@ -93,8 +93,8 @@ class FileLedger:
     def open(self, request: Request) -> FileAccount:
         """Resume the interrupted fit of this request, or reserve a new one."""
         self.refuse_other()
-        with self._chain.locked() as writer:
-            data, note = self._ready(writer, request.budget)
+        with self._chain.locked() as append:
+            data, note = self._ready(append, request.budget)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
@@ -112,8 +112,8 @@ class FileLedger:
                 if mine is None:
                     mine = reservation(request, run, data)
                     if data not in shared_by(lines).versions:
-                        writer.append({"kind": "version", "data": data, "at": now()})
-                    writer.append(mine)
+                        append({"kind": "version", "data": data, "at": now()})
+                    append(mine)
                     made.append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
@@ -130,7 +130,7 @@ class FileLedger:
                 os.close(lock)
                 raise
 
-    def _ready(self, writer: Writer, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
         """Begin the ledger if it is new, and refuse one that is not these data's, or is older than what lies beside it.
 
         Returns:
@@ -150,14 +150,14 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             note = self._listed(new=True)
-            writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
+            append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
         self._check(head_of(self.path, lines), lines, data, budget)
         over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
         check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
         tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
-            writer.append({"kind": "account", "name": self._account, "at": now()})
+            append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
 
     def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:

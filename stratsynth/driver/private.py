@@ -7,22 +7,26 @@ the account's journal before anybody sees them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stratsynth.accounting.units import for_units
 from stratsynth.driver import journal
 from stratsynth.driver.answering import Answerer
-from stratsynth.driver.bill import bill
 from stratsynth.driver.lockstep import Answers, Asked
 from stratsynth.noise import Entropy
-from stratsynth.questions import Answer, NoisyTable, Question, Split
+from stratsynth.questions import Answer, NoisyTable, PublicRows, Question, Split
+from stratsynth.questions.base import Setting
 from stratsynth.questions.reading import Rows
 from stratsynth.questions.sums.published import MOST_SUMS, PublishedSum
 from stratsynth.strata import StratumPath
 
 if TYPE_CHECKING:
     from stratsynth.accounting.account import Account
+    from stratsynth.accounting.budget import Budget, Neighbours
+    from stratsynth.accounting.charges import Charge
 
 Admits = Callable[[StratumPath, frozenset[type[Question]]], object]
 """Refuses kinds of questions, and strata, that a mechanism has not declared."""
@@ -44,6 +48,20 @@ class Counted:
     path: StratumPath
     records: float
     noise_sd: float
+
+
+def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
+    """The charges of one moment's questions for a whole privacy unit, and the total-variation error of its samplers."""
+    for a in asked:
+        if type(a.question) is PublicRows:
+            a.question.permit(budget)
+    charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours.priced)]
+    return for_units(charges, budget) if budget.rows > 1 else charges, tv_error(asked, budget.neighbours)
+
+
+def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:
+    """Total variation between the noise as sampled, tails cut off, and as priced, over all that is asked."""
+    return math.fsum(a.question.tv_error(Setting(a.schema, neighbours)) for a in asked)
 
 
 class PrivateAnswers(Answers):

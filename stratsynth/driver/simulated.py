@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stratsynth.driver.bill import bill, tv_error
 from stratsynth.driver.lockstep import Answers, Asked
+from stratsynth.driver.private import Admits, bill, tv_error
 from stratsynth.questions import Answer, Split
 from stratsynth.questions.base import Seen, Setting
 from stratsynth.questions.reading import Clique
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from stratsynth.accounting.account import Account
-    from stratsynth.driver.private import Admits
 
 
 LOOKED_AT = 4

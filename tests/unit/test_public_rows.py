@@ -22,7 +22,7 @@ from stratsynth.adapters import MST, DPFermi, Independent
 from stratsynth.adapters.predictors import Regression
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.bill import bill
+from stratsynth.driver.private import bill
 from stratsynth.driver.lockstep import Asked
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
