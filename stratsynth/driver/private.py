@@ -138,13 +138,9 @@ class PrivateAnswers(Answers):
             records = a.question.records(a.schema, answer)
             self.counted.extend(Counted(a.path, number, noise) for number, noise in records)
             for table in a.question.released(a.schema, answer):
-                if self._fits(table):
-                    self.measurements.append(Measurement(a.path, self._questions, table))
+                if isinstance(table, PublishedSum):
+                    self._summed += table.values.size  # which depends on public shapes alone
+                    if self._summed > MOST_SUMS:
+                        continue
+                self.measurements.append(Measurement(a.path, self._questions, table))
             self._questions += 1
-
-    def _fits(self, table: NoisyTable | PublishedSum) -> bool:
-        """True for what is published: sums up to `MOST_SUMS` numbers, which depends on public shapes alone."""
-        if isinstance(table, PublishedSum):
-            self._summed += table.values.size
-            return self._summed <= MOST_SUMS
-        return True

@@ -44,15 +44,12 @@ class Prepared(Terms):
     """What the fit starts from, as the certificate names it."""
 
     def __post_init__(self) -> None:
-        """Refuse terms that do not hold, and what no certificate would name, however made."""
-        super().__post_init__()
-        self._check_stated()
+        """Refuse terms that do not hold, and what no certificate would name, however made.
 
-    def _check_stated(self) -> None:
-        """Refuse what the certificate would not name: public rows and tables of no prior, and shares rows are drawn by.
-
-        Shares are told to a mechanism by another that wraps it, after this.
+        That is public rows and tables of no prior, and shares rows are drawn by. Shares are told to a mechanism by
+        another that wraps it, after this.
         """
+        super().__post_init__()
         rows, tables = (None, ()) if self.prior is None else (self.prior.rows, self.prior.tables)
         if (self.public.prior is not None and self.public.prior is not rows) or any(
             not any(known is table for table in tables) for known in self.public.known

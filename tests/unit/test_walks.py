@@ -56,13 +56,13 @@ def test_a_walk_is_no_longer_than_stated(walks, name):
 
 
 def test_of_a_walk_functions_files_and_jumps_are_counted(tmp_path, monkeypatch):
-    """Two files: a calls b twice and has itself called back; comprehensions and lambdas are no functions."""
+    """Two files: a calls b twice and has itself called back; comprehensions, lambdas and classes are no functions."""
     folder = tmp_path / "walked"
     folder.mkdir()
     (folder / "__init__.py").touch()
     (folder / "a.py").write_text(
         "from walked import b\n"
-        "def start():\n    return [b.twice(i) for i in range(2)] + list(map(lambda i: near(i), [1]))\n"
+        "def start():\n    class Here:\n        pass\n    return [b.twice(i) for i in range(2)] + list(map(lambda i: near(i), [1]))\n"
         "def near(i):\n    return i\n",
         encoding="utf-8",
     )
