@@ -24,7 +24,6 @@ from typing import Any
 from stratsynth.accounting.budget import Budget
 from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
-from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
@@ -35,6 +34,7 @@ from stratsynth.accounting.lines import (
     reservation,
     runs_of,
     shared_by,
+    stated_budget,
 )
 from stratsynth.accounting.paths import (
     RESERVED,
@@ -57,6 +57,7 @@ from stratsynth.accounting.standing import (
 )
 from stratsynth.accounting.totals import afford, readable, total
 from stratsynth.errors import LedgerError, UsageError
+from stratsynth.version import VERSION
 
 
 class FileLedger:
@@ -225,6 +226,27 @@ class FileLedger:
             raise UsageError(
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
                 "a cap is set once."
+            )
+
+
+def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
+    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+
+    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
+    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    """
+    over = runs_of(lines)
+    for line in lines:
+        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
+            request.mechanism, stated_budget(request.budget),
+        )  # fmt: skip
+        if not same or request.seed not in (None, line["seed"]):
+            continue
+        if line.get("version") != VERSION and not over[line["run"]]:
+            raise LedgerError(
+                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
+                "Finish it with that version, or give another seed for a new fit, which is charged."
             )
 
 

@@ -57,9 +57,9 @@ def _check_line(line: Mapping[str, Any], currencies: dict[str, Currency], *, fir
         raise ValueError(kind)
     if kind == "ledger":
         like = Budget(1.0, line["delta"], line["neighbours"], line.get("unit", "record"), public=line.get("public", ()))
-        if (like.neighbours == Neighbours.ATTRIBUTE) != bool(like.public):  # public columns go with these alone
-            raise ValueError(kind)
-        if line["cap_epsilon"] is not None and not 0 < float(line["cap_epsilon"]) < math.inf:
+        capped = line["cap_epsilon"] is None or 0 < float(line["cap_epsilon"]) < math.inf
+        # public columns go with neighbours that differ in an attribute, and with no others
+        if not capped or (like.neighbours == Neighbours.ATTRIBUTE) != bool(like.public):
             raise ValueError(kind)
         _texts(line, "data", *(["reason"] if "reason" in line else []))
     elif kind in ("account", "version"):

@@ -49,7 +49,9 @@ class Registry:
         except (ValueError, RecursionError):
             lines = [None]
         if not all(
-            isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in (str, type(None))
+            isinstance(line, dict)
+            and type(line.get("ledger")) is str
+            and type(line.get("account")) in (str, type(None))
             for line in lines
         ):
             raise LedgerError(f"accounts: {self.path.name}, the list of these data's ledgers, is damaged; restore it.")

@@ -22,7 +22,7 @@ from stratsynth.mechanisms.nesting import CodeList, settle
 from stratsynth.mechanisms.prior_rows import Found, PriorSource
 from stratsynth.mechanisms.registry import as_mechanism
 from stratsynth.mechanisms.terms import Terms
-from stratsynth.schema import Schema
+from stratsynth.schema import Nested, Schema
 from stratsynth.schema.feasible import check_rules
 from stratsynth.weights import Weights
 
@@ -159,6 +159,8 @@ def prepare(
 
     public, found = facts(schema)
     allot = mechanism.price(public, budget)
+    if not any(isinstance(column, Nested) for column in schema.columns.values()):
+        return Prepared(mechanism, public, budget, allot, prior=found)
     counted, lists = settle(mechanism, public, budget, allot)
     if counted is schema:
         return Prepared(mechanism, public, budget, allot, code_lists=lists, prior=found)

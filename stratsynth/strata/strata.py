@@ -78,6 +78,10 @@ class Stratum:
         """The cells of the full crossing that it is made of."""
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
+    def codes(self, schema: Schema) -> dict[str, list[int]]:
+        """The codes of each column's levels in a schema; a model inside a merge counts these from 0, in this order."""
+        return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
+
     def to_dict(self) -> dict[str, str]:
         """Column to level, merged levels joined by `|`: texts that say everything, whatever a merge is called."""
         return {column: "|".join(levels) for column, levels in self.items}

@@ -22,8 +22,8 @@ from stratsynth.adapters import MST, DPFermi, Independent
 from stratsynth.adapters.predictors import Regression
 from stratsynth.data.load import load_rows
 from stratsynth.data.sources import open_source
-from stratsynth.driver.private import bill
 from stratsynth.driver.lockstep import Asked
+from stratsynth.driver.private import bill
 from stratsynth.errors import MechanismError, Unsupported, UsageError
 from stratsynth.mechanisms import Mechanism
 from stratsynth.models import Returns

@@ -62,7 +62,8 @@ def test_of_a_walk_functions_files_and_jumps_are_counted(tmp_path, monkeypatch):
     (folder / "__init__.py").touch()
     (folder / "a.py").write_text(
         "from walked import b\n"
-        "def start():\n    class Here:\n        pass\n    return [b.twice(i) for i in range(2)] + list(map(lambda i: near(i), [1]))\n"
+        "def start():\n    class Here:\n        pass\n"
+        "    return [b.twice(i) for i in range(2)] + list(map(lambda i: near(i), [1]))\n"
         "def near(i):\n    return i\n",
         encoding="utf-8",
     )
