@@ -78,7 +78,6 @@ def certificate(
         MechanismError: Charges in strata that the mechanism does not declare.
     """
     budget, allot, layout, unit = account.budget, account.allot, prepared.strata, table.schema.unit
-    weight = table.schema.row_weight
     for path in dict.fromkeys(charge.path for charge in account.spending.charges):
         prepared.admit(path, frozenset())
     warnings = [PUBLIC] * table.public + [SEEDED] * (not private)
@@ -91,11 +90,7 @@ def certificate(
         "unverified": list(unverified),
         "unit": unit if isinstance(unit, str) else {"column": unit.column, "max_rows": unit.max_rows},
         **({"record": table.record} if table.record is not None else {}),
-        **(
-            {ROW_WEIGHT: {"column": weight.column, "max": weight.most, "missing": weight.missing}}
-            if weight.column is not None
-            else {}
-        ),
+        **_row_weight(table),
         "neighbours": str(budget.neighbours),
         **({"public_columns": list(budget.public)} if budget.public else {}),
         "guarantee": {
@@ -138,6 +133,14 @@ def _meaning(prepared: Prepared, counted: Sequence[Counted]) -> dict[str, Any]:
         "small_groups": small_groups(prepared, found),
     }
     return {key: value for key, value in record.items() if value}
+
+
+def _row_weight(table: PrivateTable) -> dict[str, Any]:
+    """What a row counts, where a column says so; absent where every row counts 1."""
+    weight = table.schema.row_weight
+    if weight.column is None:
+        return {}
+    return {ROW_WEIGHT: {"column": weight.column, "max": weight.most, "missing": weight.missing}}
 
 
 def _strata(table: PrivateTable, layout: Layout | None) -> dict[str, Any]:
