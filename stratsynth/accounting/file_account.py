@@ -84,7 +84,7 @@ class FileAccount:
         """The journalled answers to questions known by this, which must have been charged."""
         if (moment, asked) not in self._paid:
             return None
-        path, given = self._answers(moment, asked), self._given.get((moment, asked))
+        path, given = self._folder / answer_name(moment, asked), self._given.get((moment, asked))
         try:
             content = path.read_bytes()
         except FileNotFoundError:
@@ -112,7 +112,7 @@ class FileAccount:
 
     def store(self, moment: int, asked: str, answers: State) -> None:
         """On the disk, and known to the ledger, before anybody sees them."""
-        path = self._answers(moment, asked)
+        path = self._folder / answer_name(moment, asked)
         try:
             npz.write(path, answers, mode=0o600, joined=True)
             sync_folder(self._folder)
@@ -152,6 +152,3 @@ class FileAccount:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
-
-    def _answers(self, moment: int, asked: str) -> Path:
-        return self._folder / answer_name(moment, asked)
