@@ -85,6 +85,13 @@ def reserved(
         account.finish()
 
 
+def is_private(entropy: Entropy | None) -> bool:
+    """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
+    from stratsynth.noise import SystemEntropy
+
+    return entropy is None or type(entropy) is SystemEntropy
+
+
 def request_of(prepared: Prepared, seed: int | None, *, private: bool = True, query: str | None = None) -> Request:
     """The demand of a fit on the ledger: public facts decide it, without the data.
 

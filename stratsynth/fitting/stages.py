@@ -15,7 +15,7 @@ from stratsynth.data.table import PrivateTable
 from stratsynth.errors import MechanismError
 from stratsynth.fitting.observer import SILENT, Observer, observing
 from stratsynth.fitting.refusals import check_against_table, check_arguments, check_before_reserving, prepared_for
-from stratsynth.fitting.reservation import Reservation, request_of, reserved
+from stratsynth.fitting.reservation import Reservation, is_private, request_of, reserved
 from stratsynth.mechanisms import Mechanism, Prepared
 from stratsynth.stratified.weighted import Weighted
 
@@ -47,9 +47,7 @@ class FitOptions:
     @property
     def private(self) -> bool:
         """True if noise comes from the operating system: a private fit never takes up answers with other noise."""
-        from stratsynth.noise import SystemEntropy
-
-        return self.entropy is None or type(self.entropy) is SystemEntropy
+        return is_private(self.entropy)
 
     def over(self, **others: Any) -> Self:
         """A copy in which `others` hold where they are not None."""
