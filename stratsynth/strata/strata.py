@@ -96,22 +96,6 @@ def label(path: StratumPath) -> str:
     return "|".join(stratum.label for stratum in path)
 
 
-class Partition:
-    """Strata of the same columns that have no cell in common: what parallel composition rests on."""
-
-    def __init__(self) -> None:
-        """Start with no stratum."""
-        self._home: dict[Cell, Stratum] = {}
-
-    def add(self, stratum: Stratum) -> bool:
-        """Take a stratum in, unless one of its cells lies in another; one that is there already may come again."""
-        cells = list(stratum.cells())
-        if any(self._home.get(cell, stratum) != stratum for cell in cells):
-            return False
-        self._home.update(dict.fromkeys(cells, stratum))
-        return True
-
-
 def disjoint(strata: Iterable[Stratum]) -> bool:
     """Whether strata of the same columns have no cell in common."""
     seen: set[Cell] = set()
