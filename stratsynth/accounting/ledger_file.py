@@ -126,7 +126,7 @@ class FileLedger:
                     self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
                     versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
                 )  # fmt: skip
-                return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
+                return FileAccount(self._chain, request, standing, mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise

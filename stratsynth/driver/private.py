@@ -50,18 +50,18 @@ class Counted:
     noise_sd: float
 
 
-def bill(asked: Sequence[Asked], budget: Budget) -> tuple[list[Charge], float]:
-    """The charges of one moment's questions for a whole privacy unit, and the total-variation error of its samplers."""
+def bill(asked: Sequence[Asked], budget: Budget) -> list[Charge]:
+    """The charges of one moment's questions for a whole privacy unit."""
     for a in asked:
         if type(a.question) is PublicRows:
             a.question.permit(budget)
     charges = [charge for a in asked for charge in a.question.charges(a.schema, a.path, budget.neighbours.priced)]
-    return for_units(charges, budget) if budget.rows > 1 else charges, tv_error(asked, budget.neighbours)
+    return for_units(charges, budget) if budget.rows > 1 else charges
 
 
-def tv_error(asked: Sequence[Asked], neighbours: Neighbours) -> float:
-    """Total variation between the noise as sampled, tails cut off, and as priced, over all that is asked."""
-    return math.fsum(a.question.tv_error(Setting(a.schema, neighbours)) for a in asked)
+def tv_error(asked: Asked, neighbours: Neighbours) -> float:
+    """Total variation between the noise of a question as sampled, tails cut off, and as priced."""
+    return asked.question.tv_error(Setting(asked.schema, neighbours))
 
 
 class PrivateAnswers(Answers):
@@ -108,7 +108,8 @@ class PrivateAnswers(Answers):
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """Answer everything that was asked at one moment."""
         moment, self._batch = self._batch, self._batch + 1
-        charges, distance = bill(asked, self._account.budget)
+        budget = self._account.budget
+        charges, distance = bill(asked, budget), math.fsum(tv_error(a, budget.neighbours) for a in asked)
         key = journal.key(asked, charges) if self._account.by_shape else journal.exact_key(asked)
         self._account.charge(moment, key, charges, distance)
         state = self._account.recall(moment, key)

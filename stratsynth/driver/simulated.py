@@ -65,9 +65,8 @@ class SimulatedAnswers(Answers):
     def __call__(self, asked: Sequence[Asked]) -> list[Answer]:
         """One made-up answer a question."""
         budget = self._account.budget
-        charges, _ = bill(asked, budget)
-        every = [replace(charge, path=path) for charge in charges for path in self.stands_for(charge.path)]
-        distance = math.fsum(len(self.stands_for(a.path)) * tv_error([a], budget.neighbours) for a in asked)
+        every = [replace(charge, path=path) for charge in bill(asked, budget) for path in self.stands_for(charge.path)]
+        distance = math.fsum(len(self.stands_for(a.path)) * tv_error(a, budget.neighbours) for a in asked)
         self._account.charge(self.moments, "", every, distance)
         self.moments += 1
         self.passes += sum(map(self._reads, asked[:LOOKED_AT])) > 0
