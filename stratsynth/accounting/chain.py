@@ -135,7 +135,7 @@ class Chain:
     def _opened(self, how: int, lock: int) -> Iterator[int]:
         """The file, open and locked; whatever is in the way is a LedgerError."""
         try:
-            handle = os.open(self.path, how, 0o600)
+            handle = os.open(self.path, how | os.O_NONBLOCK, 0o600)  # a pipe without a writer does not block
         except (OSError, ValueError) as error:  # ValueError: a path that holds a null character
             why = error.strerror if isinstance(error, OSError) else error
             raise LedgerError(f"ledger: {self.path} cannot be opened ({why}).") from None
