@@ -110,3 +110,22 @@ def said(value: object) -> str:
     if value is None or isinstance(value, str | float) or (isinstance(value, int) and value.bit_length() < 128):
         return reprlib.repr(value)
     return f"{type(value).__name__} object" if not isinstance(value, int) else "a number that large"
+
+
+MOST_LINE = 200
+"""Largest number of characters of a line for readers: a title, a name, a reason."""
+
+
+def check_line(what: str, value: object) -> None:
+    """Refuse what is no line of text for readers; None is nothing, and allowed."""
+    if value is None:
+        return
+    if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > MOST_LINE:
+        raise UsageError(f"{what} must be a line of text, of at most {MOST_LINE} characters.")
+
+
+def check_account(ledger_epsilon: object, account: object, new_account: object = None) -> None:
+    """Refuse a cap that is no positive number, and names and reasons that are no line of text."""
+    number("ledger_epsilon", ledger_epsilon, above=0, optional=True)
+    check_line("account", account)
+    check_line("new_account", new_account)

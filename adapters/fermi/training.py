@@ -65,7 +65,8 @@ def train(task: Task, allot: Allotment, penalties: Sequence[float], rng: Generat
         task = replace(task, records=float(max(rows.rows.size, 1)))
     settings, models, steps = task.settings, len(penalties), round(allot.amount)
     weights = (1 - settings.adversary_share, settings.adversary_share) * models
-    tail, counts = max(1, round(steps * settings.tail)), Counts.start(task, models, allot.rate)
+    tail = max(1, round(steps * settings.tail))
+    counts = Counts(task, allot.rate, np.zeros((models, 1)))
     descents = [Descent(task.region, task.rate, 0.0, steps, tail, start) for start in task.start(models, rng)]
     wait = max(1, round(settings.warm_up * steps)) if task.counts else 0
     adversary, spread = None, 0.0
@@ -111,11 +112,6 @@ class Counts:
     variance: float = 0.0
     """Variance of the noise in each entry of `seen`."""
     steps: int = 0
-
-    @classmethod
-    def start(cls, task: Task, models: int, rate: float) -> Counts:
-        """Start without counts."""
-        return cls(task, rate, np.zeros((models, 1)))
 
     def add(self, answers: Sequence[NoisySum | Sum]) -> None:
         """Add a step's counts: F adds up to 1 over classes, so its sum over them counts records."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from types import MappingProxyType
@@ -87,14 +87,7 @@ class FitAccount:
         self._tails = budget.truncation_delta
         """The part of delta that cut-off tails of noise may take."""
 
-    def charge(
-        self,
-        moment: int,
-        asked: str,
-        charges: Sequence[Charge],
-        distance: float,
-        record: Callable[[], object] = lambda: None,
-    ) -> None:
+    def charge(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
         """Refuse charges that would pass the allotment; otherwise count them. What is refused or fails counts nothing.
 
         Args:
@@ -104,7 +97,6 @@ class FitAccount:
             distance: Total variation between the noise as sampled, tails cut off, and as priced. A mechanism within
                 distance t of an (epsilon, d)-DP one is (epsilon, d + (1 + exp(epsilon)) t)-DP; that much of delta was
                 set aside.
-            record: Writes the charges down, once they are known to fit.
         """
         with self.lock:
             self._check(charges, distance)
@@ -113,7 +105,7 @@ class FitAccount:
                 self.spending.add(charges)
                 would = self._spent()
                 if all(spent <= cap for spent, cap in zip(would, self._most, strict=True)):
-                    record()
+                    self._record(moment, asked, charges, distance)
                     self._distance += distance
                     return
             except BaseException:
@@ -121,6 +113,9 @@ class FitAccount:
                 raise
             self.spending.withdraw(held)
             raise self._refusal(would)
+
+    def _record(self, moment: int, asked: str, charges: Sequence[Charge], distance: float) -> None:
+        """Write charges down that are known to fit; in memory they are counted, and that is all."""
 
     def _check(self, charges: Sequence[Charge], distance: float) -> None:
         """Refuse noise that delta does not cover, charges of another currency, and claims of more delta."""

@@ -15,16 +15,16 @@ that an answer was given, it is never drawn again: without its journal the fit i
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from stratsynth.accounting.budget import Budget
-from stratsynth.accounting.chain import EMPTIED, Chain, Writer
+from stratsynth.accounting.budget import Allotment, Budget
+from stratsynth.accounting.chain import EMPTIED, Append, Chain
 from stratsynth.accounting.file_account import FileAccount
-from stratsynth.accounting.half_done import refuse_half_done
 from stratsynth.accounting.ledger import APART, Request
 from stratsynth.accounting.lines import (
     FORMAT,
@@ -35,6 +35,7 @@ from stratsynth.accounting.lines import (
     reservation,
     runs_of,
     shared_by,
+    stated_budget,
 )
 from stratsynth.accounting.paths import (
     RESERVED,
@@ -56,7 +57,8 @@ from stratsynth.accounting.standing import (
     rule,
 )
 from stratsynth.accounting.totals import afford, readable, total
-from stratsynth.errors import LedgerError, UsageError
+from stratsynth.errors import BudgetRefused, LedgerError, UsageError
+from stratsynth.version import VERSION
 
 
 class FileLedger:
@@ -93,8 +95,8 @@ class FileLedger:
     def open(self, request: Request) -> FileAccount:
         """Resume the interrupted fit of this request, or reserve a new one."""
         self.refuse_other()
-        with self._chain.locked() as writer:
-            data, note = self._ready(writer, request.budget)
+        with self._chain.locked() as append:
+            data, note = self._ready(append, request.budget)
             lines = self._chain.lines
             head, over = lines[0], runs_of(lines)
             made = [line for line in lines if line["kind"] == "reserve"]
@@ -105,32 +107,35 @@ class FileLedger:
             if mine is None:
                 refuse_half_done(self.path, lines, request)
                 request.before_reserving()
-                afford(head["cap_epsilon"], [allotment_of(line) for line in made], request.allot, head["delta"])
+                before = [allotment_of(line) for line in made]
+                afford(head["cap_epsilon"], before, request.allot, head["delta"])
+                _refuse_endless(self.path, [*before, request.allot], head["delta"])
+            known = self._registry.names() if self._registry is not None else ()
             folder = journal_folder(self.path, run)
             lock = locked(folder, self.path)
             try:
                 if mine is None:
                     mine = reservation(request, run, data)
                     if data not in shared_by(lines).versions:
-                        writer.append({"kind": "version", "data": data, "at": now()})
-                    writer.append(mine)
+                        append({"kind": "version", "data": data, "at": now()})
+                    append(mine)
                     made.append(mine)
                 if not os.fstat(lock).st_size:
                     mark(lock, RESERVED)
                 reserved = [allotment_of(line) for line in made]
                 delta = readable(reserved, head["delta"])
                 spent = total(reserved, delta)
-                whose, known = shared_by(lines), self._registry.names() if self._registry is not None else ()
+                whose = shared_by(lines)
                 standing = Standing(
                     self.path.name, head["cap_epsilon"], spent, len(made), note, delta, account=whose.name,
                     versions=len(whose.versions), accounts=known, new_account=head.get("reason"),
                 )  # fmt: skip
-                return FileAccount(self._chain, request.account(standing, mine["seed"]), mine, folder, lock)
+                return FileAccount(self._chain, request, standing, mine, folder, lock)
             except BaseException:
                 os.close(lock)
                 raise
 
-    def _ready(self, writer: Writer, budget: Budget) -> tuple[str, str]:
+    def _ready(self, append: Append, budget: Budget) -> tuple[str, str]:
         """Begin the ledger if it is new, and refuse one that is not these data's, or is older than what lies beside it.
 
         Returns:
@@ -150,14 +155,14 @@ class FileLedger:
             facts |= {"public": list(budget.public)} if budget.public else {}
             facts |= {} if self._reason is None else {"reason": self._reason}
             note = self._listed(new=True)
-            writer.append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
+            append({"kind": "ledger", "format": FORMAT, **facts, "data": data})
         lines = self._chain.lines
         self._check(head_of(self.path, lines), lines, data, budget)
         over, charged = runs_of(lines), [line for line in lines if line["kind"] == "charge"]
         check_journal(self.path, over, {(c["run"], answer_name(c["moment"], c["asked"])) for c in charged})
         tidy(self.path, (run for run, done in over.items() if done))
         if self._account is not None and shared_by(lines).name is None:
-            writer.append({"kind": "account", "name": self._account, "at": now()})
+            append({"kind": "account", "name": self._account, "at": now()})
         return data, note if new else self._listed(new=False)
 
     def foresee(self, requests: Sequence[Request], *, refuse: bool = True) -> Outlook:
@@ -184,7 +189,11 @@ class FileLedger:
 
     def refuse_other(self) -> None:
         """Refuse to begin a ledger beside another of the same file, before anything is made."""
-        begun = self.path.exists() and self.path.stat().st_size > 0
+        try:
+            begun = self.path.exists() and self.path.stat().st_size > 0
+        except (OSError, ValueError) as error:  # a name that is too long, or holds a null character
+            why = error.strerror if isinstance(error, OSError) else error
+            raise LedgerError(f"ledger: {self.path.name[:40]}... cannot be opened ({why}).") from None
         if self._registry is not None and not begun:
             self._registry.refuse_other(self.path, self._reason)
 
@@ -225,6 +234,36 @@ class FileLedger:
             raise UsageError(
                 f"ledger: {self.path} was made with ledger_epsilon {head['cap_epsilon']}, not {self._cap:g}; "
                 "a cap is set once."
+            )
+
+
+def _refuse_endless(path: Path, reserved: Sequence[Allotment], delta: float) -> None:
+    """Refuse a reservation after which no delta gives the account a finite total: no later line could state one."""
+    if not total(reserved, readable(reserved, delta)) < math.inf:
+        raise BudgetRefused(
+            f"ledger: refused before reading: with this fit the total of {path.name} would be finite at no delta. Use "
+            "a larger delta, or an account of its own."
+        )
+
+
+def refuse_half_done(path: Path, lines: Sequence[Mapping[str, Any]], request: Request) -> None:
+    """Refuse a new fit where another version has begun what looks like the same and was interrupted.
+
+    What identifies a fit may differ between versions, so this one would charge all of it a second time. The same is
+    what has the request's mechanism, budget and seed; a request without a seed may be any.
+    """
+    over = runs_of(lines)
+    for line in lines:
+        same = line["kind"] == "reserve" and (line["mechanism"], line["budget"]) == (
+            request.mechanism, stated_budget(request.budget),
+        )  # fmt: skip
+        if not same or request.seed not in (None, line["seed"]):
+            continue
+        if line.get("version") != VERSION and not over[line["run"]]:
+            raise LedgerError(
+                f"ledger: {path} holds an unfinished fit of {request.mechanism} with this budget and seed, begun by "
+                f"stratsynth {line.get('version', '0.1.0 or before')}; stratsynth {VERSION} cannot go on with it. "
+                "Finish it with that version, or give another seed for a new fit, which is charged."
             )
 
 

@@ -64,7 +64,12 @@ def _prices(spending: Spending, budget: Budget, allot: Allotment, worst: Worst |
         from stratsynth.accounting.sampled import sampled_prices
 
         return sampled_prices(spending, budget, allot, only_strata=worst is None or worst.only_strata)
-    amounts = _amounts(spending, allot, worst)
+    if worst is not None:
+        amounts = _at_most(spending, allot, worst)
+    else:
+        unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
+        dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
+        amounts = {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
     if allot.currency == Currency.PURE:
         return {step: float(amount) for step, amount in amounts.items()}
     delta = budget.delta - budget.truncation_delta
@@ -89,14 +94,6 @@ def check_allotment(allot: Allotment, budget: Budget) -> None:
         within = within and allot.amount <= budget.epsilon and budget.rows == 1
     if not within:
         raise MechanismError("price: the mechanism's allotment is not within the budget.")
-
-
-def _amounts(spending: Spending, allot: Allotment, worst: Worst | None) -> dict[str, Fraction]:
-    if worst is not None:
-        return _at_most(spending, allot, worst)
-    unspent = max(Fraction(0), Fraction(allot.amount) - spending.spent())
-    dearest = 1 if spending.neighbours.priced == Neighbours.REPLACE else DEAREST[allot.currency]
-    return {step: spending.step(step) + (1 if step == "add-remove" else dearest) * unspent for step in STEPS}
 
 
 def _at_most(spending: Spending, allot: Allotment, worst: Worst) -> dict[str, Fraction]:

@@ -13,15 +13,16 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from stratsynth.errors import LedgerError, UsageError
+from stratsynth.files.reading import read_bytes
 from stratsynth.files.replacing import new_file
 
 MOST_BYTES = 1 << 20
+"""Largest size of the file that is read, and so of one that is written."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,20 @@ class Registry:
     def known(self) -> list[dict[str, Any]]:
         """A line for each ledger, oldest first; a LedgerError where the file is damaged."""
         try:
-            with self.path.open("rb") as file:
-                content = file.read(MOST_BYTES)
-            lines = [json.loads(line) for line in content.decode().splitlines()]
+            content = read_bytes(self.path, MOST_BYTES, error=LedgerError)
+            lines = [json.loads(line) for line in content.decode().split("\n") if line]
         except FileNotFoundError:
             return []
         except OSError as error:
             raise LedgerError(f"accounts: {self.path.name} cannot be read ({error.strerror}).") from None
         except (ValueError, RecursionError):
             lines = [None]
-        if not all(map(_is_line, lines)):
+        if not all(
+            isinstance(line, dict)
+            and type(line.get("ledger")) is str
+            and type(line.get("account")) in (str, type(None))
+            for line in lines
+        ):
             raise LedgerError(f"accounts: {self.path.name}, the list of these data's ledgers, is damaged; restore it.")
         return lines
 
@@ -73,7 +78,11 @@ class Registry:
         Returns:
             What the certificate says where it could not be listed; empty otherwise.
         """
-        with self._locked():
+        with contextlib.ExitStack() as held:
+            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
+                handle = os.open(self.path.parent, os.O_RDONLY)  # the file itself is replaced
+                held.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_EX)
             known = self.known()
             place = self._place(ledger)
             named = {"account": account} if account is not None else {}
@@ -86,32 +95,19 @@ class Registry:
                 mine.update(named)
             else:
                 known.append({"ledger": place, **named, **({"reason": reason} if reason is not None else {})})
-            return self._write(known)
-
-    def _write(self, lines: list[dict[str, Any]]) -> str:
-        try:
-            with new_file(self.path) as file:
-                file.writelines(json.dumps(line, ensure_ascii=False).encode() + b"\n" for line in lines)
-        except OSError:
-            return "the data's folder cannot be written: which accounts these data have is not listed there"
-        return ""
+            content = "".join(json.dumps(line) + "\n" for line in known).encode()
+            if len(content) > MOST_BYTES:
+                raise LedgerError(
+                    f"accounts: {self.path.name} would be larger than the {MOST_BYTES:,} bytes that are read of it. "
+                    "Nothing was spent; use one of the accounts that it lists."
+                )
+            try:
+                with new_file(self.path) as file:
+                    file.write(content)
+            except OSError:
+                return "the data's folder cannot be written: which accounts these data have is not listed there"
+            return ""
 
     def _place(self, ledger: Path) -> str:
         """The ledger's path from the data's folder, so that both can be moved together."""
         return os.path.relpath(ledger.resolve(), self.path.parent)
-
-    @contextlib.contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One process at a time; the folder is locked, since the file is replaced."""
-        with contextlib.ExitStack() as held:
-            with contextlib.suppress(OSError):  # some folders may not be opened, and some file systems lock none
-                handle = os.open(self.path.parent, os.O_RDONLY)
-                held.callback(os.close, handle)
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-
-
-def _is_line(line: object) -> bool:
-    """Whether it names a ledger, and its account if it has a name."""
-    texts = {str, type(None)}
-    return isinstance(line, dict) and type(line.get("ledger")) is str and type(line.get("account")) in texts

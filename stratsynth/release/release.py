@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from stratsynth.inputs import check_line
+from stratsynth.checks import check_line
 from stratsynth.models import Model, TableModel
 from stratsynth.models.rules import Moved
 from stratsynth.release.allocation import RowsByGroup

@@ -6,6 +6,7 @@ A column turns every value into one of `all_levels`, or leaves its row out, by r
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,8 +20,27 @@ EXACT = 2**53
 """Whole numbers up to this size are exact as floating point; integer columns stay within it."""
 
 
+class Categories(ABC):
+    """The categories of a column, by number."""
+
+    @property
+    @abstractmethod
+    def all_levels(self) -> tuple[str, ...]:
+        """The categories of a contingency table, in the order of their codes."""
+
+    @property
+    def size(self) -> int:
+        """The number of categories."""
+        return len(self.all_levels)
+
+    @cached_property
+    def codes(self) -> Mapping[str, int]:
+        """The code of each level: its place in `all_levels`."""
+        return {level: code for code, level in enumerate(self.all_levels)}
+
+
 @dataclass(frozen=True, kw_only=True)
-class Categorical:
+class Categorical(Categories):
     """A column whose values are a fixed list of texts.
 
     A value matches a level as text first; failing that as a number ("3.0" is level "3") or truth value
@@ -91,16 +111,6 @@ class Categorical:
         """What labels may name."""
         return self.all_levels
 
-    @property
-    def size(self) -> int:
-        """The number of categories."""
-        return len(self.all_levels)
-
-    @cached_property
-    def codes(self) -> Mapping[str, int]:
-        """The code of each level: its place in `all_levels`."""
-        return {level: code for code, level in enumerate(self.all_levels)}
-
     @cached_property
     def values(self) -> tuple[str | int | float | bool | None, ...]:
         """What a synthetic table holds for each code, in the type `dtype`; None for null."""
@@ -112,7 +122,7 @@ class Categorical:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Numeric:
+class Numeric(Categories):
     """A column of numbers between public bounds, counted in public bins.
 
     A value is not a number when it is null, NaN, infinite, or text that spells no finite number: it becomes
@@ -250,16 +260,6 @@ class Numeric:
         """The categories of a contingency table: the bins, then special codes, then not applicable, then missing."""
         names = [bins.label(self, i) for i in range(len(self.breaks) - 1)]
         return (*names, *self.words, *([MISSING] if self.missing else []))
-
-    @property
-    def size(self) -> int:
-        """The number of categories."""
-        return len(self.all_levels)
-
-    @cached_property
-    def codes(self) -> Mapping[str, int]:
-        """The code of each level: its place in `all_levels`."""
-        return {level: code for code, level in enumerate(self.all_levels)}
 
     def quantity(self, text: str) -> float | None:
         """The number that a text means, or None."""

@@ -23,11 +23,6 @@ NUMBER = 8
 """Bytes of a number, and of a weight."""
 
 
-def check_columns(schema: Schema, names: Iterable[str]) -> None:
-    """Refuse a table that lacks a column of the schema or has it twice; other columns are ignored."""
-    locate(schema.names, names)
-
-
 def check_source(schema: Schema, names: Iterable[str], types: pa.Schema | None) -> None:
     """Refuse, from a table's structure alone, what could not be read: columns, and what tells units apart."""
     wanted = (*schema.names, *schema.beside)
@@ -60,7 +55,7 @@ def encode(schema: Schema, data: pa.Table, numbers: Sequence[str] = (), *, weigh
     `numbers` names numeric columns whose clipped values are wanted as well; `weigh` wants the rows' weights, where the
     schema names their column.
     """
-    check_columns(schema, data.column_names)
+    locate(schema.names, data.column_names)  # refuses a table that lacks a column, or has one twice
     for name in numbers:
         if not isinstance(schema.column(name), Numeric):
             raise SchemaError(f"column {name} is not numeric, so it has no numbers")

@@ -78,6 +78,10 @@ class Stratum:
         """The cells of the full crossing that it is made of."""
         return itertools.product(*(levels for _, levels in sorted(self.items)))
 
+    def codes(self, schema: Schema) -> dict[str, list[int]]:
+        """The codes of each column's levels in a schema; a model inside a merge counts these from 0, in this order."""
+        return {column: [schema.index(column, level) for level in levels] for column, levels in self.items}
+
     def to_dict(self) -> dict[str, str]:
         """Column to level, merged levels joined by `|`: texts that say everything, whatever a merge is called."""
         return {column: "|".join(levels) for column, levels in self.items}
@@ -90,22 +94,6 @@ StratumPath = tuple[Stratum, ...]
 def label(path: StratumPath) -> str:
     """The label of a path: its strata's labels joined by `|`; empty for everybody."""
     return "|".join(stratum.label for stratum in path)
-
-
-class Partition:
-    """Strata of the same columns that have no cell in common: what parallel composition rests on."""
-
-    def __init__(self) -> None:
-        """Start with no stratum."""
-        self._home: dict[Cell, Stratum] = {}
-
-    def add(self, stratum: Stratum) -> bool:
-        """Take a stratum in, unless one of its cells lies in another; one that is there already may come again."""
-        cells = list(stratum.cells())
-        if any(self._home.get(cell, stratum) != stratum for cell in cells):
-            return False
-        self._home.update(dict.fromkeys(cells, stratum))
-        return True
 
 
 def disjoint(strata: Iterable[Stratum]) -> bool:

@@ -125,11 +125,6 @@ class Weights:
         return self.given.asked
 
     @property
-    def informative(self) -> bool:
-        """Whether sizes are known before anything is asked."""
-        return self.given.informative
-
-    @property
     def exact(self) -> bool:
         """Whether the shares are taken for exact: no sample and no noise is among what they are made of."""
         return not self.asked and all(w.kind.exact for w in (self, *self.given.parts))
