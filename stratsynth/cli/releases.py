@@ -76,7 +76,7 @@ def cite(
     from stratsynth.release.certificate import read_certificate
     from stratsynth.release.citing import works, works_of
 
-    echo(bibliography(works() if release is None else works_of(read_certificate(release)), form))
+    echo(bibliography(works() if release is None else works_of(read_certificate(release).statement), form))
 
 
 def verify(

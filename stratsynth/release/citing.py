@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from stratsynth.errors import ReleaseError
-from stratsynth.mechanisms.words import words_of
+from stratsynth.mechanisms.words import Words, installed_words, words_of
 from stratsynth.papers import PAPERS, STRATIFICATION
 from stratsynth.references import Reference, numbered
 from stratsynth.version import VERSION
 from stratsynth.weights.invariant import COUNTS
 from stratsynth.weights.sources import source_of
+
+if TYPE_CHECKING:
+    from stratsynth.certificate import Certificate, PriorStated
 
 TITLE = "stratsynth: differentially private synthetic tables by strata"
 """The title of the software, as CITATION.cff has it."""
@@ -29,55 +31,47 @@ def works() -> list[Reference]:
     return [software(), *PAPERS]
 
 
-def works_of(certificate: Mapping[str, Any]) -> list[Reference]:
+def works_of(certificate: Certificate) -> list[Reference]:
     """The works that a release rests on, as its certificate names them.
 
     They are the release itself where it has a title, the version of the software that made it, the papers of the
     mechanism and, in strata, of stratification, and the published sources of the weights and of the prior.
-
-    Raises:
-        ReleaseError: A certificate whose entries are not of the kind that it should have.
     """
-    try:
-        return list(dict.fromkeys(_works(certificate)))
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise ReleaseError(f"the certificate is damaged ({type(error).__name__}): it cannot be cited from.") from None
+    return list(dict.fromkeys(_works(certificate)))
 
 
-def _works(certificate: Mapping[str, Any]) -> Iterator[Reference]:
+def _works(certificate: Certificate) -> Iterator[Reference]:
     yield from _release(certificate)
-    yield software(str(certificate["software"].get("stratsynth", VERSION)))
-    yield from _papers(certificate)
-    if certificate["strata"].get("by"):
+    yield software(certificate.software.stratsynth)
+    yield from _papers(words_of(certificate), certificate.mechanism.settings)
+    if certificate.strata.by:
         yield STRATIFICATION
-    yield from numbered(list(_sources(certificate["weights"])), "weights", "Source of the group weights")
-    if (prior := certificate.get("prior")) is not None:
-        yield from numbered(list(_prior(prior)), "prior", "Source of the prior")
+    yield from numbered(list(_sources(certificate.weights.to_dict())), "weights", "Source of the group weights")
+    if certificate.prior is not None:
+        yield from numbered(list(_prior(certificate.prior)), "prior", "Source of the prior")
 
 
-def _release(certificate: Mapping[str, Any]) -> Iterator[Reference]:
-    called = certificate.get("called")
-    if isinstance(called, Mapping) and isinstance(called.get("title"), str):
-        publisher, guarantee = called.get("publisher"), certificate["guarantee"]
+def _release(certificate: Certificate) -> Iterator[Reference]:
+    called, guarantee = certificate.called, certificate.guarantee
+    if called is not None and called.title:
         yield Reference(
             key="release",
             kind="dataset",
-            title=called["title"],
-            authors=(publisher.replace(",", ""),) if isinstance(publisher, str) else (),
-            year=str(certificate["created"])[:4],
-            note=f"Made with epsilon {guarantee['epsilon']:g} and delta {guarantee['delta']:g}",
+            title=called.title,
+            authors=(called.publisher.replace(",", ""),) if called.publisher else (),
+            year=certificate.created[:4],
+            note=f"Made with epsilon {guarantee.epsilon:g} and delta {guarantee.delta:g}",
         )
 
 
-def _papers(certificate: Mapping[str, Any]) -> Iterator[Reference]:
+def _papers(words: Words, settings: Mapping[str, Any]) -> Iterator[Reference]:
     """The paper of the mechanism, and that of the mechanism it is based on."""
-    text = words_of(certificate).paper
-    if text:
-        yield KNOWN.get(text, Reference(key="mechanism", kind="misc", title=text))
-    settings = certificate["mechanism"].get("settings")
-    base = settings.get("base") if isinstance(settings, Mapping) else None
+    if words.paper:
+        yield KNOWN.get(words.paper, Reference(key="mechanism", kind="misc", title=words.paper))
+    base = settings.get("base")
     if isinstance(base, Mapping) and "name" in base:
-        yield from _papers({"mechanism": base})
+        inner = base.get("settings")
+        yield from _papers(installed_words(base["name"]), inner if isinstance(inner, Mapping) else {})
 
 
 def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
@@ -93,11 +87,9 @@ def _sources(weights: Mapping[str, Any]) -> Iterator[str]:
         yield citation
 
 
-def _prior(prior: Mapping[str, Any]) -> Iterator[str]:
+def _prior(prior: PriorStated) -> Iterator[str]:
     """The citation of the rows, if there are any, and of each published table."""
-    tables = [table.get("citation") for table in prior.get("tables") or () if isinstance(table, Mapping)]
-    texts = list(dict.fromkeys(text for text in tables if isinstance(text, str)))
-    rows = prior.get("citation")
-    if isinstance(rows, str) and rows != "; ".join(texts):  # a prior without rows cites its tables alone
-        yield rows
+    texts = list(dict.fromkeys(table.citation for table in prior.tables))
+    if prior.citation != "; ".join(texts):  # a prior without rows cites its tables alone
+        yield prior.citation
     yield from texts

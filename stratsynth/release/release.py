@@ -284,7 +284,7 @@ class Release:
         from stratsynth.references import bibliography
         from stratsynth.release.citing import works_of
 
-        return bibliography(works_of(self.certificate), format)
+        return bibliography(works_of(self.statement), format)
 
     def called(self, title: str | None = None, publisher: str | None = None) -> Release:
         """The same release with a title and a publisher, which certificate, report and citation name.
