@@ -146,9 +146,9 @@ class Stratified(Groupwise[Any]):
             )
         if dearest.currency == Currency.SAMPLED and budget.neighbours == Neighbours.REPLACE:
             raise Unsupported(
-                "stratified: a record that is exchanged may leave one stratum and enter another, and steps on samples of "
-                f'both would be more than {self.inner.name} reserves; use neighbours = "add-remove", or fit everybody '
-                "together."
+                "stratified: a record that is exchanged may leave one stratum and enter another, and steps on samples "
+                f'of both would be more than {self.inner.name} reserves; use neighbours = "add-remove", or fit '
+                "everybody together."
             )
         asked = dearest.amount * self.weights.asked
         for stratum, allot in prices.items():

@@ -45,7 +45,9 @@ def test_steps_on_samples_in_strata_are_refused_under_replace_with_the_remedy(ki
     schema = Schema({**SCHEMA.columns, "GROUP": Categorical(levels=("a", "b"))})
     people = PEOPLE.assign(GROUP=np.where(PEOPLE.index % 2, "a", "b"))
     weights = Weights.public(pd.DataFrame({"GROUP": ["a", "b"], "share": [0.5, 0.5]}), citation="made up")
-    how = Stratified(kind(features=["AGE"], target="WORK", groups=["SEX"]), by=["GROUP"], weights=weights)
+    how = Stratified(
+        kind(features=["AGE"], target="WORK", groups=["SEX"], sampling=0.05), by=["GROUP"], weights=weights
+    )
     table = open_table(people, schema=schema, declared_size=900, public=True)
-    with pytest.raises(Unsupported, match='leave one stratum and enter another.* use neighbours = "add-remove"'):
+    with pytest.raises(Unsupported, match=r'leave one stratum and enter another.* use neighbours = "add-remove"'):
         fit(how, table, Budget(epsilon=1, delta=1e-6, neighbours="replace"))
