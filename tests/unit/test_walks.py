@@ -17,7 +17,7 @@ MOST = {
     "a question, the driver's part, no rows to be loaded": {"functions": 89, "files": 22, "jumps": 69},
     "a question, from program to program": {"functions": 161, "files": 38, "jumps": 134},
     "a question, from program to program, no rows to be loaded": {"functions": 115, "files": 26, "jumps": 87},
-    "mst": {"functions": 863, "files": 134},
+    "mst": {"functions": 864, "files": 134},
     "group_regression": {"functions": 763, "files": 131},
     "fermi": {"functions": 615, "files": 113},
 }
