@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from stratsynth.evaluation.report.figures import Panel, listing, panels
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.scores.declared import RowScore, declared
+from stratsynth.evaluation.scores.declared import RowScore, declared, with_mean
 from stratsynth.evaluation.scores.matching import WARNING
 from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
-from stratsynth.report.numbers import Numbers
+from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
 
@@ -27,14 +29,25 @@ DOTS = 400
 
 def fidelity(evaluation: Evaluation) -> Section:
     """The section."""
-    figures = [
-        *_raw(evaluation),
-        *_declared(evaluation),
-        *_told(evaluation),
-        *_correlations(evaluation),
-        _levels(evaluation),
-    ]
-    return Section("fidelity", "How alike it is", figures=[*figures, *_components(evaluation), _matches(evaluation)])
+    told, matched = _told(evaluation), _matches(evaluation)
+    detail = [*_raw(evaluation), *_declared(evaluation)], [*_correlations(evaluation), _levels(evaluation)]
+    before, after = ([replace(figure, detail=True) for figure in figures] for figures in detail)
+    figures = [*before, *told, *after, *_components(evaluation), matched]
+    return Section("fidelity", "How alike it is", facts=list(_facts(evaluation)), figures=figures)
+
+
+def _facts(evaluation: Evaluation) -> Iterator[tuple[str, str]]:
+    """Broken rules, lost levels, and the mean of each declared score that has one; of everybody."""
+    if evaluation.schema.rules:
+        rules = evaluation.inconsistencies
+        broken = rules[(rules["rule"] == "(any)") & (rules["scope"] == EVERYBODY)].iloc[0]
+        yield "Rows that break a rule", f"{broken['synthetic_rows']:,} synthetic, {broken['real_rows']:,} real"
+    lost = evaluation.levels[evaluation.levels["scope"] == EVERYBODY].groupby("kind")["levels"].sum()
+    yield "Levels lost", f"{lost.get('lost', 0)}; invented: {lost.get('invented', 0)}; by group in levels.csv"
+    for name, score in with_mean().items():
+        if name in evaluation.declared:
+            whole = score.overall(evaluation.declared[name], evaluation.by, evaluation.facts["few"])
+            yield score.summary, short(whole[whole["scope"] == EVERYBODY]["value"].iloc[0])
 
 
 def _raw(evaluation: Evaluation) -> list[Figure]:

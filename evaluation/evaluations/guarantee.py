@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import Markup
-
 from stratsynth.release.limits import disclosed
 from stratsynth.release.page import words
-from stratsynth.report.page import Figure, Section
+from stratsynth.report.page import Section
 
 
 def guarantee(certificate: Mapping[str, Any] | None) -> Section:
@@ -43,5 +41,5 @@ def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Se
         "cite",
         "How to cite",
         text=["Cite the release, not this report: it is INTERNAL.", f"Schema sha256 {facts['schema_sha256']}."],
-        figures=[Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in lines],
+        quotes=lines,
     )

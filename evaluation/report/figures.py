@@ -9,8 +9,8 @@ from markupsafe import Markup
 
 from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Cell, Column, Figure, Table
-from stratsynth.report.strip import Mark, Scale, axis, strip, tick_text
+from stratsynth.report.page import Column, Figure, Points, Table
+from stratsynth.report.strip import Mark, Scale, legend, tick_text
 
 
 def heat(
@@ -23,8 +23,8 @@ def heat(
     table = Table(
         "A dash: not estimable. Press a heading to sort; on a narrow screen numbers are shown by colour alone, and "
         "stand in the files.",
-        [Column(corner, "text"), *(Column(name, "shade") for name in columns)],
-        [[Cell.words(row), *(Cell.shaded(values.get((row, column)), most) for column in columns)] for row in rows],
+        [Column(corner, "text"), *(Column(name, "shade", Scale(0, most)) for name in columns)],
+        [[row, *(values.get((row, column)) for column in columns)] for row in rows],
     )
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
     scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
@@ -40,14 +40,18 @@ def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns
     for row in rows:
         *words, number, low, high = row
         mark = Mark(value, float(number), float(low), float(high), 1)
-        shown.append([
-            *(Cell.words(word) for word in words),
-            Cell.drawn(strip(scale, [mark], what=", ".join(map(str, words))), float(number)),
-            Cell.figure(float(number)),
-        ])  # fmt: skip
-    heads = [*(Column(name, "text") for name in columns), Column("", "picture", axis(scale)), Column(value)]
-    table = Table("Lines are 95 % intervals of chance in the rows.", heads, shown)
-    return Figure(title, note, table, numbers=Numbers(title, [*columns, value, "low", "high"], rows, STAMP))
+        points = Points(", ".join(map(str, words)), [mark], float(number))
+        shown.append([*words, points, *(float(end) for end in (number, low, high))])
+    ends = [Column(end, aside=True) for end in ("low", "high")]
+    heads = [*(Column(name, "text") for name in columns), Column("", "picture", scale), Column(value), *ends]
+    lines = legend([], note="Lines are 95 % intervals of chance in the rows.")
+    return Figure(
+        title,
+        note,
+        Table("", heads, shown),
+        legend=lines,
+        numbers=Numbers(title, [*columns, value, "low", "high"], rows, STAMP),
+    )
 
 
 def listing(
@@ -58,13 +62,7 @@ def listing(
     caption: str,
 ) -> Figure:
     """A plain table of texts and numbers."""
-    cells = [
-        [Cell.words(v) if kind == "text" else Cell.count(v) if isinstance(v, int)
-         else Cell.figure(None if v is None else float(v))
-         for v, (_, kind) in zip(row, columns, strict=True)]
-        for row in rows
-    ]  # fmt: skip
-    table = Table(caption, [Column(name, kind) for name, kind in columns], cells)
+    table = Table(caption, [Column(name, kind) for name, kind in columns], rows)
     return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], rows, STAMP))
 
 

@@ -112,7 +112,7 @@ def test_an_evaluation_shows_scores_of_every_group_its_stamp_and_no_row(evaluati
     html = shown(evaluation)
     assert "INTERNAL" in html
     assert "INTERNAL" in repr(evaluation)
-    assert html.count("<tr>") == 2 + 1 + 4 + 1  # facts, heads, groups, everybody
+    assert html.count("<tr>") == 1 + 4 + 1  # heads, groups, everybody
     pair = Pair.of(people(), people(), small.SCHEMA, "SEX")
     for text in (html, repr(evaluation), repr(pair), repr(pair.real)):
         assert str(SECRET)[:5] not in text

@@ -15,6 +15,7 @@ from stratsynth.release import Release
 from stratsynth.release.limits import ALWAYS, OF_THIS, limits, sentences
 from stratsynth.release.page.frame import release_page
 from stratsynth.release.page.summary import not_protected, summary
+from stratsynth.report.html import render
 
 ROOT = Path(__file__).parents[2]
 ABOUT = (
@@ -80,7 +81,7 @@ def test_this_releases_own_limits_come_first(release):
     assert found[:2] == ["Everybody", "Unverified parts"]
     assert set(found[2:8]) == {"the colour"}.union(about for about, _ in OF_THIS.values())
     assert found[8:] == list(ALWAYS)
-    page = release_page(worse, release.measurements, release.model.schema)
+    page = render(release_page(worse, release.measurements, release.model.schema))
     assert "The colour" in Page(page).check().text
 
 

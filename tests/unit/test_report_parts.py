@@ -8,18 +8,22 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from helpers.pages import Page as Parsed
+from stratsynth.report import notebook, text
+from stratsynth.report.html import render
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
+from stratsynth.report.page import Column, Figure, Page, Points, Section, Table
 from stratsynth.report.strip import Mark, Scale, axis, legend, strip
 
 HOSTILE = "<script>alert(1)</script>\"'&]]>--><img src=x onerror=alert(1)>"
 
 
 def page(text="text", **settings):
-    picture = Cell.drawn(strip(Scale(0, 1), [Mark(text, 0.5)], what=text), 0.5)
-    table = Table(text, [Column(text, "text"), Column(text), Column(text, "picture"), Column(text, "shade")],
-                  [[Cell.words(text), Cell.figure(1.5), picture, Cell.shaded(1, 2)]],
-                  [[Cell.words(text), Cell.figure(math.nan), Cell.words(""), Cell.shaded(math.nan, 2)]])  # fmt: skip
+    columns = [
+        Column(text, "text"), Column(text), Column(text, "picture", Scale(0, 1)), Column(text, "shade", Scale(0, 2)),
+        Column(text, aside=True),
+    ]  # fmt: skip
+    points = Points(text, [Mark(text, 0.5)], 0.5)
+    table = Table(text, columns, [[text, 1.5, points, 1, 7.5]], [[text, math.nan, "", math.nan, None]])
     chart = Figure(text, text, table, legend=legend([(text, 0)], note=text), group=text,
                    numbers=Numbers(text, [text], [[text]], settings.get("internal")))  # fmt: skip
     section = Section("one", text, [text], [(text, text)], [chart], [text], text)
@@ -28,11 +32,11 @@ def page(text="text", **settings):
 
 def test_a_page_is_well_formed_and_fetches_nothing():
     Parsed(render(page())).check()
-    Parsed(render(page(internal="stamp", warning="warning"))).check()
+    Parsed(render(page(internal="stamp", warnings=["warning"]))).check()
 
 
 def test_whatever_a_text_holds_is_text():
-    parsed = Parsed(render(page(HOSTILE, internal=HOSTILE, warning=HOSTILE))).check()
+    parsed = Parsed(render(page(HOSTILE, internal=HOSTILE, warnings=[HOSTILE]))).check()
     assert parsed.text.count(HOSTILE) > 10
     assert len(parsed.all("script")) == 1
 
@@ -120,3 +124,75 @@ def test_lists_and_counts_in_words():
     assert listed(["a", "b", "c"]) == "a, b and c"
     assert several(1, "group") == "1 group"
     assert several(1200, "person", "people") == "1,200 people"
+
+
+TABLE = Table(
+    "Caption.",
+    [Column("name", "text"), Column("picture", "picture", Scale(0, 1)), Column("people", "count"),
+     Column("part", "share"), Column("error", aside=True)],
+    [[f"row {i}", Points("a point", [Mark("x", 0.5)], 0.5), 1000 * i, i / 100, i / 7] for i in range(50)],
+    [["all", None, math.nan, 1.0, None]],
+    most=10, ends=(2, 1), rest="rows between, in the files",
+)  # fmt: skip
+WHOLE = Page(
+    "Title", "Subtitle", ["Lead."],
+    [Section("one", "One", ["A text."], [("Name", "value"), ("A name that is longer than a column", "is a line")],
+             [Figure("Figure", "Note.", TABLE), Figure("Left out", table=TABLE, detail=True)], notes=["At the end."]),
+     Section("two", "Two", ["Only on the page."], detail=True)],
+    internal="Computed from private rows.", warnings=["NOT <PRIVATE>"],
+)  # fmt: skip
+
+
+def test_a_terminal_gets_every_fact_and_the_ends_of_a_long_table():
+    assert (
+        text.render(WHOLE)
+        == """\
+INTERNAL: computed from private rows.
+*** NOT <PRIVATE> ***
+Title
+Subtitle
+Lead.
+
+One
+A text.
+Name          value
+A name that is longer than a column: is a line
+
+Figure. Note.
+name    people   part  error
+row 0        0    0 %      0
+row 1    1,000    1 %  0.143
+... 47 rows between, in the files ...
+row 49  49,000   49 %   7.00
+all          –  100 %      –
+Caption.
+
+At the end."""
+    )
+
+
+def test_a_notebook_gets_the_same_facts_as_html_that_scrolls():
+    html = notebook.render(WHOLE)
+    for words in (
+        "NOT &lt;PRIVATE&gt;",
+        "INTERNAL: Computed",
+        "Title",
+        "A text.",
+        "is a line",
+        "Caption.",
+        "At the end.",
+    ):
+        assert words in html
+    assert html.count("<tr>") == 2 + 1 + 40 + 1  # facts, heads, rows, everybody
+    assert "10 more rows are not shown" in html
+    assert 'tabindex="0" role="region"' in html
+    for words in ("Only on the page", "Left out", "<svg", "<script"):
+        assert words not in html
+    assert html.count("<th ") == html.count("scope=")
+
+
+def test_what_stands_beside_a_picture_is_left_to_its_numbers():
+    parsed = Parsed(render(WHOLE)).check()
+    assert "Only on the page." in parsed.text
+    assert "row 49" in parsed.text
+    assert "7.00" not in parsed.text

@@ -19,7 +19,6 @@ from stratsynth.evaluation import scores
 from stratsynth.evaluation.comparisons.compare_text import text as compare_text
 from stratsynth.evaluation.comparisons.keys import OWN as METRICS
 from stratsynth.evaluation.comparisons.paired import better
-from stratsynth.evaluation.evaluations.card import text
 from stratsynth.evaluation.evaluations.output import write
 from stratsynth.evaluation.scores.declared import declared, names, with_mean
 from stratsynth.mechanisms import Mechanism, installed, load
@@ -28,6 +27,7 @@ from stratsynth.models import Returns
 from stratsynth.questions import Counts, counts
 from stratsynth.release.limits import OF_THIS
 from stratsynth.release.page import words
+from stratsynth.report.text import render as text
 from stratsynth.weights.sources import SHARE_SOURCES, SOURCES, Place, Weights, source_of
 
 ROOT = Path(__file__).parents[2]
@@ -180,8 +180,8 @@ def test_a_score_that_a_file_declares_is_evaluated_and_on_the_page(seen_levels, 
     assert "seen_levels" in dir(evaluation)
     whole = frame[frame["scope"] == "everybody"].set_index("column")["value"]
     assert whole.to_dict() == {"GROUP": 0, "AGE": 0, "WORK": 2}
-    lines = text(found).splitlines()
-    assert "Levels seen too many or too few, mean over columns: 0.667." in lines
+    lines = text(found.page("this release", None)).splitlines()
+    assert "Levels seen too many or too few, mean over columns: 0.667" in lines
     write(found, tmp_path / "out")
     assert {"seen_levels.csv", "seen_levels.parquet"} <= {path.name for path in (tmp_path / "out").iterdir()}
     page = (tmp_path / "out" / "report.html").read_text(encoding="utf-8")

@@ -9,8 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from markupsafe import Markup
-
 from stratsynth.mechanisms.nesting import described
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
@@ -20,8 +18,8 @@ from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
 from stratsynth.report.numbers import Numbers, listed, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Section, Table, render
-from stratsynth.report.strip import Mark, Scale, axis, legend, strip
+from stratsynth.report.page import Cell, Column, Figure, Page, Points, Section, Table
+from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +39,8 @@ def release_page(
     *,
     returns: Returns = Returns.ROWS,
     chapters: Callable[[Callable[[str], str]], Sequence[Section]] = lambda _: (),
-) -> str:
-    """The HTML of report.html.
+) -> Page:
+    """The page of report.html.
 
     Everything in it is public already: it reads no row, real or synthetic. It has no date but the certificate's.
 
@@ -57,7 +55,6 @@ def release_page(
     asked = ask(certificate, measurements, schema)  # before all tables are held once more
     names, tables, called = Names(schema, certificate), measured(measurements), words.CALLED[returns]
     sized, own, by = sizes(tables), chapters(names.group), certificate["strata"]["by"]
-    cited = [Figure("", picture=Markup("<pre>{}</pre>").format(line)) for line in words.citation(certificate, returns)]
     sections = [
         _promise(certificate),
         _groups(certificate, sized, names),
@@ -66,29 +63,27 @@ def release_page(
         _limits(certificate),
         *([columns(tables, names, schema)] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
-        Section("cite", "How to cite", figures=cited),
+        Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
     ]
-    return render(
-        Page(
-            title=str(certificate.get("called", {}).get("title", called.title)),
-            subtitle=f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
-            f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
-            lead=_lead(certificate, sized, names, called),
-            sections=sections,
-            warning=_warning(certificate),
-            made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
-            "file, which hold everything that is said here. One file; it loads nothing.",
-        )
+    return Page(
+        title=str(certificate.get("called", {}).get("title", called.title)),
+        subtitle=f"Released {certificate['created']}, mechanism {certificate['mechanism']['name']}"
+        f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
+        lead=_lead(certificate, sized, names, called),
+        sections=sections,
+        warnings=_warnings(certificate),
+        made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
+        "file, which hold everything that is said here. One file; it loads nothing.",
     )
 
 
-def _warning(certificate: Mapping[str, Any]) -> str | None:
+def _warnings(certificate: Mapping[str, Any]) -> list[str]:
     said = [str(notice["text"]) for notice in certificate.get("notices", ())]
     if not certificate["private"]:
         said.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
     elif certificate["unverified"]:
         said.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
-    return " ".join(text[:1].upper() + text[1:] for text in said) or None
+    return [text[:1].upper() + text[1:] for text in said]
 
 
 def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, called: words.Called) -> list[str]:
@@ -131,8 +126,8 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     what = words.unit(certificate)
     rows = [
         [
-            Cell.words(step),
-            Cell.drawn(strip(scale, [Mark("epsilon", price, series=1)], what=step), price),
+            step,
+            Points(step, [Mark("epsilon", price, series=1)], price, joined=True),
             Cell(words.price(certificate["neighbours"], price), price),
         ]
         for step, price in prices
@@ -143,7 +138,7 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
         "the others follow from the same noise. Larger numbers hide less.",
         [
             Column(f"A reader wonders, of one {what}, whether", "text"),
-            Column("", "picture", axis(scale)),
+            Column("", "picture", scale),
             Column("epsilon"),
         ],
         rows,
@@ -192,20 +187,19 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
             Mark("records", max(s.value, scale.low), max(low, scale.low), high, 1),
             Mark("noise of one count, plus or minus", noise, series=-1),
         ]
-        worth = Cell.share(ratio) if ratio is None or ratio < 1 else Cell.words("over 100 %")
+        worth = ratio if ratio is None or ratio < 1 else "over 100 %"
         rows.append([
-            Cell.words(names.group(s.group)),
-            Cell.drawn(strip(scale, marks, joined=False, what=names.group(s.group)), s.value),
-            Cell.count(round(s.value)), Cell.figure(NORMAL_95 * s.sigma), Cell.figure(noise), worth,
+            names.group(s.group), Points(names.group(s.group), marks, s.value), round(s.value), NORMAL_95 * s.sigma,
+            noise, worth,
         ])  # fmt: skip
         numbers.append([s.group or "everybody", s.value, low, high, s.cell])
     table = Table(
         "Sizes are estimates from the noisy counts themselves; the last column is how much of the group the noise of a "
         "single count can be. Where it is large, trust totals of many cells, not single ones.",
         [
-            Column("Group", "text"), Column("records, and noise of one count", "picture", axis(scale)),
+            Column("Group", "text"), Column("records, and noise of one count", "picture", scale),
             Column("records, about"), Column("give or take"), Column("one count is off by up to"),
-            Column("of the group"),
+            Column("of the group", "share"),
         ],
         rows,
     )  # fmt: skip
@@ -273,10 +267,7 @@ def _cliques(tables: list[Measured]) -> Figure:
             "Sigma is the standard deviation of the noise of a count."
             + (f" {hidden} more in measurements.parquet." if hidden > 0 else ""),
             [Column("Columns", "text"), Column("in groups"), Column("cells"), Column("least sigma"), Column("largest")],
-            [
-                [Cell.words(c), Cell.count(n), Cell.count(cells), Cell.figure(low), Cell.figure(high)]
-                for c, n, cells, low, high in rows
-            ],
+            rows,
         ),
         numbers=Numbers("tables measured", ["columns", "groups", "cells", "least sigma", "largest sigma"], rows),
     )

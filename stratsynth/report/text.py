@@ -1,0 +1,94 @@
+"""A page as text for a terminal: facts beside their names, tables in columns, no pictures."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from stratsynth.report.page import Figure, Page, Section, Table
+
+WIDTH = 110
+CELL = 48
+"""The length from which the text of a cell is broken into several lines."""
+NAME = 12
+"""The least width of the names of facts, so that most stand in one column."""
+LONG = 24
+"""The length beyond which a fact's name stands in no column."""
+
+
+def render(page: Page) -> str:
+    """The text: warnings and the stamp first; what is detail is left to the page."""
+    stamp = [f"INTERNAL: {page.internal[:1].lower()}{page.internal[1:]}"] if page.internal else []
+    warnings = [folded(f"*** {text} ***", indent=4) for text in page.warnings]
+    head = [line for line in (page.title, page.subtitle) if line]
+    parts = ["\n".join([*stamp, *warnings, *map(folded, [*head, *map(str, page.lead)])])]
+    parts += ["\n".join(lines) for section in page.sections if (lines := list(_section(section)))]
+    return "\n\n".join(part for part in parts if part)
+
+
+def folded(text: str, indent: int = 0) -> str:
+    """A text in lines of the terminal's width, all but the first indented."""
+    return textwrap.fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+
+
+def _section(section: Section) -> Iterator[str]:
+    body: list[str] = [] if section.detail else list(_body(section))
+    if body and section.title:
+        yield f"{section.title}"
+    yield from body
+
+
+def _body(section: Section) -> Iterator[str]:
+    yield from (folded(str(text)) for text in section.text)
+    width = max([NAME, *(len(name) for name, _ in section.facts if len(name) <= LONG)])
+    for name, text in section.facts:
+        yield folded(f"{name:{width}}  {text}" if len(name) <= width else f"{name}: {text}", width + 2)
+    for place, figure in enumerate(section.figures):
+        if figure.table is not None and not figure.detail and not section.detail:
+            if place or section.facts or section.text:
+                yield ""
+            yield from _figure(figure, figure.table)
+    yield from section.quotes
+    if section.notes:
+        yield ""
+    yield from map(folded, section.notes)
+
+
+def _figure(figure: Figure, table: Table) -> Iterator[str]:
+    title = f"{figure.title}{'.' if figure.title and figure.title[-1] not in '.?!' else ''}"
+    if title or figure.note:
+        yield folded(f"{title} {figure.note}".strip())
+    rows = [*table.rows, *table.last]
+    if len(rows) > table.most + len(table.last):
+        first, end = table.ends
+        hidden = len(table.rows) - first - end
+        lines = _aligned(table, [*table.rows[:first], *table.rows[len(table.rows) - end :], *table.last])
+        yield from lines[: len(lines) - end - len(table.last)]
+        yield f"... {hidden:,} {table.rest} ..."
+        yield from lines[len(lines) - end - len(table.last) :]
+    else:
+        yield from _aligned(table, rows)
+    if table.caption:
+        yield folded(table.caption)
+
+
+def _aligned(table: Table, rows: Sequence[Sequence[object]]) -> list[str]:
+    """Heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
+    columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
+    cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
+    cells += [[str(column.cell(row[i]).text) for i, column in columns] for row in rows]  # type: ignore[arg-type]
+    broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row] for row in cells]
+    widths = [max(len(line) for row in broken for line in row[i]) for i in range(len(columns))]
+    sides = ["<" if column.kind == "text" else ">" for _, column in columns]
+    return [
+        "\n".join(
+            "  ".join(
+                f"{cell[n] if n < len(cell) else '':{side}{width}}"
+                for cell, side, width in zip(row, sides, widths, strict=True)
+            ).rstrip()
+            for n in range(max(map(len, row)))
+        )
+        for row in broken
+    ]
