@@ -107,13 +107,12 @@ def plan(
 ) -> None:
     """Foresee a fit: noise, expected error and verdict for each stratum. Reads no data, spends nothing."""
     from stratsynth.cli.work import plan_recipe
-    from stratsynth.planning.text import describe
 
     found = plan_recipe(recipe, plot)
     if as_json:
         print_json(found.to_dict())
     else:
-        echo(describe(found))
+        echo(str(found))
 
 
 @app.command()

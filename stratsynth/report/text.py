@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 WIDTH = 110
 CELL = 48
-"""The length from which the text of a cell is broken into several lines."""
+"""The length from which the text of a cell is broken into several lines, but in the last column."""
 NAME = 12
 """The least width of the names of facts, so that most stand in one column."""
 LONG = 24
@@ -79,7 +79,7 @@ def _aligned(table: Table, rows: Sequence[Sequence[object]]) -> list[str]:
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[str(column.cell(row[i]).text) for i, column in columns] for row in rows]  # type: ignore[arg-type]
-    broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row] for row in cells]
+    broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row[:-1]] + [row[-1:]] for row in cells]
     widths = [max(len(line) for row in broken for line in row[i]) for i in range(len(columns))]
     sides = ["<" if column.kind == "text" else ">" for _, column in columns]
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
+from stratsynth.report.page import Cell, Column, Figure, Table
 from stratsynth.weights.sources import source_of
 
 
@@ -129,6 +130,29 @@ def price(neighbours: str, epsilon: float | None) -> str:
     return f"{epsilon:.4g}"
 
 
+IF = {
+    "attribute": "its protected columns change",
+    "add-remove": "one {} is added or removed",
+    "move": "its group changes",
+    "replace-within-group": "its other values change",
+    "replace": "everything about it changes",
+}
+"""The same steps for specialists, of one unit."""
+
+
+def price_figure(
+    prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
+    *, adaptive: bool | None,
+) -> Figure:  # fmt: skip
+    """The epsilon of each step that a unit can take, and what makes the difference."""
+    parts = [f"times {v['replace']:g} in {v['charges']:g} {kind}" for kind, v in kinds.items()]
+    note = f"A change is seen at the price {', '.join(parts)}." if parts else ""
+    if adaptive:
+        note = "Answers decide what is asked: these are prices of the dearest course that it could have taken."
+    rows = [[IF[step].format(what), Cell(price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()]
+    return Figure("", table=Table(note, [Column("Price if", "text"), Column("epsilon")], rows))
+
+
 def strata(certificate: Mapping[str, Any]) -> str:
     """How the groups were made."""
     found = certificate["strata"]
@@ -159,6 +183,11 @@ def groups(certificate: Mapping[str, Any]) -> int:
     """How many there are, after merges; 1 without strata."""
     found = certificate["strata"]
     return int(found.get("groups", found["cells"]))
+
+
+def joined(levels: Mapping[str, Sequence[str]]) -> str:
+    """The levels of each column that a merge took together."""
+    return ", ".join(f"{c} {' + '.join(names)}" for c, names in levels.items() if len(names) > 1)
 
 
 def merges(certificate: Mapping[str, Any]) -> str:
