@@ -91,7 +91,7 @@ def fit(
     empty = any(notice["kind"] == "empty" for notice in certificate.get("notices", ()))
     echo(
         f"{'A release with NOTHING IN IT was' if empty else 'Release'} written to {folder}\n\n"
-        f"{summary(certificate, brief=True)}{describe_rules(folder)}\n\n"
+        f"{summary(certificate, brief=True, more=describe_rules(folder))}\n\n"
         f"What is not protected, in full: stratsynth certificate {folder}",
         done=_complete(folder),
     )

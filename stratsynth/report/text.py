@@ -15,7 +15,7 @@ CELL = 48
 NAME = 12
 """The least width of the names of facts, so that most stand in one column."""
 LONG = 24
-"""The length beyond which a fact's name stands in no column."""
+"""The longest name of a fact up to which the names of its section stand in a column."""
 
 
 def render(page: Page) -> str:
@@ -24,7 +24,10 @@ def render(page: Page) -> str:
     warnings = [folded(f"*** {text} ***", indent=4) for text in page.warnings]
     head = [line for line in (page.title, page.subtitle) if line]
     parts = ["\n".join([*stamp, *warnings, *map(folded, [*head, *map(str, page.lead)])])]
-    parts += ["\n".join(lines) for section in page.sections if (lines := list(_section(section)))]
+    shown = [section for section in page.sections if not section.detail]
+    widths = [max((len(name) for name, _ in section.facts), default=0) for section in shown]
+    width = max([NAME, *(width for width in widths if width <= LONG)])
+    parts += ["\n".join(lines) for section in shown if (lines := list(_section(section, width)))]
     return "\n\n".join(part for part in parts if part)
 
 
@@ -33,20 +36,20 @@ def folded(text: str, indent: int = 0) -> str:
     return textwrap.fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
 
 
-def _section(section: Section) -> Iterator[str]:
-    body: list[str] = [] if section.detail else list(_body(section))
+def _section(section: Section, width: int) -> Iterator[str]:
+    body = list(_body(section, width))
     if body and section.title:
-        yield f"{section.title}"
+        yield section.title
     yield from body
 
 
-def _body(section: Section) -> Iterator[str]:
+def _body(section: Section, width: int) -> Iterator[str]:
     yield from (folded(str(text)) for text in section.text)
-    width = max([NAME, *(len(name) for name, _ in section.facts if len(name) <= LONG)])
+    long = any(len(name) > LONG for name, _ in section.facts)
     for name, text in section.facts:
-        yield folded(f"{name:{width}}  {text}" if len(name) <= width else f"{name}: {text}", width + 2)
+        yield folded(f"{name}: {text}", 4) if long else folded(f"{name:{width}}  {text}", width + 2)
     for place, figure in enumerate(section.figures):
-        if figure.table is not None and not figure.detail and not section.detail:
+        if figure.table is not None and not figure.detail:
             if place or section.facts or section.text:
                 yield ""
             yield from _figure(figure, figure.table)

@@ -155,7 +155,7 @@ Lead.
 
 One
 A text.
-Name          value
+Name: value
 A name that is longer than a column: is a line
 
 Figure. Note.

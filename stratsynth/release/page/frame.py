@@ -5,19 +5,17 @@ From the certificate, the measurements, the schema and the model, all of which a
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.mechanisms.nesting import described
 from stratsynth.models.base import Returns
 from stratsynth.models.intervals import NORMAL_95
 from stratsynth.release import limits
-from stratsynth.release.notices import measured_line
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
-from stratsynth.report.numbers import Numbers, listed, several, short
+from stratsynth.release.page.summary import group_facts, made_facts, warnings
+from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Points, Section, Table
 from stratsynth.report.strip import Mark, Scale, legend
 
@@ -57,10 +55,15 @@ def release_page(
     sized, own, by = sizes(tables), chapters(names.group), certificate["strata"]["by"]
     sections = [
         _promise(certificate),
-        _groups(certificate, sized, names),
+        Section(
+            "groups",
+            "The groups",
+            facts=list(group_facts(certificate, names.group)),
+            figures=[_sizes(sized, names)] if sized else [],
+        ),
         *([] if asked is None else [asked]),
         *own,
-        _limits(certificate),
+        Section("limits", "What is not protected", facts=list(_limits(certificate))),
         *([columns(tables, names, schema)] if sized or not own else []),
         _made(certificate, tables, number_of_sums(measurements), moved),
         Section("cite", "How to cite", quotes=words.citation(certificate, returns)),
@@ -71,19 +74,10 @@ def release_page(
         f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
         lead=_lead(certificate, sized, names, called),
         sections=sections,
-        warnings=_warnings(certificate),
+        warnings=warnings(certificate),
         made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
         "file, which hold everything that is said here. One file; it loads nothing.",
     )
-
-
-def _warnings(certificate: Mapping[str, Any]) -> list[str]:
-    said = [str(notice["text"]) for notice in certificate.get("notices", ())]
-    if not certificate["private"]:
-        said.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
-    elif certificate["unverified"]:
-        said.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
-    return [text[:1].upper() + text[1:] for text in said]
 
 
 def _lead(certificate: Mapping[str, Any], sized: list[Size], names: Names, called: words.Called) -> list[str]:
@@ -157,23 +151,6 @@ def _promise(certificate: Mapping[str, Any]) -> Section:
     )  # fmt: skip
 
 
-def _groups(certificate: Mapping[str, Any], sized: list[Size], names: Names) -> Section:
-    found = certificate["strata"]
-    facts = [("Groups", words.strata(certificate)), ("Their shares", words.weights(certificate))]
-    if measured := measured_line(certificate):
-        facts.append(("Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."))
-    if found["merged"]:
-        facts.append(("Taken together", words.merges(certificate)))
-    if "small" in found and found["small"]["policy"] != "keep":
-        below = found["small"]["below"]
-        who = "; ".join(f"{names.group(name)}: {why}" for name, why in below.items()) or "none"
-        facts.append(("Small groups", f"Treated by the rule “{found['small']['policy']}”, from public sizes: {who}."))
-    if "epsilon" in found:
-        own = ", ".join(f"{names.group(name)} {epsilon:g}" for name, epsilon in found["epsilon"].items())
-        facts.append(("Epsilon of each", f"{own}; the promise states the largest."))
-    return Section("groups", "The groups", facts=facts, figures=[_sizes(sized, names)] if sized else [])
-
-
 def _sizes(sized: list[Size], names: Names) -> Figure:
     """How large each group is, and how large noise is beside it."""
     ordered = sorted(sized, key=lambda s: -s.value)
@@ -212,40 +189,26 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
     )
 
 
-def _limits(certificate: Mapping[str, Any]) -> Section:
-    facts = [
-        *limits.limits(certificate).items(),
-        ("The schema", f"It says that it comes from: {certificate['schema']['origin']}"
-         + (f", reviewed by {certificate['schema']['reviewed_by']}" if certificate["schema"]["reviewed_by"] else "")
-         + "."),
-        ("Spent on these data so far", words.account(certificate)),
-    ]  # fmt: skip
+def _limits(certificate: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What this release does not protect, and what each unit is."""
+    yield from limits.limits(certificate).items()
     if not isinstance(certificate["unit"], str):
-        facts.append(("Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."))
-    return Section("limits", "What is not protected", facts=facts)
+        yield "Several rows each", f"Protected is each {words.unit(certificate)}, with all of its rows."
 
 
 def _made(
     certificate: Mapping[str, Any], tables: list[Measured], sums: int, moved: Mapping[str, Any] | None
 ) -> Section:
     """For specialists."""
-    guarantee = certificate["guarantee"]
-    kinds = Counter[str]()
-    for charge in certificate["charges"]:
-        kinds[charge["kind"]] += charge.get("times", 1)
     facts = [
-        ("Mechanism", words.mechanism(certificate)),
-        ("Accounting", f"{guarantee['currency']}; {certificate['composition']}"),
-        ("Charges", (f"{listed([several(n, kind, kind) for kind, n in sorted(kinds.items())]) or 'none'}; each is in "
-         "certificate.json, from which the promise can be recomputed")),
-        ("Schema", f"sha256 {certificate['schema']['sha256']}"),
+        *made_facts(certificate),
+        ("Accounting", f"{certificate['guarantee']['currency']}; {certificate['composition']}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
-    ]  # fmt: skip
+    ]
     if sums:
-        facts.insert(3, ("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
-    facts += [("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ())]
+        facts.append(("Sums", f"{several(sums, 'noisy sum')}, in measurements.parquet with the noise of each."))
     if moved is not None:
-        facts.insert(1, ("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
+        facts.append(("Rules", f"Combinations that cannot occur: {words.rules_line(moved)}."))
     return Section("made", "How it was made", facts=facts, figures=[_cliques(tables)] if tables else [])
 
 

@@ -176,7 +176,8 @@ def strata(certificate: Mapping[str, Any]) -> str:
         else f"Each was measured by itself, with noise of its own. As a person is in one group only, epsilon need not "
         f"be shared: each group gets {each}."
     )
-    return f"{several(groups(certificate), 'group')} by {' and '.join(found['by'])}. {spent}"
+    merged = f", merged from {found['cells']:,}" if found["merged"] else ""
+    return f"{several(groups(certificate), 'group')} by {' and '.join(found['by'])}{merged}. {spent}"
 
 
 def groups(certificate: Mapping[str, Any]) -> int:
@@ -227,23 +228,32 @@ def weights(certificate: Mapping[str, Any]) -> str:
     if found["citation"] is None:
         return "Not needed."
     worst = f"; the worst of its sources is {found['worst']}" if "worst" in found else ""
+    scaled = f"; scaled from a sum of {found['renormalised_from']:.6g}" if "renormalised_from" in found else ""
     source = source_of(found["source"])
-    said = f"{(found['source'] if source is None else source.words).capitalize()}: {found['citation']}{worst}"
+    said = f"{(found['source'] if source is None else source.words).capitalize()}: {found['citation']}{worst}{scaled}"
     if "by" in found:  # groups that are no strata
         said += f"; nothing was spent on the shares of {' x '.join(found['by'])}, and rows are drawn by them"
     return said
 
 
 def account(certificate: Mapping[str, Any]) -> str:
-    """What was spent on these data in all."""
+    """What was spent on these data in all, and by whom else the account is shared."""
     ledger = certificate["ledger"]
-    cap = f", of at most {ledger['cap_epsilon']:g} ever" if ledger["cap_epsilon"] is not None else ""
-    kept = "" if ledger["name"] else " This account was not kept in a file: other runs are not in it."
     if ledger.get("note") and "spent_delta" not in ledger:  # public data, of which nothing is charged
         return f"{ledger['note'][:1].upper()}{ledger['note'][1:].rstrip('.')}."
+    cap = f" of at most {ledger['cap_epsilon']:g}" if ledger["cap_epsilon"] is not None else ""
     delta = f" at delta {ledger['spent_delta']:g}" if "spent_delta" in ledger else ""
-    releases = several(ledger["releases"], "release")
-    return f"Epsilon {ledger['spent_epsilon']:.4g}{delta} over {releases}, this one included{cap}.{kept}"
+    name, releases = ledger["name"] or "this process", several(ledger["releases"], "release")
+    parts = [f"{name}: epsilon {ledger['spent_epsilon']:.6g}{cap}{delta} over {releases}, this one included"]
+    if not ledger["name"]:
+        parts.append("it was not kept in a file: other runs are not in it")
+    if "account" in ledger:
+        parts.append(f"account {ledger['account']!r}, shared by {several(ledger['versions'], 'version')} of the data")
+    if len(ledger.get("accounts", ())) > 1:
+        parts.append(f"these data have {len(ledger['accounts'])} accounts: {', '.join(ledger['accounts'])}")
+    if "new_account" in ledger:
+        parts.append(f"begun beside another account because: {ledger['new_account']}")
+    return f"{'; '.join(parts)}."
 
 
 def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) -> list[str]:
