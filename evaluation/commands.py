@@ -196,11 +196,11 @@ def compare(
     """
     from stratsynth.evaluation.comparisons import compare_text
     from stratsynth.evaluation.comparisons.compare import compare as compared
+    from stratsynth.report.text import render
 
     with compare_text.progress() as tick:
         frame = compared(recipe, out, workers=workers, tick=tick, note=lambda text: typer.echo(text, err=True))
-    page = compare_text.document(frame, out) if as_json else compare_text.text(frame, out)
-    echo(page)
+    echo(compare_text.document(frame, out) if as_json else render(compare_text.comparison_summary(frame, out)))
 
 
 def lens(

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Column, Figure, Points, Table
+from stratsynth.report.page import Cell, Column, Figure, Points, Table, Value
 from stratsynth.report.strip import Mark, Scale, legend, tick_text
 
 
@@ -58,12 +58,14 @@ def listing(
     title: str,
     note: str,
     columns: Sequence[tuple[str, str]],
-    rows: Sequence[Sequence[str | float | None]],
+    rows: Sequence[Sequence[Value]],
     caption: str,
+    rest: str = "rows more in the files",
 ) -> Figure:
     """A plain table of texts and numbers."""
-    table = Table(caption, [Column(name, kind) for name, kind in columns], rows)
-    return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], rows, STAMP))
+    table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
+    numbers = [[value.key if isinstance(value, Cell) else value for value in row] for row in rows]
+    return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], numbers, STAMP))
 
 
 WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30
