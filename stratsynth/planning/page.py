@@ -88,7 +88,7 @@ def _notes(plan: Plan) -> Iterator[str]:
     if missing:
         yield f"–: nothing is asked that tells it ({', '.join(missing)}); see the verdict."
     if any(s.size_low is not None for s in plan.strata):
-        yield "from, to: where the group's size may lie, as far as the source of the weights says."
+        yield "from, to: the group's size may lie between these, as far as the source of the weights says."
 
 
 def _rows(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -193,11 +193,8 @@ def joined(levels: Mapping[str, Sequence[str]]) -> str:
 
 def merges(certificate: Mapping[str, Any]) -> str:
     """Which levels were taken together."""
-    return "; ".join(
-        f"{merge['stratum']} is {listed([f'{c} ' + ' + '.join(ls) for c, ls in merge['levels'].items()])}"
-        f" ({merge['why']})"
-        for merge in certificate["strata"]["merged"]
-    )
+    merged = certificate["strata"]["merged"]
+    return "; ".join(f"{merge['stratum']} is {joined(merge['levels'])} ({merge['why']})" for merge in merged)
 
 
 def rules_line(moved: Mapping[str, Any]) -> str:
