@@ -15,7 +15,7 @@ from stratsynth.evaluation.evaluations.guarantee import cited, guarantee
 from stratsynth.evaluation.evaluations.use import use
 from stratsynth.evaluation.lens.page import lens_section
 from stratsynth.evaluation.report import BANNER
-from stratsynth.evaluation.report.figures import heat, listing, ranked
+from stratsynth.evaluation.report.figures import from_frame, heat, ranked
 from stratsynth.evaluation.report.groups import (
     GroupErrors,
     card,
@@ -175,19 +175,18 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
 
 def _parity(frame: pd.DataFrame, what: str) -> Figure | None:
     """Definition 10 in one line for each table."""
-    rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")].to_dict("records")
-    if not rows:
-        return None
     said = {
         "marginals": "The errors of all groups added up, and everybody's for one group's share.",
         "means": "The errors of the means of all variables, as parts of what they should be, added up alike.",
     }
-    return listing(
-        f"Parity error of the {what}",
-        said[what],
-        [("of", "text"), ("parity error", "number"), ("low", "number"), ("high", "number"), ("terms", "number"),
-         ("groups lost", "number"), ("left out", "number")],
-        [[row[key] for key in ("table", "value", "low", "high", "terms", "lost", "undefined")] for row in rows],
+    columns = ("table", "of"), ("value", "parity error"), ("low", "low"), ("high", "high"), ("terms", "terms"), (
+        "lost", "groups lost"), ("undefined", "left out")  # fmt: skip
+    rows = frame[(frame["scope"] == "parity") & (frame["variable"] == "(all)")]
+    if rows.empty:
+        return None
+    return from_frame(
+        f"Parity error of the {what}", said[what], rows,
+        [(key, name, "text" if key == "table" else "number") for key, name in columns],
         "A group that a release has lost counts as wholly wrong; terms without a true value are left out.",
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.tables import GROUP, OK, STAMP
 from stratsynth.report.numbers import Numbers, known, several
-from stratsynth.report.page import Column, Figure, Page, Points, Section, Table
+from stratsynth.report.page import Column, Figure, Page, Points, Row, Section, Table
 from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def in_numbers(
     parts = shown(parts, frame)
     if len(parts) <= FEW_PARTS:
         return []
-    lines = [
+    lines: list[Row] = [
         [_name(row, by, schema), *(_plain(row[part]) for part in ("value", *parts))] for row in frame.to_dict("records")
     ]
     heads = [Column("Group", "text"), Column("all together"), *(Column(part) for part in parts)]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
 from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, short
-from stratsynth.report.page import Cell, Column, Figure, Points, Table, Value
+from stratsynth.report.page import Column, Figure, Points, Row, Table
 from stratsynth.report.strip import Mark, Scale, legend, tick_text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def heat(
@@ -36,36 +40,38 @@ def heat(
 def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns: Sequence[str], value: str) -> Figure:
     """A list: words, then a number with its interval at the end of each row, with a picture of it."""
     scale = Scale.over([float(row[-1]) for row in rows] + [float(row[-3]) for row in rows])
-    shown = []
-    for row in rows:
-        *words, number, low, high = row
-        mark = Mark(value, float(number), float(low), float(high), 1)
-        points = Points(", ".join(map(str, words)), [mark], float(number))
-        shown.append([*words, points, *(float(end) for end in (number, low, high))])
+    shown: list[Row] = []
+    for *words, number, low, high in rows:
+        points = Points(
+            ", ".join(map(str, words)), [Mark(value, float(number), float(low), float(high), 1)], float(number)
+        )
+        shown.append([*words, points, number, low, high])
     ends = [Column(end, aside=True) for end in ("low", "high")]
     heads = [*(Column(name, "text") for name in columns), Column("", "picture", scale), Column(value), *ends]
     lines = legend([], note="Lines are 95 % intervals of chance in the rows.")
-    return Figure(
-        title,
-        note,
-        Table("", heads, shown),
-        legend=lines,
-        numbers=Numbers(title, [*columns, value, "low", "high"], rows, STAMP),
-    )
+    table = Table("", heads, shown)
+    return Figure(title, note, table, legend=lines, numbers=table.numbers(title, STAMP))
 
 
 def listing(
-    title: str,
-    note: str,
-    columns: Sequence[tuple[str, str]],
-    rows: Sequence[Sequence[Value]],
-    caption: str,
-    rest: str = "rows more in the files",
-) -> Figure:
-    """A plain table of texts and numbers."""
+    title: str, note: str, columns: Sequence[tuple[str, str]], rows: Sequence[Row], caption: str,
+    *, rest: str = "rows more in the files",
+) -> Figure:  # fmt: skip
+    """A plain table of texts and numbers: names and kinds of columns, then the rows."""
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
-    numbers = [[value.key if isinstance(value, Cell) else value for value in row] for row in rows]
-    return Figure(title, note, table, numbers=Numbers(title, [name for name, _ in columns], numbers, STAMP))
+    return Figure(title, note, table, numbers=table.numbers(title, STAMP))
+
+
+def from_frame(
+    title: str, note: str, frame: pd.DataFrame, columns: Sequence[tuple[str, str, str]], caption: str,
+    *, most: int | None = None,
+) -> Figure:  # fmt: skip
+    """The first rows of a frame as a table: of each column its name there, its heading and its kind."""
+    rows = [
+        [row[name] for name, _, _ in columns]
+        for row in frame.head(len(frame) if most is None else most).to_dict("records")
+    ]
+    return listing(title, note, [(heading, kind) for _, heading, kind in columns], rows, caption)
 
 
 WIDTH, TALL, LEFT, BOTTOM = 320, 210, 44, 30

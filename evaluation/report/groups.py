@@ -102,7 +102,7 @@ def group_errors(
         levels = dict(zip(by, key, strict=True)) if key else {}
         errors = {name: _score(tables[table]) for table, name in releases.items() if table in tables}
         base = float(tables[chance]["value"]) if chance in tables else math.nan
-        own = [str(tables[table]["status"]) for table in reversed(releases) if table in tables]  # the release's first
+        own = [str(tables[table]["status"]) for table in [*releases][::-1] if table in tables]  # the release's first
         status = next((one for one in own if one != OK), OK)
         made.append(GroupErrors(group_name(levels, schema), main["n"], errors, base, status, levels))
     everybody = next((s for s in made if not s.levels), GroupErrors("everybody", math.nan, {}))

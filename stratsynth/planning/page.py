@@ -12,7 +12,7 @@ from stratsynth.planning.rehearsal import about
 from stratsynth.planning.stratum import StratumPlan
 from stratsynth.release.notices import START, named, open_columns
 from stratsynth.release.page.words import joined, price_figure
-from stratsynth.report.page import Column, Figure, Page, Section, Table, Value
+from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 
 MOST = 200
 """The most strata that are listed one by one."""
@@ -52,7 +52,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
         "MB": "number", "noise": "number", "1-way": "number", "2-way": "number", "verdict": "text",
     }  # fmt: skip
 
-    def row(s: StratumPlan) -> list[Value]:
+    def row(s: StratumPlan) -> Row:
         own = [] if plan.budgets is None else [f"{plan.budgets[s.stratum]:.4g}" if s.stratum in plan.budgets else ""]
         return [
             s.stratum or "all", s.size, *([s.size_low, s.size_high] if ranged else []), *own, s.rounds, s.tables,
@@ -65,7 +65,7 @@ def _strata(plan: Plan) -> Iterator[Figure]:
     yield Figure("", table=Table("", heads, [row(s) for s in ordered], most=MOST, ends=ENDS, rest=rest))
     if len(ordered) > MOST:
         times = Counter(s.verdict for s in ordered)
-        rows = [[number, words] for words, number in times.items()]
+        rows: list[Row] = [[number, words] for words, number in times.items()]
         heads = [Column("strata", "count"), Column("verdict", "text")]
         yield Figure("", table=Table("", heads, rows, most=MOST, ends=ENDS, rest="verdicts between"))
 

@@ -7,7 +7,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stratsynth.report.page import Page, Section, Table, Value
+    from stratsynth.report.page import Page, Row, Section, Table
 
 ROWS = 40
 """The largest number of rows of a table."""
@@ -49,7 +49,7 @@ def _table(table: Table) -> Iterator[str]:
     sides = [_CELL.format("left" if column.kind == "text" else "right") for _, column in kept]
     heads = (_tag("th", column.name, side, "scope=col") for (_, column), side in zip(kept, sides, strict=True))
 
-    def line(row: list[Value] | tuple[Value, ...]) -> str:
+    def line(row: Row) -> str:
         cells = [str(column.cell(row[i]).text) for i, column in kept]
         styled = (
             _tag("td", text, side + (";white-space:nowrap" if len(text) <= SHORT else ""))
@@ -57,7 +57,7 @@ def _table(table: Table) -> Iterator[str]:
         )
         return f"<tr>{''.join(styled)}</tr>"
 
-    body = "".join(line(list(row)) for row in [*table.rows[:ROWS], *table.last])
+    body = "".join(line(row) for row in [*table.rows[:ROWS], *table.last])
     scrolled = (
         f'<div style="overflow-x:auto" tabindex="0" role="region" aria-label="{escape(table.caption or "table")}">'
     )

@@ -41,6 +41,7 @@ class Points:
 
 
 Value: TypeAlias = "str | float | Cell | Points | None"
+Row: TypeAlias = "Sequence[Value]"
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,19 @@ class Table:
 
     caption: str
     columns: Sequence[Column]
-    rows: Sequence[Sequence[Value]]
-    last: Sequence[Sequence[Value]] = ()
+    rows: Sequence[Row]
+    last: Sequence[Row] = ()
     most: int = 30
     """The largest number of rows of which a terminal shows all; of more, the first and last `ends`."""
     ends: tuple[int, int] = (30, 0)
     rest: str = "more are in the files"
     """The place of rows that are not shown, with the verb."""
+
+    def numbers(self, name: str, stamp: str | None = None) -> Numbers:
+        """Its values, but for pictures and the rows at the end, for programs."""
+        kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
+        values = [[row[i].key if isinstance(row[i], Cell) else row[i] for i in kept] for row in self.rows]
+        return Numbers(name, [self.columns[i].name for i in kept], values, stamp)
 
     @property
     def form(self) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from stratsynth.report.page import Figure, Page, Section, Table
+    from stratsynth.report.page import Figure, Page, Row, Section, Table
 
 WIDTH = 110
 CELL = 48
@@ -63,25 +63,21 @@ def _figure(figure: Figure, table: Table) -> Iterator[str]:
     title = f"{figure.title}{'.' if figure.title and figure.title[-1] not in '.?!' else ''}"
     if title or figure.note:
         yield folded(f"{title} {figure.note}".strip())
-    rows = [*table.rows, *table.last]
-    if len(rows) > table.most + len(table.last):
-        first, end = table.ends
-        hidden = len(table.rows) - first - end
-        lines = _aligned(table, [*table.rows[:first], *table.rows[len(table.rows) - end :], *table.last])
-        yield from lines[: len(lines) - end - len(table.last)]
-        yield f"... {hidden:,} {table.rest} ..."
-        yield from lines[len(lines) - end - len(table.last) :]
-    else:
-        yield from _aligned(table, rows)
+    first, end = table.ends if len(table.rows) > table.most else (len(table.rows), 0)
+    hidden = len(table.rows) - first - end
+    lines = _aligned(table, [*table.rows[:first], *table.rows[first + hidden :], *table.last])
+    if hidden:
+        lines.insert(len(lines) - end - len(table.last), f"... {hidden:,} {table.rest} ...")
+    yield from lines
     if table.caption:
         yield folded(table.caption)
 
 
-def _aligned(table: Table, rows: Sequence[Sequence[object]]) -> list[str]:
+def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
     """Heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
-    cells += [[str(column.cell(row[i]).text) for i, column in columns] for row in rows]  # type: ignore[arg-type]
+    cells += [[str(column.cell(row[i]).text) for i, column in columns] for row in rows]
     broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row[:-1]] + [row[-1:]] for row in cells]
     widths = [max(len(line) for row in broken for line in row[i]) for i in range(len(columns))]
     sides = ["<" if column.kind == "text" else ">" for _, column in columns]

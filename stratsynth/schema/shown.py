@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stratsynth.report.notebook import render
-from stratsynth.report.page import Column, Figure, Page, Section, Table
+from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 from stratsynth.schema.columns import Categorical
 from stratsynth.schema.nested import Nested
 from stratsynth.schema.temporal import Temporal
@@ -20,7 +20,7 @@ LEVELS = 8
 
 def schema_html(schema: Schema) -> str:
     """Every column with its kind, its number of categories, and what they are."""
-    rows = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
+    rows: list[Row] = [[name, _kind(column), column.size, _values(column)] for name, column in schema.columns.items()]
     unit = "a record" if isinstance(schema.unit, str) else f"{schema.unit.column}, up to {schema.unit.max_rows} rows"
     reviewed = "" if schema.reviewed_by is None else f", reviewed by {schema.reviewed_by}"
     facts = [("From", f"{schema.origin}{reviewed}"), ("Protects", unit), ("Rules", f"{len(schema.rules)}")]

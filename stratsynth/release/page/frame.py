@@ -16,7 +16,7 @@ from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
 from stratsynth.release.page.summary import group_facts, made_facts, warnings
 from stratsynth.report.numbers import Numbers, several, short
-from stratsynth.report.page import Cell, Column, Figure, Page, Points, Section, Table
+from stratsynth.report.page import Cell, Column, Figure, Page, Points, Row, Section, Table
 from stratsynth.report.strip import Mark, Scale, legend
 
 if TYPE_CHECKING:
@@ -155,7 +155,8 @@ def _sizes(sized: list[Size], names: Names) -> Figure:
     """How large each group is, and how large noise is beside it."""
     ordered = sorted(sized, key=lambda s: -s.value)
     scale = Scale.over([max(s.value, 1.0) for s in ordered] + [NORMAL_95 * s.cell for s in ordered], log=True)
-    rows, numbers = [], []
+    rows: list[Row] = []
+    numbers = []
     for s in ordered:
         low, high = s.value - NORMAL_95 * s.sigma, s.value + NORMAL_95 * s.sigma
         noise = NORMAL_95 * s.cell

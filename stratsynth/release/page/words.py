@@ -12,7 +12,7 @@ from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
-from stratsynth.report.page import Cell, Column, Figure, Table
+from stratsynth.report.page import Cell, Column, Figure, Row, Table
 from stratsynth.weights.sources import source_of
 
 
@@ -149,7 +149,9 @@ def price_figure(
     note = f"A change is seen at the price {', '.join(parts)}." if parts else ""
     if adaptive:
         note = "Answers decide what is asked: these are prices of the dearest course that it could have taken."
-    rows = [[IF[step].format(what), Cell(price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()]
+    rows: list[Row] = [
+        [IF[step].format(what), Cell(price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()
+    ]
     return Figure("", table=Table(note, [Column("Price if", "text"), Column("epsilon")], rows))
 
 
