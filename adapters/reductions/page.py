@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from stratsynth.adapters.reductions.rates import OF_PROBABILITIES
-from stratsynth.report.page import Column, Figure, Section, Table
+from stratsynth.report.numbers import spelt
+from stratsynth.report.page import Cell, Column, Figure, Section, Table
 
 if TYPE_CHECKING:
     from stratsynth.adapters.reductions.classifier import RandomisedClassifier
@@ -47,10 +48,10 @@ def reductions_section(model: RandomisedClassifier, named: Callable[[str], str])
 
     rates = []
     for row in _rows(model, "rates"):
-        value = Column("", "number" if row["loss"] in OF_PROBABILITIES else "share")
+        kind = "number" if row["loss"] in OF_PROBABILITIES else "share"
         rates.append([
-            named(row["group"]), NAMES[row["loss"]], row["records"], value.cell(row["value"]),
-            value.cell(row["noise"]), STATUS[row["status"]],
+            named(row["group"]), NAMES[row["loss"]], row["records"],
+            *(Cell(spelt(row[key], kind), row[key]) for key in ("value", "noise")), STATUS[row["status"]],
         ])  # fmt: skip
     columns = [
         Column("Group", "text"), Column("rate", "text"), Column("records, about", "count"), Column("value"),

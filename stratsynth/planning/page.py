@@ -11,7 +11,8 @@ from stratsynth.planning.foresee import Plan
 from stratsynth.planning.rehearsal import about
 from stratsynth.planning.stratum import StratumPlan
 from stratsynth.release.notices import START, named, open_columns
-from stratsynth.release.page.words import joined, price_figure
+from stratsynth.release.page.summary import price_figure
+from stratsynth.release.page.words import joined
 from stratsynth.report.page import Column, Figure, Page, Row, Section, Table
 
 MOST = 200

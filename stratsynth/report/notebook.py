@@ -50,7 +50,7 @@ def _table(table: Table) -> Iterator[str]:
     heads = (_tag("th", column.name, side, "scope=col") for (_, column), side in zip(kept, sides, strict=True))
 
     def line(row: Row) -> str:
-        cells = [str(column.cell(row[i]).text) for i, column in kept]
+        cells = [column.text(row[i]) for i, column in kept]
         styled = (
             _tag("td", text, side + (";white-space:nowrap" if len(text) <= SHORT else ""))
             for text, side in zip(cells, sides, strict=True)

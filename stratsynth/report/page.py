@@ -1,6 +1,6 @@
 """A result as a page of sections, built once: `html`, `text` and `notebook` render it.
 
-Cells are the values themselves; a column's kind says how they are spelt, and how rows are sorted by them.
+Cells are the values themselves; a column's kind says how they are spelt.
 """
 
 from __future__ import annotations
@@ -9,11 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from stratsynth.report.numbers import Numbers, known, percent, short
-from stratsynth.report.strip import Mark, Scale, strip
+from stratsynth.report.numbers import Numbers, spelt
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+    from stratsynth.report.strip import Mark, Scale
 
 Text: TypeAlias = "str | Markup"
 """A `str` is escaped when the page is written; only code of this project makes `Markup`."""
@@ -23,10 +24,8 @@ Text: TypeAlias = "str | Markup"
 class Cell:
     """The text of one place of a table, and the key that rows are sorted by; None sorts last."""
 
-    text: Text
+    text: str
     key: float | str | None = None
-    shade: int | None = None
-    """In a heat map, from 0 (as good as no error) to 8."""
 
 
 @dataclass(frozen=True)
@@ -57,40 +56,11 @@ class Column:
     aside: bool = False
     """Left out beside a picture, in whose numbers it is."""
 
-    @property
-    def look(self) -> str:
-        """Its class in a page."""
-        return "number" if self.kind in ("count", "share") else self.kind
-
-    def cell(self, value: Value) -> Cell:
-        """A value as this column spells it: a dash where there is no number."""
-        if isinstance(value, Cell):
-            return value
-        if isinstance(value, Points):
-            picture = strip(self.scale or Scale(0, 1), value.marks, joined=value.joined, what=value.name)
-            return Cell(picture, known(value.key))
-        if self.kind == "text" or isinstance(value, str):
-            text = str(value)
-            return Cell(text, _sorted_by(text))
-        return self._number(value)
-
-    def _number(self, value: float | None) -> Cell:
-        key = known(value)
-        if key is None or value is None:
-            return Cell("–")
-        if self.kind == "shade":
-            most = self.scale.high if self.scale else 0.0
-            return Cell(f"{key:.2f}", key, 0 if most <= 0 else min(8, int(9 * max(key, 0.0) / most)))
-        counted = self.kind == "count" or (isinstance(value, int) and self.kind == "number")
-        return Cell(f"{int(value):,}" if counted else percent(key) if self.kind == "share" else short(key), key)
-
-
-def _sorted_by(text: str) -> float | str:
-    """A number among texts is sorted as one."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+    def text(self, value: Value) -> str:
+        """A value as a terminal has it."""
+        return (
+            str(value.text) if isinstance(value, Cell) else "" if isinstance(value, Points) else spelt(value, self.kind)
+        )
 
 
 @dataclass(frozen=True)
@@ -110,17 +80,8 @@ class Table:
     def numbers(self, name: str, stamp: str | None = None) -> Numbers:
         """Its values, but for pictures and the rows at the end, for programs."""
         kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
-        values = [[row[i].key if isinstance(row[i], Cell) else row[i] for i in kept] for row in self.rows]
+        values = [[v.key if isinstance(v := row[i], Cell) else v for i in kept] for row in self.rows]
         return Numbers(name, [self.columns[i].name for i in kept], values, stamp)
-
-    @property
-    def form(self) -> str:
-        """Its layout on a phone."""
-        if any(column.kind == "shade" for column in self.columns):
-            many = len(self.columns) - 1
-            return "heat few" if many <= 6 else "heat some" if many <= 12 else "heat many"
-        wide = len(self.columns) > 3 or any(column.kind == "picture" for column in self.columns)
-        return "stack" if wide else "plain"
 
 
 @dataclass(frozen=True)

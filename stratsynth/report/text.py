@@ -77,7 +77,7 @@ def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
     """Heads and rows in columns of one width, a text each row: texts to the left, numbers to the right."""
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
-    cells += [[str(column.cell(row[i]).text) for i, column in columns] for row in rows]
+    cells += [[column.text(row[i]) for i, column in columns] for row in rows]
     broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row[:-1]] + [row[-1:]] for row in cells]
     widths = [max(len(line) for row in broken for line in row[i]) for i in range(len(columns))]
     sides = ["<" if column.kind == "text" else ">" for _, column in columns]

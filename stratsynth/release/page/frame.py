@@ -14,7 +14,6 @@ from stratsynth.release import limits
 from stratsynth.release.page import words
 from stratsynth.release.page.ask import ask
 from stratsynth.release.page.measured import EVERYBODY, Measured, Names, Size, columns, measured, number_of_sums, sizes
-from stratsynth.release.page.summary import group_facts, made_facts, warnings
 from stratsynth.report.numbers import Numbers, several, short
 from stratsynth.report.page import Cell, Column, Figure, Page, Points, Row, Section, Table
 from stratsynth.report.strip import Mark, Scale, legend
@@ -58,7 +57,7 @@ def release_page(
         Section(
             "groups",
             "The groups",
-            facts=list(group_facts(certificate, names.group)),
+            facts=list(words.group_facts(certificate, names.group)),
             figures=[_sizes(sized, names)] if sized else [],
         ),
         *([] if asked is None else [asked]),
@@ -74,7 +73,7 @@ def release_page(
         f"{' by ' + ' and '.join(by) if by else ''}, epsilon {certificate['guarantee']['epsilon']:g}",
         lead=_lead(certificate, sized, names, called),
         sections=sections,
-        warnings=warnings(certificate),
+        warnings=words.warnings(certificate),
         made_with=f"Made by stratsynth {certificate['software']['stratsynth']} from {called.files} beside this "
         "file, which hold everything that is said here. One file; it loads nothing.",
     )
@@ -202,7 +201,7 @@ def _made(
 ) -> Section:
     """For specialists."""
     facts = [
-        *made_facts(certificate),
+        *words.made_facts(certificate),
         ("Accounting", f"{certificate['guarantee']['currency']}; {certificate['composition']}"),
         ("Software", ", ".join(f"{name} {version}" for name, version in certificate["software"].items())),
     ]

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from stratsynth.errors import ReleaseError
+from stratsynth.mechanisms.nesting import described
 from stratsynth.mechanisms.words import words_of
 from stratsynth.models.base import Returns
+from stratsynth.release.notices import measured_line
 from stratsynth.release.stated import ROW_WEIGHT
 from stratsynth.report.numbers import listed, said, several, short
-from stratsynth.report.page import Cell, Column, Figure, Row, Table
 from stratsynth.weights.sources import source_of
+
+Fact = tuple[str, str]
+"""A name, and what is so."""
 
 
 @dataclass(frozen=True)
@@ -128,31 +133,6 @@ def price(neighbours: str, epsilon: float | None) -> str:
     if epsilon is None:
         return "not protected" if neighbours == "attribute" else "unknown"
     return f"{epsilon:.4g}"
-
-
-IF = {
-    "attribute": "its protected columns change",
-    "add-remove": "one {} is added or removed",
-    "move": "its group changes",
-    "replace-within-group": "its other values change",
-    "replace": "everything about it changes",
-}
-"""The same steps for specialists, of one unit."""
-
-
-def price_figure(
-    prices: Mapping[str, float | None], neighbours: str, what: str, kinds: Mapping[str, Mapping[str, float]],
-    *, adaptive: bool | None,
-) -> Figure:  # fmt: skip
-    """The epsilon of each step that a unit can take, and what makes the difference."""
-    parts = [f"times {v['replace']:g} in {v['charges']:g} {kind}" for kind, v in kinds.items()]
-    note = f"A change is seen at the price {', '.join(parts)}." if parts else ""
-    if adaptive:
-        note = "Answers decide what is asked: these are prices of the dearest course that it could have taken."
-    rows: list[Row] = [
-        [IF[step].format(what), Cell(price(neighbours, epsilon), epsilon)] for step, epsilon in prices.items()
-    ]
-    return Figure("", table=Table(note, [Column("Price if", "text"), Column("epsilon")], rows))
 
 
 def strata(certificate: Mapping[str, Any]) -> str:
@@ -277,3 +257,49 @@ def citation(certificate: Mapping[str, Any], returns: Returns = Returns.ROWS) ->
     paper = words_of(certificate).paper
     found += [paper] if paper else []
     return found + ([STRATA] if by else [])
+
+
+def warnings(certificate: Mapping[str, Any]) -> list[str]:
+    """What is wrong with the release itself, or has to be believed, the gravest first."""
+    found = [str(notice["text"]) for notice in certificate.get("notices", ())]
+    if not certificate["private"]:
+        found.insert(0, str(certificate.get("warning", "NOT PRIVATE")))
+    if certificate["unverified"]:
+        found.append(f"UNVERIFIED: the guarantee rests on {listed(certificate['unverified'])}.")
+    return [text[:1].upper() + text[1:] for text in found]
+
+
+def group_facts(certificate: Mapping[str, Any], named: Callable[[str], str] = str) -> Iterator[Fact]:
+    """Groups and their shares, merges, small groups, and whose epsilon is not the whole; `named` names a group."""
+    found = certificate["strata"]
+    yield "Groups", strata(certificate)
+    yield "Their shares", weights(certificate)
+    if measured := measured_line(certificate):
+        yield "Declared and measured", f"{measured[:1].upper()}{measured[1:]}, in 95 of 100 cases."
+    if found["merged"]:
+        yield "Taken together", merges(certificate)
+    if "small" in found and found["small"]["policy"] != "keep":
+        below = found["small"]["below"]
+        who = "; ".join(f"{named(name)}: {why}" for name, why in below.items()) or "none"
+        rule = f"{found['small']['policy']}, below public size x epsilon {found['small']['threshold']:g}"
+        yield "Small groups", f"Treated by the rule “{rule}”: {who}."
+    if few := sum(bool(group["few"]) for group in certificate.get("small_groups", ())):
+        yield "Very small", f"{several(few, 'group')}, listed in certificate.json as small_groups."
+    if "epsilon" in found:
+        own = ", ".join(f"{named(name)} {epsilon:g}" for name, epsilon in found["epsilon"].items())
+        yield "Epsilon of each", f"{own}; the promise states the largest."
+
+
+def made_facts(certificate: Mapping[str, Any]) -> Iterator[Fact]:
+    """Mechanism, charges, account, schema and code lists."""
+    yield "Mechanism", mechanism(certificate)
+    kinds = Counter[str]()
+    for charge in certificate["charges"]:
+        kinds[charge["kind"]] += charge.get("times", 1)
+    charges = ", ".join(f"{number:,} {kind}" for kind, number in sorted(kinds.items())) or "none"
+    yield "Charges", f"{charges}; each is in certificate.json, from which the promise can be recomputed."
+    yield "Account", account(certificate)
+    schema = certificate["schema"]
+    reviewed = f", reviewed by {schema['reviewed_by']}" if schema["reviewed_by"] else ""
+    yield "Schema", f"It says that it comes from: {schema['origin']}{reviewed}. sha256 {schema['sha256']}"
+    yield from (("Code list", f"{described(each)}.") for each in certificate.get("code_lists", ()))
