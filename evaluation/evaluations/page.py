@@ -44,8 +44,9 @@ GROUPS = 400
 BRIEF = ("card", "worst", "use", "fidelity")
 """The chapters that a terminal shows."""
 NUMBERS = (
-    "Beside the card, in its numbers: independent is each column by itself from the real rows, without privacy; times "
-    "chance, the error over that of chance alone; means, the mean relative error of the means of all columns."
+    "Beside the card, in its numbers: from and to are the interval of the release's error; independent is each column "
+    "by itself from the real rows, without privacy; times chance, the error over that of chance alone; means, the mean "
+    "relative error of the means of all columns."
 )
 CHANCE = "subsample"
 ONE_RUN = "This is one run of each: another one has other noise, and other errors."
@@ -164,7 +165,7 @@ def _more(evaluation: Evaluation) -> dict[str, Callable[[GroupErrors], Value]]:
     """Further figures of each group, which the card has no room for beside its picture."""
     records = disparity_card(evaluation).to_dict("records")
     rows = {tuple(str(r[c]) for c in evaluation.by if r["scope"] == GROUP): r for r in records}
-    names = {"n_synthetic": "synthetic", "low": "low", "high": "high", "independent": "independent",
+    names = {"n_synthetic": "synthetic", "low": "from", "high": "to", "independent": "independent",
              "excess": "times chance", "means": "means"}  # fmt: skip
 
     def column(key: str) -> Callable[[GroupErrors], Value]:

@@ -31,15 +31,17 @@ def _section(section: Section) -> Iterator[str]:
         yield _tag("div", section.title, "font-weight:bold")
     yield from (_tag("div", str(text)) for text in section.text)
     if section.facts:
-        left = _CELL.format("left")
+        left, broken = _CELL.format("left"), _CELL.format("left").replace("normal", "anywhere")
         lines = (
-            f"<tr>{_tag('th', name, left, 'scope=row')}{_tag('td', str(value), left)}</tr>"
+            f"<tr>{_tag('th', name, left, 'scope=row')}{_tag('td', str(value), broken)}</tr>"
             for name, value in section.facts
         )
         yield f"<table>{''.join(lines)}</table>"
     for figure in section.figures:
         if figure.table is not None and not figure.detail:
-            yield from (_tag("div", str(text)) for text in (figure.title, figure.note) if text)
+            if figure.title:
+                yield _tag("div", figure.title, "font-weight:bold")
+            yield from [_tag("div", str(figure.note))] if figure.note else []
             yield from _table(figure.table)
     yield from (_tag("div", text) for text in [*section.quotes, *section.notes])
 
