@@ -181,7 +181,6 @@ def _lines(runs: Runs) -> Iterator[Figure]:
                 f"error by epsilon {mechanism}",
                 ["mechanism", "stratification", "epsilon", "group", "error", "low", "high", "chance alone"],
                 rows,
-                STAMP,
             ),
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ from stratsynth.evaluation.report.figures import Panel, from_frame, listing, pan
 from stratsynth.evaluation.report.groups import group_name
 from stratsynth.evaluation.scores.declared import declared, with_mean
 from stratsynth.evaluation.scores.matching import WARNING
-from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, GROUP, OK
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Figure, Section
 from stratsynth.report.strip import Scale, legend
@@ -151,7 +151,7 @@ def _components(evaluation: Evaluation) -> list[Figure]:
             "Both tables from afar",
             "Some rows of each on the two axes along which real rows differ most. Clouds of one shape are a good sign.",
             picture=panels(drawings), legend=legend([]) if not drawings else Markup(""),
-            numbers=Numbers("components", ["table", "pc1", "pc2"], numbers, STAMP),
+            numbers=Numbers("components", ["table", "pc1", "pc2"], numbers),
         )
     ]  # fmt: skip
 

@@ -18,20 +18,10 @@ def guarantee(certificate: Mapping[str, Any] | None) -> Section:
     )
     if certificate is None:
         return Section("certificate", "The certificate", text=["No certificate came with the table."])
-    name = certificate["mechanism"]["name"]
-    return Section(
-        "certificate",
-        "The certificate",
-        text=[*words.promise(certificate), not_this],
-        facts=[
-            ("Mechanism", name),
-            ("Groups", words.strata(certificate)),
-            ("Their shares", words.weights(certificate)),
-            ("Spent on these data", words.account(certificate)),
-            ("Disclosed without noise", " ".join(disclosed(certificate).values()) or "Nothing was declared."),
-            *([("Warning", str(certificate.get("warning", "NOT PRIVATE")))] if not certificate["private"] else []),
-        ],
-    )
+    nothing = [("Disclosed without noise", " ".join(disclosed(certificate).values()) or "Nothing was declared.")]
+    warned = [("Warning", " ".join(found))] if (found := words.warnings(certificate)) else []
+    facts = [*warned, *words.group_facts(certificate), *words.made_facts(certificate), *nothing]
+    return Section("certificate", "The certificate", text=[*words.promise(certificate), not_this], facts=facts)
 
 
 def cited(certificate: Mapping[str, Any] | None, facts: Mapping[str, Any]) -> Section:

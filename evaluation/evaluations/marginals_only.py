@@ -62,7 +62,7 @@ class MarginalScores:
         """The page for readers."""
         heads = [Column("group", "text"), *map(Column, COLUMNS[1:-1]), Column("status", "text")]
         lines = self._lines()
-        numbers = Numbers("marginals", list(COLUMNS), lines, STAMP)
+        numbers = Numbers("marginals", list(COLUMNS), lines)
         figure = Figure("", table=Table("Each group's error.", heads, lines[:-1], lines[-1:]), numbers=numbers)
         return Page(
             title="How far marginals are off",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from stratsynth.evaluation.lens import predictors, tables
 from stratsynth.evaluation.report import BANNER
 from stratsynth.evaluation.report.groups import group_name
-from stratsynth.evaluation.tables import GROUP, OK, STAMP
+from stratsynth.evaluation.tables import GROUP, OK
 from stratsynth.report.numbers import Numbers, known, several
 from stratsynth.report.page import Column, Figure, Page, Points, Row, Section, Table
 from stratsynth.report.strip import Mark, Scale, legend
@@ -128,7 +128,7 @@ def picture(
     return Figure(
         title, note + beyond, Table("What each group loses, by cause.", heads, lines),
         legend=legend([(part, every.index(part)) for part in parts]),
-        numbers=Numbers(title, names, plain.to_numpy().tolist(), STAMP),
+        numbers=Numbers(title, names, plain.to_numpy().tolist()),
     )  # fmt: skip
 
 

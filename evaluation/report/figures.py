@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from stratsynth.evaluation.tables import STAMP
 from stratsynth.report.numbers import Numbers, short
 from stratsynth.report.page import Column, Figure, Points, Row, Table
 from stratsynth.report.strip import Mark, Scale, legend, tick_text
@@ -33,7 +32,7 @@ def heat(
     shades = Markup("").join(Markup('<i class="h{}"></i>').format(shade) for shade in range(9))
     scale = Markup('<p class="shades">0 <span aria-hidden="true">{}</span> {}</p>').format(shades, short(most))
     numbers = [[row, column, value] for (row, column), value in values.items()]
-    said = Numbers(title, [corner, item, "error"], numbers, STAMP)
+    said = Numbers(title, [corner, item, "error"], numbers)
     return Figure(title, note, table, legend=scale, numbers=said, codes=codes)
 
 
@@ -50,7 +49,7 @@ def ranked(title: str, note: str, rows: Sequence[Sequence[str | float]], columns
     heads = [*(Column(name, "text") for name in columns), Column("", "picture", scale), Column(value), *ends]
     lines = legend([], note="Lines are 95 % intervals of chance in the rows.")
     table = Table("", heads, shown)
-    return Figure(title, note, table, legend=lines, numbers=table.numbers(title, STAMP))
+    return Figure(title, note, table, legend=lines, numbers=table.numbers(title))
 
 
 def listing(
@@ -59,7 +58,7 @@ def listing(
 ) -> Figure:  # fmt: skip
     """A plain table of texts and numbers: names and kinds of columns, then the rows."""
     table = Table(caption, [Column(name, kind) for name, kind in columns], rows, rest=rest)
-    return Figure(title, note, table, numbers=table.numbers(title, STAMP))
+    return Figure(title, note, table, numbers=table.numbers(title))
 
 
 def from_frame(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from stratsynth.evaluation.tables import EVERYBODY, OK, STAMP
+from stratsynth.evaluation.tables import EVERYBODY, OK
 from stratsynth.report.numbers import Numbers, listed, several, short
 from stratsynth.report.page import Column, Figure, Points, Table, Value
 from stratsynth.report.strip import Mark, Scale, legend
@@ -172,7 +172,7 @@ def card(
             columns, [line(s) for s in ordered], [line(everybody)] if everybody.errors else [], rest=rest,
         ),
         legend=legend(meaning, note=interval),
-        numbers=Numbers(title, head, rows, STAMP),
+        numbers=Numbers(title, head, rows),
     )  # fmt: skip
 
 

@@ -25,28 +25,26 @@ class Numbers:
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
-    stamp: str | None = None
-    """INTERNAL numbers say so wherever they are copied."""
 
-    @property
-    def links(self) -> tuple[str, str, str]:
+    def links(self, stamp: str | None) -> tuple[str, str, str]:
         """The name of the file, without its ending, and links that hold the numbers as CSV and as JSON.
 
+        Numbers of an INTERNAL page bear its stamp, and say so wherever they are copied.
         What is not a number is empty in CSV, and null in JSON, which has `columns` and `rows`. Text that a spreadsheet
         would take for a formula gets a quotation mark before it.
         """
         file = re.sub(r"[^a-z0-9]+", "-", self.name.lower()).strip("-") or "numbers"
         rows, text = [[_plain(value) for value in row] for row in self.rows], io.StringIO()
-        mark = ["INTERNAL"] if self.stamp else []
+        mark = ["INTERNAL"] if stamp else []
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow([*self.columns, *(["stamp"] if mark else [])])
         for row in rows:
             safe = (f"'{v}" if isinstance(v, str) and v[:1] in FORMULA else "" if v is None else v for v in row)
             writer.writerow([*safe, *mark])
-        document = {**({"stamp": self.stamp} if self.stamp else {}), "columns": list(self.columns), "rows": rows}
+        document = {**({"stamp": f"INTERNAL: {stamp}"} if stamp else {}), "columns": list(self.columns), "rows": rows}
         plain = json.dumps(document, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
         return (
-            f"{'INTERNAL-' if self.stamp else ''}{file}",
+            f"{'INTERNAL-' if stamp else ''}{file}",
             "data:text/csv;charset=utf-8," + quote(text.getvalue(), safe=SAFE),
             "data:application/json;charset=utf-8," + quote(plain, safe=SAFE),
         )

@@ -77,11 +77,11 @@ class Table:
     rest: str = "more are in the files"
     """The place of rows that are not shown, with the verb."""
 
-    def numbers(self, name: str, stamp: str | None = None) -> Numbers:
+    def numbers(self, name: str) -> Numbers:
         """Its values, but for pictures and the rows at the end, for programs."""
         kept = [i for i, column in enumerate(self.columns) if column.kind != "picture"]
         values = [[v.key if isinstance(v := row[i], Cell) else v for i in kept] for row in self.rows]
-        return Numbers(name, [self.columns[i].name for i in kept], values, stamp)
+        return Numbers(name, [self.columns[i].name for i in kept], values)
 
 
 @dataclass(frozen=True)

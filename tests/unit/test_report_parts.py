@@ -25,7 +25,7 @@ def page(text="text", **settings):
     points = Points(text, [Mark(text, 0.5)], 0.5)
     table = Table(text, columns, [[text, 1.5, points, 1, 7.5]], [[text, math.nan, "", math.nan, None]])
     chart = Figure(text, text, table, legend=legend([(text, 0)], note=text), group=text,
-                   numbers=Numbers(text, [text], [[text]], settings.get("internal")))  # fmt: skip
+                   numbers=Numbers(text, [text], [[text]]))  # fmt: skip
     section = Section("one", text, [text], [(text, text)], [chart], [text], text)
     return Page(text, text, [text], [section], made_with=text, **settings)
 
@@ -60,7 +60,7 @@ def test_an_internal_page_says_so_also_on_paper_and_another_does_not():
 def test_numbers_are_the_same_in_csv_and_json_and_carry_their_stamp():
     rows = [['a,b\n"c"', 1, 0.25, None], ["=1+1", 2, math.nan, math.inf]]
     html = render(Page("t", "s", [], [Section("x", "x", figures=[
-        Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows, "INTERNAL: stamp"))])]))  # fmt: skip
+        Figure("f", numbers=Numbers("My Numbers!", ["name", "n", "x", "y"], rows))])], "stamp"))  # fmt: skip
     table, document = Parsed(html).check().numbers("INTERNAL-my-numbers")
     assert document == {
         "stamp": "INTERNAL: stamp",
