@@ -16,6 +16,8 @@ NAME = 12
 """The least width of the names of facts, so that most stand in one column."""
 LONG = 24
 """The longest name of a fact up to which the names of its section stand in a column."""
+CODES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "\r\v\f"}
+"""Signs that steer a terminal: they stay to be seen, where folding would make blanks of them."""
 
 
 def render(page: Page) -> str:
@@ -33,7 +35,9 @@ def render(page: Page) -> str:
 
 def folded(text: str, indent: int = 0) -> str:
     """A text in lines of the terminal's width, all but the first indented."""
-    return textwrap.fill(text, WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    return textwrap.fill(
+        text.translate(CODES), WIDTH, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
 
 
 def _section(section: Section, width: int) -> Iterator[str]:
@@ -78,7 +82,7 @@ def _aligned(table: Table, rows: Sequence[Row]) -> list[str]:
     columns = [(i, column) for i, column in enumerate(table.columns) if column.kind != "picture"]
     cells = [[column.name for _, column in columns]] if any(column.name for _, column in columns) else []
     cells += [[column.text(row[i]) for i, column in columns] for row in rows]
-    broken = [[textwrap.wrap(cell, CELL) or [""] for cell in row[:-1]] + [row[-1:]] for row in cells]
+    broken = [[textwrap.wrap(cell.translate(CODES), CELL) or [""] for cell in row[:-1]] + [row[-1:]] for row in cells]
     widths = [max(len(line) for row in broken for line in row[i]) for i in range(len(columns))]
     sides = ["<" if column.kind == "text" else ">" for _, column in columns]
     return [

@@ -171,6 +171,14 @@ At the end."""
     )
 
 
+def test_signs_that_steer_a_terminal_are_not_folded_away():
+    steered = Table("", [Column("a\rb", "text"), Column("c")], [["d\x0be", 1]])
+    section = Section("", "", ["f\rg"], [("h", "i\x0cj")], [Figure("", table=steered)])
+    said = text.render(Page("", sections=[section]))
+    for words in ("a\\u000db", "d\\u000be", "f\\u000dg", "i\\u000cj"):
+        assert words in said
+
+
 def test_a_notebook_gets_the_same_facts_as_html_that_scrolls():
     html = notebook.render(WHOLE)
     for words in (
